@@ -1,0 +1,9 @@
+#ifndef CLIFELINEMESSAGES_H
+#define CLIFELINEMESSAGES_H
+
+#include "lifeline_arena.h"
+#include "lifeline_array.h"
+#include "lifeline_message.h"
+#include "lifeline_table.h"
+
+#endif

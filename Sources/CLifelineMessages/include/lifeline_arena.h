@@ -1,0 +1,35 @@
+// The arena that one message tree lives in: memory is handed out in order and freed all at once.
+#ifndef LIFELINE_ARENA_H
+#define LIFELINE_ARENA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma clang assume_nonnull begin
+
+typedef struct LifelineArenaBlock LifelineArenaBlock;
+
+typedef struct LifelineArena {
+    uint8_t *next;                          // first free byte, always 8-aligned
+    uint8_t *limit;                         // end of the current block
+    LifelineArenaBlock *_Nullable blocks;   // blocks that the arena allocated itself, newest first
+    size_t next_block_size;
+    size_t budget;                          // bytes that may still be taken from malloc
+} LifelineArena;
+
+// Starts an arena in memory that the caller owns (8-aligned, may be of size 0). `budget` limits what the arena
+// takes from malloc on top of it.
+void lifeline_arena_init(LifelineArena *arena, void *memory, size_t size, size_t budget);
+
+// Frees every block that the arena allocated. Everything it handed out is invalid afterwards.
+void lifeline_arena_destroy(LifelineArena *arena);
+
+// `size` bytes, 8-aligned and not cleared. NULL when the budget or malloc is exhausted; the arena stays usable.
+void *_Nullable lifeline_arena_allocate(LifelineArena *arena, size_t size);
+
+// Bytes that the arena's own blocks take from malloc now.
+size_t lifeline_arena_block_bytes(const LifelineArena *arena);
+
+#pragma clang assume_nonnull end
+
+#endif

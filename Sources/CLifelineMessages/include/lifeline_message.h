@@ -1,0 +1,81 @@
+// Decoding, encoding, copying and comparing the structs that tables describe.
+#ifndef LIFELINE_MESSAGE_H
+#define LIFELINE_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lifeline_arena.h"
+#include "lifeline_table.h"
+
+#pragma clang assume_nonnull begin
+
+typedef enum LifelineStatus : int32_t {
+    LIFELINE_OK = 0,
+    LIFELINE_TRUNCATED,           // the input ends inside a field
+    LIFELINE_MALFORMED_VARINT,    // more than ten bytes, or over 64 bits
+    LIFELINE_INVALID_TAG,         // field number 0, wire type 6 or 7, or a tag over 32 bits
+    LIFELINE_UNMATCHED_GROUP,     // an end-group tag without its start, or of another field
+    LIFELINE_INVALID_LENGTH,      // a packed field of fixed-size numbers whose length is no multiple of theirs
+    LIFELINE_INVALID_UTF8,
+    LIFELINE_TOO_DEEP,
+    LIFELINE_OUT_OF_MEMORY,       // the arena's budget is exhausted
+    LIFELINE_MISSING_REQUIRED,
+    LIFELINE_TOO_LARGE,           // an encoded message of more than INT32_MAX bytes
+} LifelineStatus;
+
+// Where and why decoding or encoding stopped.
+typedef struct LifelineFailure {
+    LifelineStatus status;
+    size_t offset;                                  // decoding: of the field's tag, in the whole input
+    uint32_t field_number;                          // 0 when it concerns no field
+    const LifelineMessageTable *_Nullable message;  // the message type that was being read or written
+} LifelineFailure;
+
+// A new message with every field absent. NULL when the arena's budget is exhausted.
+void *_Nullable lifeline_message_create(const LifelineMessageTable *table, LifelineArena *arena);
+
+// Merges the encoded message `bytes` into `message`, as the protobuf specification says: repeated fields are appended
+// to, submessages merged, the last of the others wins, and fields that the table does not know are kept.
+// Strings, bytes and unknown fields of `message` point into `bytes`, which must live as long as the arena.
+// `maximum_depth` is how many messages and groups may stand inside each other below `message`.
+// The cost is linear in `count` (n log n for entries of maps that arrive unsorted). On failure `message` holds a
+// valid, unspecified part of the input.
+bool lifeline_message_decode(
+    const LifelineMessageTable *table, void *message, const uint8_t *_Nullable bytes, size_t count,
+    LifelineArena *arena, uint32_t maximum_depth, LifelineFailure *failure);
+
+// A deep copy, strings and unknown fields included, in `arena`. NULL when the arena's budget is exhausted.
+void *_Nullable lifeline_message_copy(const LifelineMessageTable *table, const void *message, LifelineArena *arena);
+
+// Bytes that lifeline_message_copy takes from its arena.
+size_t lifeline_message_copy_size(const LifelineMessageTable *table, const void *message);
+
+// Whether both have the same fields present with the same values (floating-point numbers compared by their bits) and
+// the same unknown fields in the same order.
+bool lifeline_message_equal(const LifelineMessageTable *table, const void *left, const void *right);
+
+// Finds the first `required` field that is absent in `message` or below it.
+bool lifeline_message_missing_required(
+    const LifelineMessageTable *table, const void *message, LifelineFailure *failure);
+
+// A buffer that is filled from its end towards its start.
+typedef struct LifelineEncoder {
+    uint8_t *_Nullable memory;  // allocated with malloc
+    size_t capacity;
+    size_t start;               // the encoded bytes are memory[start..<capacity]
+} LifelineEncoder;
+
+void lifeline_encoder_init(LifelineEncoder *encoder);
+void lifeline_encoder_destroy(LifelineEncoder *encoder);
+
+// Writes `message` before what the encoder holds already, with its length as a varint in front when `delimited`.
+// Fields are written in the order of their numbers, unknown fields last. Nothing is checked but depth and size.
+bool lifeline_message_encode(
+    const LifelineMessageTable *table, const void *message, bool delimited, uint32_t maximum_depth,
+    LifelineEncoder *encoder, LifelineFailure *failure);
+
+#pragma clang assume_nonnull end
+
+#endif
