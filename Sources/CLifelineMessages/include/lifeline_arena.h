@@ -10,8 +10,8 @@
 typedef struct LifelineArenaBlock LifelineArenaBlock;
 
 typedef struct LifelineArena {
-    uint8_t *next;                          // first free byte, always 8-aligned
-    uint8_t *limit;                         // end of the current block
+    uint8_t *_Nullable next;                // first free byte, always 8-aligned
+    uint8_t *_Nullable limit;               // end of the current block
     LifelineArenaBlock *_Nullable blocks;   // blocks that the arena allocated itself, newest first
     size_t next_block_size;
     size_t budget;                          // bytes that may still be taken from malloc

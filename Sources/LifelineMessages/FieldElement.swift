@@ -1,0 +1,123 @@
+public import CProtobufC
+
+/// What a repeated field or a map can hold: the scalars, `String`, `[UInt8]`, enums and messages.
+///
+/// The requirements are for this library and generated code.
+public protocol FieldElement: Hashable, Sendable {
+    /// The element as C keeps it.
+    associatedtype _CValue: BitwiseCopyable
+
+    /// The Swift value of `value`, which is in `storage`.
+    static func _load(_ value: _CValue, in storage: MessageStorage) -> Self
+
+    /// `element` as C keeps it, with a copy of all that it points to in `storage`.
+    static func _store(_ element: Self, in storage: MessageStorage) -> _CValue
+
+    /// A value through which what `value` holds can be changed in place, where the type allows for that.
+    static func _lend(_ value: inout _CValue, from storage: MessageStorage) -> Self
+
+    /// Ends a loan of `value`. Returns false when `element` has to be stored anew.
+    static func _settle(_ element: inout Self, _ value: _CValue, from storage: MessageStorage) -> Bool
+
+    /// What a map's value is when its entry has none.
+    init()
+}
+
+extension FieldElement {
+    @inlinable public static func _lend(_ value: inout _CValue, from storage: MessageStorage) -> Self {
+        _load(value, in: storage)
+    }
+
+    @inlinable public static func _settle(_: inout Self, _: _CValue, from _: MessageStorage) -> Bool { false }
+}
+
+// MARK: - Scalars
+
+/// A scalar that C keeps as Swift does.
+public protocol _PlainFieldElement: FieldElement, BitwiseCopyable where _CValue == Self {}
+
+extension _PlainFieldElement {
+    @inlinable public static func _load(_ value: Self, in _: MessageStorage) -> Self { value }
+    @inlinable public static func _store(_ element: Self, in _: MessageStorage) -> Self { element }
+}
+
+extension Int32: _PlainFieldElement {}
+extension Int64: _PlainFieldElement {}
+extension UInt32: _PlainFieldElement {}
+extension UInt64: _PlainFieldElement {}
+extension Float: _PlainFieldElement {}
+extension Double: _PlainFieldElement {}
+
+extension Bool: FieldElement {
+    @inlinable public static func _load(_ value: protobuf_c_boolean, in _: MessageStorage) -> Bool { value != 0 }
+    @inlinable public static func _store(_ element: Bool, in _: MessageStorage) -> protobuf_c_boolean {
+        element ? 1 : 0
+    }
+}
+
+// MARK: - Strings and bytes
+
+extension String: FieldElement {
+    @inlinable public static func _load(_ value: BytesValue, in storage: MessageStorage) -> String {
+        defer { extendLifetime(storage) }
+        // A repeated proto2 string may hold anything, and nothing here says which one it is: repair.
+        return String(decoding: UnsafeBufferPointer(start: value.data, count: value.len), as: UTF8.self)
+    }
+
+    @inlinable public static func _store(_ element: String, in storage: MessageStorage) -> BytesValue {
+        var element = element
+        return element.withUTF8 { storage.store(UnsafeRawBufferPointer($0)) }
+    }
+}
+
+extension Array: FieldElement where Element == UInt8 {
+    @inlinable public static func _load(_ value: BytesValue, in storage: MessageStorage) -> [UInt8] {
+        defer { extendLifetime(storage) }
+        return [UInt8](UnsafeBufferPointer(start: value.data, count: value.len))
+    }
+
+    @inlinable public static func _store(_ element: [UInt8], in storage: MessageStorage) -> BytesValue {
+        element.withUnsafeBytes { storage.store($0) }
+    }
+}
+
+extension MessageStorage {
+    @usableFromInline func store(_ bytes: UnsafeRawBufferPointer) -> BytesValue {
+        var value = BytesValue(len: 0, data: nil)
+        assign(bytes, to: &value)
+        return value
+    }
+}
+
+// MARK: - Messages
+
+extension Message {
+    @inlinable public static func _load(_ value: UnsafeMutablePointer<_Fields>?, in storage: MessageStorage) -> Self {
+        guard let value else { return Self() }
+        return Self(_message: MessageReference(storage: storage, fields: value))
+    }
+
+    @inlinable public static func _store(_ element: Self, in storage: MessageStorage) -> UnsafeMutablePointer<_Fields>?
+    {
+        storage.copy(element)
+    }
+
+    @inlinable public static func _lend(
+        _ value: inout UnsafeMutablePointer<_Fields>?,
+        from storage: MessageStorage
+    ) -> Self {
+        let fields = value ?? storage.copy(Self())
+        value = fields
+        return Self(_message: MessageReference(storage: storage.lend(), fields: fields))
+    }
+
+    @inlinable public static func _settle(
+        _ element: inout Self,
+        _ value: UnsafeMutablePointer<_Fields>?,
+        from storage: MessageStorage
+    ) -> Bool {
+        guard element._message.fields == value, storage.isLender(of: element._message.storage) else { return false }
+        storage.takeBack(&element._message.storage)
+        return true
+    }
+}

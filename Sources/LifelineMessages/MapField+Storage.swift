@@ -1,0 +1,137 @@
+internal import CLifelineMessages
+public import CProtobufC
+
+// An entry's struct is what protoc-gen-c makes of a message with the fields key = 1 and value = 2: the base that all
+// messages begin with, the key, the value, each aligned as its type asks for. Generated code asserts that it is so.
+extension MapField {
+    @inlinable static var keyOffset: Int {
+        align(MemoryLayout<ProtobufCMessage>.size, to: MemoryLayout<Key._CValue>.alignment)
+    }
+
+    @inlinable static var valueOffset: Int {
+        align(keyOffset + MemoryLayout<Key._CValue>.size, to: MemoryLayout<Value._CValue>.alignment)
+    }
+
+    @inlinable static var entrySize: Int {
+        align(valueOffset + MemoryLayout<Value._CValue>.size, to: MemoryLayout<ProtobufCMessage>.alignment)
+    }
+
+    @inlinable static func align(_ offset: Int, to alignment: Int) -> Int {
+        (offset + alignment - 1) & ~(alignment - 1)
+    }
+
+    @inlinable func key(at position: Int) -> Key._CValue {
+        _entries.unsafelyUnwrapped[position].load(fromByteOffset: Self.keyOffset, as: Key._CValue.self)
+    }
+
+    @inlinable func valuePointer(at position: Int) -> UnsafeMutablePointer<Value._CValue> {
+        (_entries.unsafelyUnwrapped[position] + Self.valueOffset).assumingMemoryBound(to: Value._CValue.self)
+    }
+
+    @inlinable func value(at position: Int) -> Value {
+        Value._load(valuePointer(at: position).pointee, in: _storage)
+    }
+}
+
+extension MapField {
+    /// Where `key` is, or else where it belongs.
+    func find(_ key: Key) -> (position: Int?, insertion: Int) {
+        Key._withCValue(of: key) { sought in
+            var range = 0..<count
+            while !range.isEmpty {
+                let middle = range.lowerBound + range.count / 2
+                let candidate = self.key(at: middle)
+                if Key._precedes(candidate, sought) {
+                    range = (middle + 1)..<range.upperBound
+                } else if Key._precedes(sought, candidate) {
+                    range = range.lowerBound..<middle
+                } else {
+                    return (middle, middle)
+                }
+            }
+            return (nil, range.lowerBound)
+        }
+    }
+
+    /// Inserts an entry whose key is not there yet where it belongs. The storage must be unique.
+    mutating func insert(_ key: Key, _ value: Value, at position: Int) {
+        let entry = Self.makeEntry(key, value, in: _storage)
+        reserve(count + 1)
+        let gap = _entries.unsafelyUnwrapped + position
+        (gap + 1).update(from: gap, count: count - position)
+        gap.pointee = entry
+        _count += 1
+    }
+
+    private static func makeEntry(_ key: Key, _ value: Value, in storage: MessageStorage) -> UnsafeMutableRawPointer {
+        let entry = storage.allocate(byteCount: entrySize)
+        entry.initializeMemory(as: UInt8.self, repeating: 0, count: entrySize)
+        entry.storeBytes(of: Key._store(key, in: storage), toByteOffset: keyOffset, as: Key._CValue.self)
+        entry.storeBytes(of: Value._store(value, in: storage), toByteOffset: valueOffset, as: Value._CValue.self)
+        return entry
+    }
+
+    mutating func makeUnique() {
+        guard !isKnownUniquelyReferenced(&_storage) else { return }
+        self = _copied(into: MessageStorage.create(byteCount: count * (Self.entrySize + 8) + 256))
+    }
+
+    private mutating func reserve(_ capacity: Int) {
+        let stride = MemoryLayout<UnsafeMutableRawPointer>.stride
+        guard let entries = lifeline_array_reserve(_storage.allocator, _entries, count, capacity, stride) else {
+            preconditionFailure("Out of memory: a map cannot hold \(capacity) entries")
+        }
+        _entries = entries.assumingMemoryBound(to: UnsafeMutableRawPointer.self)
+    }
+
+    /// A deep copy, in `storage`.
+    @usableFromInline func _copied(into storage: MessageStorage) -> MapField {
+        var copy = MapField(_storage: storage, entries: nil, count: 0)
+        guard count > 0 else { return copy }
+        copy.reserve(count)
+        for (position, entry) in enumerated() {
+            copy._entries.unsafelyUnwrapped[position] = Self.makeEntry(entry.key, entry.value, in: storage)
+        }
+        copy._count = count
+        return copy
+    }
+}
+
+// MARK: - Keys
+
+extension MapKey where Self: _PlainFieldElement & Comparable {
+    @inlinable public static func _precedes(_ left: Self, _ right: Self) -> Bool { left < right }
+    @inlinable public static func _withCValue<Result>(of key: Self, _ body: (Self) -> Result) -> Result { body(key) }
+}
+
+extension Int32: MapKey {}
+extension Int64: MapKey {}
+extension UInt32: MapKey {}
+extension UInt64: MapKey {}
+
+extension Bool: MapKey {
+    @inlinable public static func _precedes(_ left: protobuf_c_boolean, _ right: protobuf_c_boolean) -> Bool {
+        left == 0 && right != 0
+    }
+
+    @inlinable public static func _withCValue<Result>(
+        of key: Bool,
+        _ body: (protobuf_c_boolean) -> Result
+    ) -> Result {
+        body(key ? 1 : 0)
+    }
+}
+
+extension String: MapKey {
+    @inlinable public static func _precedes(_ left: BytesValue, _ right: BytesValue) -> Bool {
+        UnsafeBufferPointer(start: left.data, count: left.len)
+            .lexicographicallyPrecedes(UnsafeBufferPointer(start: right.data, count: right.len))
+    }
+
+    public static func _withCValue<Result>(of key: String, _ body: (BytesValue) -> Result) -> Result {
+        var key = key
+        return key.withUTF8 { bytes in
+            body(BytesValue(len: bytes.count, data: UnsafeMutablePointer(mutating: bytes.baseAddress)))
+        }
+    }
+}

@@ -1,0 +1,183 @@
+/// What a map's key can be: the integers, `Bool` and `String`.
+public protocol MapKey: FieldElement {
+    /// Whether `left` comes before `right` in a map. For this library.
+    static func _precedes(_ left: _CValue, _ right: _CValue) -> Bool
+
+    /// Calls `body` with `key` as C keeps it, for the time of the call. For this library.
+    static func _withCValue<Result>(of key: Self, _ body: (_CValue) -> Result) -> Result
+}
+
+/// The entries of a map field: a collection of key-value pairs with the value semantics of a dictionary.
+///
+/// Entries are kept in the order of their keys (numbers by value, text by its UTF-8 bytes), so that look-up takes
+/// logarithmic time without a dictionary beside the field, and equal maps are encoded alike. Inserting moves the
+/// entries behind the new one, one pointer each. `Dictionary(uniqueKeysWithValues: map.map { ($0, $1) })` makes a
+/// dictionary.
+@frozen public struct MapField<Key: MapKey, Value: FieldElement>: @unchecked Sendable {
+    // @unchecked Sendable: see MessageStorage; the entries are in `_storage` and are written to only while that is
+    // uniquely referenced.
+
+    @usableFromInline typealias Entries = UnsafeMutablePointer<UnsafeMutableRawPointer>
+
+    public var _storage: MessageStorage
+    /// Pointers to entry structs, which begin as ProtobufCMessage does; preceded by a LifelineArrayHeader.
+    @usableFromInline var _entries: Entries?
+    @usableFromInline var _count: Int
+    /// How many entries there are.
+    @inlinable public var count: Int { _count }
+
+    @inlinable init(_storage: MessageStorage, entries: Entries?, count: Int) {
+        self._storage = _storage
+        self._entries = entries
+        self._count = count
+    }
+
+    /// The entries that a field of `parent` holds. For generated code.
+    @inlinable public init<Parent, Entry>(
+        _in parent: MessageReference<Parent>,
+        entries: UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>?,
+        count: Int
+    ) {
+        self.init(_storage: parent.storage, entries: Self.untyped(entries), count: count)
+    }
+
+    /// The entries as the C struct of the message has them. For generated code.
+    @inlinable public func _typedEntries<Entry>() -> UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>? {
+        UnsafeMutableRawPointer(_entries)?.assumingMemoryBound(to: UnsafeMutablePointer<Entry>?.self)
+    }
+
+    @inlinable static func untyped<Entry>(
+        _ entries: UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>?
+    ) -> Entries? {
+        UnsafeMutableRawPointer(entries)?.assumingMemoryBound(to: UnsafeMutableRawPointer.self)
+    }
+}
+
+// MARK: - Dictionary
+
+extension MapField {
+    @inlinable public init() {
+        self.init(_storage: .empty, entries: nil, count: 0)
+    }
+
+    /// A map of `pairs`; where a key comes more than once, its last value counts.
+    public init(_ pairs: some Sequence<(Key, Value)>) {
+        self.init()
+        for (key, value) in pairs { updateValue(value, forKey: key) }
+    }
+
+    /// A map of what `dictionary` holds.
+    public init(_ dictionary: [Key: Value]) {
+        self.init()
+        for (key, value) in dictionary { updateValue(value, forKey: key) }
+    }
+
+    /// The value of `key`; setting nil removes it.
+    public subscript(key: Key) -> Value? {
+        get { find(key).position.map { value(at: $0) } }
+        set {
+            if let newValue { updateValue(newValue, forKey: key) } else { removeValue(forKey: key) }
+        }
+    }
+
+    /// The value of `key`, or `defaultValue` where there is none; changing it in place inserts it.
+    public subscript(key: Key, default defaultValue: @autoclosure () -> Value) -> Value {
+        get { self[key] ?? defaultValue() }
+        _modify {
+            makeUnique()
+            let found = find(key)
+            let position = found.position ?? found.insertion
+            if found.position == nil { insert(key, defaultValue(), at: position) }
+            var value = Value._lend(&valuePointer(at: position).pointee, from: _storage)
+            defer {
+                if !Value._settle(&value, valuePointer(at: position).pointee, from: _storage) {
+                    makeUnique()
+                    valuePointer(at: position).pointee = Value._store(value, in: _storage)
+                }
+            }
+            yield &value
+        }
+    }
+
+    /// Sets the value of `key`, and returns the one that it replaces.
+    @discardableResult
+    public mutating func updateValue(_ value: Value, forKey key: Key) -> Value? {
+        makeUnique()
+        let found = find(key)
+        guard let position = found.position else {
+            insert(key, value, at: found.insertion)
+            return nil
+        }
+        let old = self.value(at: position)
+        valuePointer(at: position).pointee = Value._store(value, in: _storage)
+        return old
+    }
+
+    /// Removes `key`, and returns its value.
+    @discardableResult
+    public mutating func removeValue(forKey key: Key) -> Value? {
+        guard let position = find(key).position else { return nil }
+        makeUnique()
+        let old = value(at: position)
+        let gap = _entries.unsafelyUnwrapped + position
+        gap.update(from: gap + 1, count: count - position - 1)
+        _count -= 1
+        return old
+    }
+
+    public mutating func removeAll() { self = MapField() }
+
+    public var keys: some RandomAccessCollection<Key> { lazy.map(\.key) }
+    public var values: some RandomAccessCollection<Value> { lazy.map(\.value) }
+}
+
+// MARK: - Collection
+
+extension MapField: RandomAccessCollection {
+    /// The position of an entry in the order of keys.
+    public struct Index: Comparable, Hashable, Sendable {
+        @usableFromInline let position: Int
+        @inlinable init(position: Int) { self.position = position }
+        @inlinable public static func < (left: Index, right: Index) -> Bool { left.position < right.position }
+    }
+
+    @inlinable public var startIndex: Index { Index(position: 0) }
+    @inlinable public var endIndex: Index { Index(position: count) }
+    @inlinable public func index(after index: Index) -> Index { Index(position: index.position + 1) }
+    @inlinable public func index(before index: Index) -> Index { Index(position: index.position - 1) }
+    @inlinable public func index(_ index: Index, offsetBy distance: Int) -> Index {
+        Index(position: index.position + distance)
+    }
+    @inlinable public func distance(from start: Index, to end: Index) -> Int { end.position - start.position }
+
+    @inlinable public subscript(index: Index) -> (key: Key, value: Value) {
+        precondition(index.position >= 0 && index.position < count, "A map's index is out of bounds")
+        return (Key._load(key(at: index.position), in: _storage), value(at: index.position))
+    }
+}
+
+extension MapField: ExpressibleByDictionaryLiteral {
+    public init(dictionaryLiteral elements: (Key, Value)...) {
+        self.init(elements)
+    }
+}
+
+extension MapField: Hashable {
+    public static func == (left: MapField, right: MapField) -> Bool {
+        left.elementsEqual(right) { $0.key == $1.key && $0.value == $1.value }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(count)
+        for (key, value) in self {
+            hasher.combine(key)
+            hasher.combine(value)
+        }
+    }
+}
+
+extension MapField: CustomStringConvertible {
+    public var description: String {
+        isEmpty ? "[:]" : "[" + map { "\($0.key): \($0.value)" }.joined(separator: ", ") + "]"
+    }
+}

@@ -1,0 +1,44 @@
+internal import CProtobufC
+
+extension Message {
+    /// The fields that the message type does not know, as they stood in the input, tags included. They are written
+    /// again, after all others, when the message is encoded.
+    public var unknownFields: [UInt8] {
+        defer { extendLifetime(self) }
+        return base.unknownFieldBytes
+    }
+
+    /// Forgets the fields that the message type does not know; those of submessages stay.
+    public mutating func removeUnknownFields() {
+        guard base.n_unknown_fields > 0 else { return }
+        UnsafeMutableRawPointer(_mutableFields()).assumingMemoryBound(to: ProtobufCMessage.self)
+            .pointee.n_unknown_fields = 0
+    }
+
+    /// What every struct of protobuf-c's begins with.
+    private var base: ProtobufCMessage {
+        UnsafeRawPointer(_message.fields).assumingMemoryBound(to: ProtobufCMessage.self).pointee
+    }
+}
+
+extension ProtobufCMessage {
+    var unknownFieldBytes: [UInt8] {
+        var bytes: [UInt8] = []
+        for field in UnsafeBufferPointer(start: unknown_fields, count: Int(n_unknown_fields)) {
+            bytes.appendVarint(UInt64(field.tag) << 3 | UInt64(field.wire_type.rawValue))
+            bytes.append(contentsOf: UnsafeBufferPointer(start: field.data, count: field.len))
+        }
+        return bytes
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func appendVarint(_ value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        append(UInt8(rest))
+    }
+}

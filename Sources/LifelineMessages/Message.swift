@@ -1,0 +1,96 @@
+public import CLifelineMessages
+
+/// A protobuf message: a value that wraps the C struct that protobuf-c generated for it.
+///
+/// Types that conform are made by `protoc-gen-lifeline`. Copies are cheap and share memory until one of them is changed;
+/// a change copies the message that it is made to first, where somebody else shares it. Everything that was decoded
+/// together lives in one block of memory, which is freed when the last value that refers to any part of it is gone.
+///
+/// Two messages are equal when they have the same fields present with the same values, unknown fields included.
+/// Floating-point numbers are compared by their bits: a NaN equals itself, and `-0.0` differs from `0.0`, as they do on
+/// the wire.
+public protocol Message: FieldElement, CustomDebugStringConvertible
+where _CValue == UnsafeMutablePointer<_Fields>? {
+    /// The struct that protoc-gen-c made.
+    associatedtype _Fields
+
+    /// A message with no field set.
+    init()
+
+    // For generated code.
+    static var _table: UnsafePointer<MessageTable> { get }
+    var _message: MessageReference<_Fields> { get set }
+    init(_message: MessageReference<_Fields>)
+}
+
+extension Message {
+    /// The full name of the message type, such as `google.protobuf.Timestamp`.
+    public static var protoMessageName: String { String(cString: _table.pointee.full_name) }
+
+    /// A message with no field set. It takes no memory until one is.
+    @inlinable public init() {
+        self.init(_message: MessageReference(storage: .empty, fields: Self._defaultFields))
+    }
+
+    /// A new message, made by `populate`.
+    @inlinable public static func with<Failure: Error>(
+        _ populate: (inout Self) throws(Failure) -> Void
+    ) throws(Failure) -> Self {
+        var message = Self()
+        try populate(&message)
+        return message
+    }
+
+    /// Whether every proto2 `required` field is set, in this message and in all below it.
+    public var isInitialized: Bool { firstMissingRequiredField() == nil }
+}
+
+// MARK: - For generated code
+
+extension Message {
+    /// The struct with no field set that all such messages share. Never written to: see `MessageStorage.empty`.
+    @inlinable static var _defaultFields: UnsafeMutablePointer<_Fields> {
+        UnsafeMutableRawPointer(mutating: _table.pointee.default_instance).assumingMemoryBound(to: _Fields.self)
+    }
+
+    /// A submessage of `parent`, or the default where there is none.
+    @inlinable public init<Parent>(_reading fields: UnsafeMutablePointer<_Fields>?, in parent: MessageReference<Parent>)
+    {
+        if let fields {
+            self.init(_message: MessageReference(storage: parent.storage, fields: fields))
+        } else {
+            self.init()
+        }
+    }
+
+    /// The struct, to be written to: copied first where somebody else refers to it.
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> {
+        if !isKnownUniquelyReferenced(&_message.storage) { _makeUnique(reserving: 0) }
+        return _message.fields
+    }
+
+    /// Moves the message to a storage of its own, which has room for `reserved` bytes more.
+    @usableFromInline mutating func _makeUnique(reserving reserved: Int) {
+        // Half as much again, and at least 256 bytes, for what is about to be set.
+        let size = lifeline_message_copy_size(Self._table, _message.fields)
+        let storage = MessageStorage.create(byteCount: size &+ max(size / 2, 256) &+ reserved)
+        _message = MessageReference(storage: storage, fields: storage.copy(self))
+    }
+}
+
+extension Message {
+    @inlinable public static func == (left: Self, right: Self) -> Bool {
+        defer { extendLifetime((left, right)) }
+        return left._message.fields == right._message.fields
+            || lifeline_message_equal(_table, left._message.fields, right._message.fields)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        // Equal messages have the same encoding: it is deterministic, maps included.
+        do throws(MessageError) {
+            try encode(delimited: false, partial: true, maximumDepth: .max) { hasher.combine(bytes: $0) }
+        } catch {
+            hasher.combine(Self.protoMessageName)
+        }
+    }
+}

@@ -1,0 +1,113 @@
+internal import CLifelineMessages
+
+/// Why a message could not be decoded or encoded.
+public struct MessageError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The kind of failure. More kinds may be added: give a `switch` over them a default.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        private enum Kind: String, Sendable {
+            case truncated, malformedVarint, invalidTag, unmatchedGroup, invalidLength, invalidUTF8, tooDeep
+            case memoryLimitExceeded, missingRequiredField, tooLarge, typeMismatch
+        }
+        private let kind: Kind
+
+        /// The input ends inside a field.
+        public static let truncated = Self(kind: .truncated)
+        /// A varint has more than ten bytes or more than 64 bits.
+        public static let malformedVarint = Self(kind: .malformedVarint)
+        /// A tag has field number 0, an unknown wire type, or more than 32 bits.
+        public static let invalidTag = Self(kind: .invalidTag)
+        /// A group ends that did not begin.
+        public static let unmatchedGroup = Self(kind: .unmatchedGroup)
+        /// A packed field's length is no multiple of its element's size.
+        public static let invalidLength = Self(kind: .invalidLength)
+        /// A proto3 `string` is not UTF-8.
+        public static let invalidUTF8 = Self(kind: .invalidUTF8)
+        /// Messages are nested deeper than allowed.
+        public static let tooDeep = Self(kind: .tooDeep)
+        /// Decoding would take more memory than allowed.
+        public static let memoryLimitExceeded = Self(kind: .memoryLimitExceeded)
+        /// A proto2 `required` field is absent.
+        public static let missingRequiredField = Self(kind: .missingRequiredField)
+        /// An encoded message would have, or has, more than 2³¹−1 bytes: protobuf's limit.
+        public static let tooLarge = Self(kind: .tooLarge)
+        /// A `google.protobuf.Any` holds another message type than the one asked for.
+        public static let typeMismatch = Self(kind: .typeMismatch)
+
+        public var description: String { kind.rawValue }
+    }
+
+    public var code: Code
+    /// What happened, where, and what to do about it.
+    public var message: String
+
+    public init(code: Code, message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    public var description: String { "\(code): \(message)" }
+}
+
+extension MessageError {
+    /// Says in words what C reported. `typeName` is the message that decoding or encoding began with.
+    init(_ failure: LifelineFailure, typeName: String) {
+        let field = failure.describedField ?? typeName
+        let position = "byte \(failure.offset) of a \(typeName)"
+        switch failure.status {
+        case LIFELINE_TRUNCATED:
+            self.init(code: .truncated, message: "The input ends inside \(field), which begins at \(position).")
+        case LIFELINE_MALFORMED_VARINT:
+            self.init(code: .malformedVarint, message: "A varint in \(field) has over 64 bits, at \(position).")
+        case LIFELINE_INVALID_TAG:
+            self.init(
+                code: .invalidTag,
+                message: "There is no valid tag at \(position), inside \(field): the input is not protobuf."
+            )
+        case LIFELINE_UNMATCHED_GROUP:
+            self.init(code: .unmatchedGroup, message: "A group ends that did not begin, at \(position), in \(field).")
+        case LIFELINE_INVALID_LENGTH:
+            self.init(
+                code: .invalidLength,
+                message: "The packed field \(field) at \(position) has a length that is no multiple of its elements'."
+            )
+        case LIFELINE_INVALID_UTF8:
+            self.init(
+                code: .invalidUTF8,
+                message: "The string \(field) at \(position) is not UTF-8. Declare it as bytes if it need not be text."
+            )
+        case LIFELINE_TOO_DEEP:
+            self.init(
+                code: .tooDeep,
+                message: "Messages are nested deeper than the limit allows, in \(field). "
+                    + "Raise the maximum depth if that is legitimate."
+            )
+        case LIFELINE_OUT_OF_MEMORY:
+            self.init(
+                code: .memoryLimitExceeded,
+                message: "Decoding a \(typeName) takes more memory than DecodingOptions.memoryLimit allows, "
+                    + "at byte \(failure.offset)."
+            )
+        case LIFELINE_MISSING_REQUIRED:
+            self.init(
+                code: .missingRequiredField,
+                message: "The required field \(field) is not set. Pass `partial: true` to do without it."
+            )
+        default:
+            self.init(code: .tooLarge, message: "A \(typeName) has more than 2147483647 bytes, protobuf's limit.")
+        }
+    }
+}
+
+extension LifelineFailure {
+    /// "package.Message.field (number 3)", or just the message's name when no field is concerned.
+    fileprivate var describedField: String? {
+        guard let table = message else { return nil }
+        let typeName = String(cString: table.pointee.full_name)
+        guard field_number != 0 else { return typeName }
+        let fields = UnsafeBufferPointer(start: table.pointee.fields, count: Int(table.pointee.field_count))
+        guard let field = fields.first(where: { $0.number == field_number }) else {
+            return "\(typeName), unknown field \(field_number)"
+        }
+        return "\(typeName).\(String(cString: field.name)) (number \(field_number))"
+    }
+}

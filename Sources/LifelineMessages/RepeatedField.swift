@@ -1,0 +1,184 @@
+public import CLifelineMessages
+
+/// The elements of a repeated field: a collection with the value semantics of an array.
+///
+/// A field's elements stay where they were decoded; `Array(message.mentions)` makes an array of them. Elements are
+/// changed in place, nested messages included: `message.attachments[0].size = 3`.
+@frozen public struct RepeatedField<Element: FieldElement>: @unchecked Sendable {
+    // @unchecked Sendable: see MessageStorage; the elements are in `_storage` and are written to only while that is
+    // uniquely referenced.
+
+    public var _storage: MessageStorage
+    /// Preceded by a LifelineArrayHeader with the capacity; nil when there is none.
+    public var _elements: UnsafeMutablePointer<Element._CValue>?
+    @usableFromInline var _count: Int
+    /// How many elements there are.
+    @inlinable public var count: Int { _count }
+
+    @inlinable init(_storage: MessageStorage, elements: UnsafeMutablePointer<Element._CValue>?, count: Int) {
+        self._storage = _storage
+        self._elements = elements
+        self._count = count
+    }
+
+    /// The elements that a field of `parent` holds. For generated code.
+    @inlinable public init<Parent>(
+        _in parent: MessageReference<Parent>,
+        _ elements: UnsafeMutablePointer<Element._CValue>?,
+        count: Int
+    ) {
+        self.init(_storage: parent.storage, elements: elements, count: count)
+    }
+}
+
+// MARK: - Collection
+
+extension RepeatedField: RandomAccessCollection, MutableCollection {
+    @inlinable public var startIndex: Int { 0 }
+    @inlinable public var endIndex: Int { count }
+
+    @inlinable public subscript(position: Int) -> Element {
+        _read {
+            precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
+            yield Element._load(_elements.unsafelyUnwrapped[position], in: _storage)
+        }
+        set {
+            precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
+            _makeUnique()
+            _elements.unsafelyUnwrapped[position] = Element._store(newValue, in: _storage)
+        }
+        _modify {
+            precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
+            _makeUnique()
+            var element = Element._lend(&_elements.unsafelyUnwrapped[position], from: _storage)
+            defer {
+                if !Element._settle(&element, _elements.unsafelyUnwrapped[position], from: _storage) {
+                    _makeUnique()
+                    _elements.unsafelyUnwrapped[position] = Element._store(element, in: _storage)
+                }
+            }
+            yield &element
+        }
+    }
+
+    @inlinable public mutating func swapAt(_ first: Int, _ second: Int) {
+        precondition(first >= 0 && first < count && second >= 0 && second < count, "Index out of bounds")
+        _makeUnique()
+        let elements = _elements.unsafelyUnwrapped
+        (elements[first], elements[second]) = (elements[second], elements[first])
+    }
+
+    /// Calls `body` with the elements' memory where they lie as Swift's own: the fixed-size numbers do.
+    @inlinable public func withContiguousStorageIfAvailable<Result>(
+        _ body: (UnsafeBufferPointer<Element>) throws -> Result
+    ) rethrows -> Result? {
+        guard Element._CValue.self == Element.self else { return nil }
+        defer { extendLifetime(_storage) }
+        let start = UnsafeRawPointer(_elements)?.assumingMemoryBound(to: Element.self)
+        return try body(UnsafeBufferPointer(start: start, count: count))
+    }
+}
+
+extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
+    @inlinable public init() {
+        self.init(_storage: .empty, elements: nil, count: 0)
+    }
+
+    @inlinable public init(arrayLiteral elements: Element...) {
+        self.init(elements)
+    }
+
+    @inlinable public mutating func reserveCapacity(_ capacity: Int) {
+        _makeUnique()
+        _reserve(capacity)
+    }
+
+    @inlinable public mutating func append(_ element: Element) {
+        _makeUnique()
+        _reserve(count &+ 1)
+        _elements.unsafelyUnwrapped[count] = Element._store(element, in: _storage)
+        _count &+= 1
+    }
+
+    @inlinable public mutating func replaceSubrange(
+        _ range: Range<Int>,
+        with newElements: some Collection<Element>
+    ) {
+        precondition(range.lowerBound >= 0 && range.upperBound <= count, "Range \(range) is not within 0..<\(count)")
+        let insertedCount = newElements.count
+        let newCount = count - range.count + insertedCount
+        // Where `newElements` is a part of this very field, it shares the storage, and this moves ours away from it.
+        _makeUnique()
+        _reserve(newCount)
+        guard let elements = _elements else { return }
+        let gap = elements + range.lowerBound
+        (gap + insertedCount).update(from: elements + range.upperBound, count: count - range.upperBound)
+        var filled = 0
+        for element in newElements {
+            precondition(filled < insertedCount, "A collection has more elements than its count says")
+            gap[filled] = Element._store(element, in: _storage)
+            filled += 1
+        }
+        precondition(filled == insertedCount, "A collection has fewer elements than its count says")
+        _count = newCount
+    }
+
+    @inlinable public mutating func removeAll(keepingCapacity: Bool = false) {
+        if keepingCapacity {
+            _makeUnique()
+            _count = 0
+        } else {
+            self = RepeatedField()
+        }
+    }
+}
+
+// MARK: - Storage
+
+extension RepeatedField {
+    @inlinable mutating func _makeUnique() {
+        if !isKnownUniquelyReferenced(&_storage) { _moveToNewStorage() }
+    }
+
+    @usableFromInline mutating func _moveToNewStorage() {
+        let size = count &* MemoryLayout<Element._CValue>.stride
+        self = _copied(into: MessageStorage.create(byteCount: size &+ 256))
+    }
+
+    @inlinable mutating func _reserve(_ capacity: Int) {
+        guard capacity > 0 else { return }
+        let stride = MemoryLayout<Element._CValue>.stride
+        guard let elements = lifeline_array_reserve(_storage.allocator, _elements, count, capacity, stride) else {
+            preconditionFailure("Out of memory: a repeated field cannot hold \(capacity) elements")
+        }
+        _elements = elements.assumingMemoryBound(to: Element._CValue.self)
+    }
+
+    /// A deep copy, in `storage`.
+    @inlinable func _copied(into storage: MessageStorage) -> RepeatedField {
+        var copy = RepeatedField(_storage: storage, elements: nil, count: 0)
+        copy._reserve(count)
+        for position in 0..<count {
+            copy._elements.unsafelyUnwrapped[position] = Element._store(self[position], in: storage)
+        }
+        copy._count = count
+        return copy
+    }
+}
+
+// MARK: - Equality and description
+
+extension RepeatedField: Hashable {
+    @inlinable public static func == (left: RepeatedField, right: RepeatedField) -> Bool {
+        left.elementsEqual(right)
+    }
+
+    @inlinable public func hash(into hasher: inout Hasher) {
+        hasher.combine(count)
+        for element in self { hasher.combine(element) }
+    }
+}
+
+extension RepeatedField: CustomStringConvertible {
+    public var description: String { "[" + map { "\($0)" }.joined(separator: ", ") + "]" }
+}
