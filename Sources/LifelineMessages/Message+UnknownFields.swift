@@ -33,7 +33,8 @@ extension ProtobufCMessage {
 }
 
 extension [UInt8] {
-    fileprivate mutating func appendVarint(_ value: UInt64) {
+    /// Appends `value` in base 128, least significant group first.
+    mutating func appendVarint(_ value: UInt64) {
         var rest = value
         while rest >= 0x80 {
             append(UInt8(truncatingIfNeeded: rest) | 0x80)

@@ -9,7 +9,7 @@ public import CLifelineMessages
 /// Two messages are equal when they have the same fields present with the same values, unknown fields included.
 /// Floating-point numbers are compared by their bits: a NaN equals itself, and `-0.0` differs from `0.0`, as they do on
 /// the wire.
-public protocol Message: FieldElement, CustomDebugStringConvertible
+public protocol Message: DelimitedMessage, FieldElement, CustomDebugStringConvertible
 where _CValue == UnsafeMutablePointer<_Fields>? {
     /// The struct that protoc-gen-c made.
     associatedtype _Fields
