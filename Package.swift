@@ -11,9 +11,34 @@ let strict: [SwiftSetting] = [
 let package = Package(
     name: "lifeline",
     products: [
-        .library(name: "LifelineMessages", targets: ["LifelineMessages"])
+        .library(name: "LifelineMessages", targets: ["LifelineMessages"]),
+        .executable(name: "protoc-gen-lifeline", targets: ["protoc-gen-lifeline"]),
+    ],
+    dependencies: [
+        // In the protoc plugin only.
+        .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0")
     ],
     targets: [
+        // Code generation
+        .target(
+            name: "LifelineCodegen",
+            dependencies: [
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+                .product(name: "SwiftProtobufPluginLibrary", package: "swift-protobuf"),
+            ],
+            path: "codegen/LifelineCodegen",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "protoc-gen-lifeline",
+            dependencies: [
+                "LifelineCodegen",
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+                .product(name: "SwiftProtobufPluginLibrary", package: "swift-protobuf"),
+            ],
+            path: "codegen/protoc-gen-lifeline",
+            swiftSettings: strict
+        ),
         // Messages
         .systemLibrary(
             name: "CProtobufC",

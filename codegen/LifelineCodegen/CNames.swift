@@ -1,0 +1,155 @@
+package import SwiftProtobufPluginLibrary
+
+/// The names that C code gets, so that protoc-gen-c has nothing left to decide.
+///
+/// The schema is handed to protoc-gen-c with names that come through its mangling without clashing: with each other, with
+/// what it adds (`n_x`, `has_x`, `x_case`), or with what C and Swift reserve. Most names stay as they are. What a file's
+/// names are depends on that file alone, so that files generated apart fit together.
+package struct CNames {
+    /// The package that messages without one get, so that a message `FILE` is not C's.
+    static let packageOfNone = "pb"
+
+    private var messages: [String: String] = [:]
+    private var fields: [String: String] = [:]
+    private var oneofs: [String: String] = [:]
+
+    package init(files: [FileDescriptor]) {
+        for file in files {
+            var taken: Set<String> = []
+            let package = file.package.isEmpty ? Self.packageOfNone : file.package
+            for message in file.messages { add(message, in: package, taken: &taken) }
+        }
+    }
+
+    private mutating func add(_ message: Descriptor, in scope: String, taken: inout Set<String>) {
+        var name = message.name
+        var mangled = Self.manglings(of: "\(scope).\(name)")
+        var suffix = 2
+        while !taken.isDisjoint(with: mangled) {
+            name = "\(message.name)_N\(suffix)"
+            mangled = Self.manglings(of: "\(scope).\(name)")
+            suffix += 1
+        }
+        taken.formUnion(mangled)
+        let fullName = "\(scope).\(name)"
+        messages[message.fullName] = fullName
+        addMembers(of: message)
+        for nested in message.messages { add(nested, in: fullName, taken: &taken) }
+    }
+
+    /// All the ways in which protoc-gen-c writes a message's name; none may be another message's.
+    private static func manglings(of fullName: String) -> Set<String> {
+        [ProtobufCMangling.type(fullName), ProtobufCMangling.lower(fullName), ProtobufCMangling.upper(fullName)]
+    }
+
+    private mutating func addMembers(of message: Descriptor) {
+        var taken: Set<String> = ["base"]
+        for field in message.fields {
+            var name = field.name.lowercased()
+            let isTaken = { (name: String) in
+                Self.reserved.contains(name) || !taken.isDisjoint(with: [name, "n_\(name)", "has_\(name)"])
+            }
+            if isTaken(name) { name = "\(name)_\(field.number)" }
+            while isTaken(name) { name += "_" }
+            taken.formUnion([name, "n_\(name)", "has_\(name)"])
+            fields[field.fullName] = name
+        }
+        var enumerators: Set<String> = []
+        for oneof in message.oneofs {
+            // protoc names the oneof of a proto3 `optional` field `_field`.
+            var name =
+                oneof.isOfOptionalField ? "has_\(fields[oneof.fields[0].fullName] ?? "")" : oneof.name.lowercased()
+            let members = oneof.fields.compactMap { fields[$0.fullName] }
+            let own = { (name: String) in Set(members.map { "\(name)_\($0)" }) }
+            while taken.contains("\(name)_case") || !enumerators.isDisjoint(with: own(name)) { name += "_of" }
+            taken.insert("\(name)_case")
+            enumerators.formUnion(own(name))
+            oneofs[oneof.fullName] = name
+        }
+    }
+
+    /// Names that a struct's member cannot have: C's and C++'s keywords, macros that compilers and the headers of
+    /// protobuf-c define in lower case, and what Swift does not take behind a dot.
+    private static let reserved: Set<String> = [
+        "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch",
+        "char",
+        "class", "compl", "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue",
+        "co_await",
+        "co_return", "co_yield", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum",
+        "explicit",
+        "export", "extern", "false", "final", "float", "for", "friend", "goto", "if", "import", "inline", "int", "long",
+        "module", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq",
+        "override",
+        "private", "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return", "short",
+        "signed",
+        "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
+        "throw",
+        "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unsigned", "using", "virtual", "void",
+        "volatile", "wchar_t", "while", "xor", "xor_eq",
+        "assert", "errno", "i386", "linux", "offsetof", "stderr", "stdin", "stdout", "unix",
+        "init", "self", "type", "protocol",
+    ]
+}
+
+// MARK: - Looking names up
+
+extension CNames {
+    /// The message's full name in the rewritten schema.
+    package func rewrittenFullName(_ message: Descriptor) -> String { messages[message.fullName] ?? message.fullName }
+
+    /// The message's full name in the rewritten schema, by its name in the original one.
+    package func rewrittenFullName(ofMessageNamed name: String) -> String { messages[name] ?? name }
+
+    /// The name of the struct's member.
+    package func member(_ field: FieldDescriptor) -> String { fields[field.fullName] ?? field.name }
+
+    /// The oneof's name in the rewritten schema.
+    package func oneof(_ oneof: OneofDescriptor) -> String { oneofs[oneof.fullName] ?? oneof.name }
+
+    /// The struct's member that says which field of the oneof is set.
+    package func caseMember(_ oneof: OneofDescriptor) -> String { self.oneof(oneof) + "_case" }
+
+    /// The message's struct.
+    package func type(_ message: Descriptor) -> String { ProtobufCMangling.type(rewrittenFullName(message)) }
+
+    /// What the names of the message's functions and constants begin with.
+    package func prefix(_ message: Descriptor) -> String { ProtobufCMangling.lower(rewrittenFullName(message)) }
+
+    /// The macro that initialises the struct.
+    package func initializer(_ message: Descriptor) -> String {
+        ProtobufCMangling.upper(rewrittenFullName(message)) + "__INIT"
+    }
+}
+
+/// How protoc-gen-c turns full names into C's: parts are joined by two underscores.
+enum ProtobufCMangling {
+    /// `foo.bar_baz.Message` is the type `Foo__BarBaz__Message`.
+    static func type(_ fullName: String) -> String {
+        join(fullName) { part in
+            part.split(separator: "_").map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+        }
+    }
+
+    /// `foo.BarBaz` begins the names of functions with `foo__bar_baz`.
+    static func lower(_ fullName: String) -> String { join(fullName) { words($0).lowercased() } }
+
+    /// `foo.BarBaz` begins the names of macros with `FOO__BAR_BAZ`.
+    static func upper(_ fullName: String) -> String { join(fullName) { words($0).uppercased() } }
+
+    private static func join(_ fullName: String, _ transform: (Substring) -> String) -> String {
+        fullName.split(separator: ".").map(transform).joined(separator: "__")
+    }
+
+    /// An underscore before each capital that follows none.
+    private static func words(_ part: Substring) -> String {
+        var words = ""
+        var followsCapital = true
+        for character in part {
+            let isCapital = character.isUppercase
+            if isCapital, !followsCapital { words.append("_") }
+            words.append(character)
+            followsCapital = isCapital
+        }
+        return words
+    }
+}

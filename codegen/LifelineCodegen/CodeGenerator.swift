@@ -1,0 +1,77 @@
+package import SwiftProtobufPluginLibrary
+
+/// Answers one request of protoc's: for each .proto file the C of protobuf-c, the tables, and the Swift that wraps it.
+package struct CodeGenerator {
+    private let protobufC: ProtobufCGenerator
+
+    /// - Parameter protobufC: How to run protoc-gen-c.
+    package init(protobufC: ProtobufCGenerator) {
+        self.protobufC = protobufC
+    }
+
+    /// The answer to `request`. What went wrong stands in its `error`, which protoc prints.
+    package func response(
+        to request: Google_Protobuf_Compiler_CodeGeneratorRequest
+    ) -> Google_Protobuf_Compiler_CodeGeneratorResponse {
+        var response = Google_Protobuf_Compiler_CodeGeneratorResponse()
+        response.supportedFeatures = UInt64(
+            Google_Protobuf_Compiler_CodeGeneratorResponse.Feature.proto3Optional.rawValue
+        )
+        do {
+            response.file = try files(for: request)
+        } catch {
+            response.error = "\(error)"
+        }
+        return response
+    }
+
+    private func files(
+        for request: Google_Protobuf_Compiler_CodeGeneratorRequest
+    ) throws -> [Google_Protobuf_Compiler_CodeGeneratorResponse.File] {
+        let options = try GeneratorOptions(parameter: request.parameter)
+        try SchemaCheck.check(request.protoFile, generating: request.fileToGenerate)
+
+        let schema = Schema(DescriptorSet(protos: request.protoFile))
+        var files = try protobufC.files(for: request, rewrittenBy: SchemaRewriter(schema: schema))
+        for index in files.indices {
+            files[index].name = options.cPath(ofProtobufCFile: files[index].name)
+        }
+        for name in request.fileToGenerate {
+            guard let file = schema.descriptors.fileDescriptor(named: name) else {
+                throw GeneratorError("\(name): protoc asks to generate this file but did not send it.")
+            }
+            let tables = TableGenerator(file: file, names: schema.names)
+            if let header = tables.header(), let source = tables.source() {
+                files.append(.init(name: options.cHeaderPath(for: name, suffix: ".lifeline.h"), content: header))
+                files.append(.init(name: options.cSourcePath(for: name, suffix: ".lifeline.c"), content: source))
+            }
+            let swift = SwiftFileGenerator(
+                file: file,
+                schema: schema,
+                options: options,
+                generating: request.fileToGenerate
+            ).content()
+            files.append(.init(name: options.swiftPath(for: name), content: swift))
+        }
+        return files
+    }
+}
+
+/// The files of a request, and the C names in them.
+struct Schema {
+    let descriptors: DescriptorSet
+    let names: CNames
+
+    init(_ descriptors: DescriptorSet) {
+        self.descriptors = descriptors
+        names = CNames(files: descriptors.files)
+    }
+}
+
+extension Google_Protobuf_Compiler_CodeGeneratorResponse.File {
+    fileprivate init(name: String, content: String) {
+        self.init()
+        self.name = name
+        self.content = content
+    }
+}

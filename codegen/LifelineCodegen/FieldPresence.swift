@@ -1,0 +1,115 @@
+internal import SwiftProtobuf
+internal import SwiftProtobufPluginLibrary
+
+/// How a struct says whether a field is there, with the name of the member that says it.
+enum FieldPresence {
+    /// It is not zero or empty.
+    case implicit
+    /// `has_x` is not 0 (proto2).
+    case flag(String)
+    /// Its pointer is not NULL.
+    case pointer
+    /// The oneof's case is the field's number. A proto3 `optional` field has a oneof to itself.
+    case oneof(caseMember: String)
+    /// `n_x` is the number of elements.
+    case repeated(countMember: String)
+    case map(countMember: String)
+    /// Key and value of a map's entry are always written.
+    case always
+}
+
+extension FieldDescriptor {
+    func presence(in names: CNames) -> FieldPresence {
+        let member = names.member(self)
+        if isMap { return .map(countMember: "n_\(member)") }
+        if isRepeated { return .repeated(countMember: "n_\(member)") }
+        if containingType.options.mapEntry { return .always }
+        if let oneof = containingOneof { return .oneof(caseMember: names.caseMember(oneof)) }
+        if type == .message { return .pointer }
+        return hasPresence ? .flag("has_\(member)") : .implicit
+    }
+
+    /// The field's enum, if it is closed: a proto2 file declares it.
+    var closedEnumType: EnumDescriptor? {
+        guard type == .enum, let enumType, enumType.isClosed else { return nil }
+        return enumType
+    }
+
+    /// LIFELINE_FIELD_… flags.
+    var tableFlags: String {
+        var flags: [String] = []
+        if isPacked { flags.append("LIFELINE_FIELD_PACKED") }
+        if isRequired { flags.append("LIFELINE_FIELD_REQUIRED") }
+        if requiresUTF8Validation { flags.append("LIFELINE_FIELD_VALIDATE_UTF8") }
+        return flags.isEmpty ? "0" : flags.joined(separator: " | ")
+    }
+}
+
+extension FieldPresence {
+    /// The member that says whether the field is there, where it is not the field itself.
+    var quantifier: String? {
+        switch self {
+        case .implicit, .pointer, .always: nil
+        case .flag(let member), .oneof(let member), .repeated(let member), .map(let member): member
+        }
+    }
+
+    var constant: String {
+        switch self {
+        case .implicit: "LIFELINE_PRESENCE_IMPLICIT"
+        case .flag: "LIFELINE_PRESENCE_FLAG"
+        case .pointer: "LIFELINE_PRESENCE_POINTER"
+        case .oneof: "LIFELINE_PRESENCE_ONEOF"
+        case .repeated: "LIFELINE_PRESENCE_REPEATED"
+        case .map: "LIFELINE_PRESENCE_MAP"
+        case .always: "LIFELINE_PRESENCE_ALWAYS"
+        }
+    }
+}
+
+extension Descriptor {
+    /// Whether this message, or one that can stand anywhere below it, has a proto2 `required` field.
+    var reachesRequiredField: Bool {
+        var seen: Set<String> = [fullName]
+        var pending = [self]
+        while let message = pending.popLast() {
+            for field in message.fields {
+                if field.isRequired { return true }
+                if field.type == .message, seen.insert(field.messageType.fullName).inserted {
+                    pending.append(field.messageType)
+                }
+            }
+        }
+        return false
+    }
+}
+
+extension Google_Protobuf_FieldDescriptorProto.TypeEnum {
+    /// What stands behind LIFELINE_TYPE_.
+    var cName: String {
+        switch self {
+        case .double: "DOUBLE"
+        case .float: "FLOAT"
+        case .int64: "INT64"
+        case .uint64: "UINT64"
+        case .int32: "INT32"
+        case .fixed64: "FIXED64"
+        case .fixed32: "FIXED32"
+        case .bool: "BOOL"
+        case .string: "STRING"
+        case .bytes: "BYTES"
+        case .uint32: "UINT32"
+        case .enum: "ENUM"
+        case .sfixed32: "SFIXED32"
+        case .sfixed64: "SFIXED64"
+        case .sint32: "SINT32"
+        case .sint64: "SINT64"
+        case .message, .group: "MESSAGE"
+        }
+    }
+}
+
+extension OneofDescriptor {
+    /// Whether protoc made it up for a proto3 `optional` field.
+    var isOfOptionalField: Bool { fields.allSatisfy { $0.realContainingOneof == nil } }
+}

@@ -1,0 +1,124 @@
+/// What `--lifeline_opt=` says: which targets to write for, and who may see the Swift.
+package struct GeneratorOptions: Equatable {
+    /// Who may see the generated Swift.
+    package enum Visibility: String, CaseIterable {
+        case `public` = "Public"
+        case package = "Package"
+        case `internal` = "Internal"
+
+        /// The keyword, with a space behind it where there is one.
+        var modifier: String { self == .internal ? "" : "\(rawValue.lowercased()) " }
+    }
+
+    /// Where a .proto file that is generated elsewhere, or all in a folder, ended up.
+    package struct Module: Equatable {
+        package let swift: String
+        package let c: String
+    }
+
+    package private(set) var swiftTarget = ""
+    package private(set) var cTarget = ""
+    package private(set) var visibility = Visibility.internal
+    /// By path of a .proto file or of a folder.
+    package private(set) var modules = [
+        "google/protobuf": Module(swift: "LifelineWellKnownTypes", c: "CLifelineWellKnownTypes")
+    ]
+
+    /// Reads protoc's parameter: `key=value` pairs with commas between them.
+    package init(parameter: String) throws {
+        for pair in parameter.split(separator: ",") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            try set(parts[0], to: parts.count == 2 ? parts[1] : "")
+        }
+        if swiftTarget.isEmpty || cTarget.isEmpty {
+            throw GeneratorError(
+                "--lifeline_opt must name both targets, as in --lifeline_opt=SwiftTarget=ChatProtos,CTarget=CChatProtos."
+            )
+        }
+        if swiftTarget == cTarget {
+            throw GeneratorError(
+                "--lifeline_opt: SwiftTarget and CTarget are both \(swiftTarget), but a target of the Swift Package Manager "
+                    + "holds either Swift or C. Name two targets."
+            )
+        }
+    }
+
+    private mutating func set(_ key: String, to value: String) throws {
+        switch key {
+        case "SwiftTarget": swiftTarget = try Self.identifier(value, of: key)
+        case "CTarget": cTarget = try Self.identifier(value, of: key)
+        case "Visibility":
+            guard let visibility = Visibility(rawValue: value) else {
+                throw GeneratorError("--lifeline_opt: Visibility is Public, Package or Internal, not \"\(value)\".")
+            }
+            self.visibility = visibility
+        case "ModuleMapping":
+            let parts = value.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
+            guard parts.count == 3, !parts[0].isEmpty else {
+                throw GeneratorError(
+                    "--lifeline_opt: ModuleMapping is FILE_OR_FOLDER:SWIFT_MODULE:C_MODULE, not \"\(value)\"."
+                )
+            }
+            let path = parts[0].hasSuffix("/") ? String(parts[0].dropLast()) : parts[0]
+            modules[path] = Module(
+                swift: try Self.identifier(parts[1], of: key),
+                c: try Self.identifier(parts[2], of: key)
+            )
+        default:
+            throw GeneratorError(
+                "--lifeline_opt: there is no parameter \"\(key)\". "
+                    + "There are SwiftTarget, CTarget, Visibility and ModuleMapping."
+            )
+        }
+    }
+
+    private static func identifier(_ name: String, of key: String) throws -> String {
+        let isIdentifier = name.utf8.enumerated().allSatisfy { index, byte in
+            byte == UInt8(ascii: "_") || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+                || (index > 0 && (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte))
+        }
+        guard !name.isEmpty, isIdentifier else {
+            throw GeneratorError("--lifeline_opt: \(key) needs a module's name, and \"\(name)\" is none.")
+        }
+        return name
+    }
+}
+
+extension GeneratorOptions {
+    /// The module that the Swift of `path` is in: the one that is mapped to its longest prefix, else our own.
+    func module(ofFile path: String, isGeneratedHere: Bool) -> Module {
+        let own = Module(swift: swiftTarget, c: cTarget)
+        if isGeneratedHere { return own }
+        var prefix = path[...]
+        while true {
+            if let module = modules[String(prefix)] { return module }
+            guard let slash = prefix.lastIndex(of: "/") else { return own }
+            prefix = prefix[..<slash]
+        }
+    }
+
+    // MARK: Where files go, relative to protoc's output folder
+
+    /// Headers go into `include`, which the Swift Package Manager makes public.
+    func cHeaderPath(for protoPath: String, suffix: String) -> String {
+        "\(cTarget)/include/\(protoPath.withoutProtoSuffix)\(suffix)"
+    }
+
+    func cSourcePath(for protoPath: String, suffix: String) -> String {
+        "\(cTarget)/\(protoPath.withoutProtoSuffix)\(suffix)"
+    }
+
+    func cPath(ofProtobufCFile name: String) -> String {
+        name.hasSuffix(".h") ? "\(cTarget)/include/\(name)" : "\(cTarget)/\(name)"
+    }
+
+    /// The path is in the file's name, since a Swift module may not have two files of one name in different folders.
+    func swiftPath(for protoPath: String) -> String {
+        let flat = protoPath.withoutProtoSuffix.split(separator: "/").joined(separator: "_")
+        return "\(swiftTarget)/\(flat).pb.swift"
+    }
+}
+
+extension String {
+    var withoutProtoSuffix: String { hasSuffix(".proto") ? String(dropLast(6)) : self }
+}

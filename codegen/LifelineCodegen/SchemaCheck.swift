@@ -1,0 +1,57 @@
+internal import SwiftProtobuf
+internal import SwiftProtobufPluginLibrary
+
+/// Refuses what cannot be generated, before anything looks at the schema more closely: protoc-gen-c crashes on groups.
+enum SchemaCheck {
+    static func check(_ files: [Google_Protobuf_FileDescriptorProto], generating names: [String]) throws {
+        for file in files { try checkSyntax(of: file) }
+        for file in files where names.contains(file.name) {
+            for (index, message) in file.messageType.enumerated() {
+                try check(message, at: [4, Int32(index)], named: message.name, in: file)
+            }
+        }
+    }
+
+    private static func checkSyntax(of file: Google_Protobuf_FileDescriptorProto) throws {
+        if !["", "proto2", "proto3"].contains(file.syntax) || file.hasEdition {
+            throw GeneratorError(
+                "\(file.name): the file uses \(file.syntax) (edition \(file.edition)), and editions are not supported. "
+                    + "Declare syntax = \"proto3\" or \"proto2\"."
+            )
+        }
+    }
+
+    /// `path` leads to the message in the file, as SourceCodeInfo counts: field numbers of descriptor.proto and indices.
+    private static func check(
+        _ message: Google_Protobuf_DescriptorProto,
+        at path: [Int32],
+        named name: String,
+        in file: Google_Protobuf_FileDescriptorProto
+    ) throws {
+        if message.options.messageSetWireFormat {
+            throw GeneratorError(
+                "\(file.position(of: path)): message \(name) has the option message_set_wire_format, which is not supported. "
+                    + "Use an ordinary message with a google.protobuf.Any field."
+            )
+        }
+        for (index, field) in message.field.enumerated() where field.type == .group {
+            throw GeneratorError(
+                "\(file.position(of: path + [2, Int32(index)])): message \(name) has the group \(field.name), and groups are "
+                    + "not supported. Declare a nested message and a field of its type: the encoding differs, so "
+                    + "peers have to change too."
+            )
+        }
+        for (index, nested) in message.nestedType.enumerated() {
+            try check(nested, at: path + [3, Int32(index)], named: "\(name).\(nested.name)", in: file)
+        }
+    }
+}
+
+extension Google_Protobuf_FileDescriptorProto {
+    /// "file.proto:12", or just the file's name when protoc sent no positions.
+    fileprivate func position(of path: [Int32]) -> String {
+        guard let location = sourceCodeInfo.location.first(where: { $0.path == path }), let line = location.span.first
+        else { return name }
+        return "\(name):\(line + 1)"
+    }
+}

@@ -1,0 +1,54 @@
+internal import SwiftProtobuf
+internal import SwiftProtobufPluginLibrary
+
+/// Writes a message: its fields, its oneofs, and the types nested in it.
+struct SwiftMessageGenerator {
+    private let message: Descriptor
+    private let context: SwiftContext
+
+    init(message: Descriptor, context: SwiftContext) {
+        self.message = message
+        self.context = context
+    }
+
+    func print(to printer: inout CodePrinter) {
+        let modifier = context.modifier
+        let reference = "\(context.runtime("MessageReference"))<_Fields>"
+        printer.printComments(message.protoSourceCommentsWithDeprecation())
+        printer.print(
+            "\(context.frozenModifier)struct \(context.namer.relativeName(message: message)): \(context.runtime("Message")) {"
+        )
+        printer.withIndentation { printer in
+            for field in message.fields { printField(field, to: &printer) }
+            for oneof in message.oneofs where !oneof.isOfOptionalField {
+                SwiftOneofGenerator(oneof: oneof, context: context).print(to: &printer)
+            }
+            for type in message.enums { SwiftEnumGenerator(type: type, context: context).print(to: &printer) }
+            for nested in message.messages where !nested.options.mapEntry {
+                SwiftMessageGenerator(message: nested, context: context).print(to: &printer)
+            }
+            printer.print(
+                "\(modifier)typealias _Fields = \(context.names.type(message))",
+                "\(context.inlinableModifier)static var _table: \(context.standard("UnsafePointer"))<"
+                    + "\(context.runtime("MessageTable"))> { \(context.names.prefix(message))__get_table() }",
+                "\(modifier)var _message: \(reference)",
+                "\(context.inlinableModifier)init(_message: \(reference)) { self._message = _message }"
+            )
+        }
+        printer.print("}", "")
+    }
+
+    private func printField(_ field: FieldDescriptor, to printer: inout CodePrinter) {
+        let property = SwiftProperty(field: field, context: context)
+        if field.isMap {
+            property.printMap(to: &printer)
+        } else if field.isRepeated {
+            property.printRepeated(to: &printer)
+        } else if field.type == .message {
+            property.printMessage(to: &printer)
+        } else {
+            property.printScalar(to: &printer)
+        }
+        printer.print("")
+    }
+}

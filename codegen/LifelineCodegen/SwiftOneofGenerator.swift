@@ -1,0 +1,54 @@
+internal import SwiftProtobufPluginLibrary
+
+/// Writes a oneof: an enum with a case for each member, and the property that holds one of them.
+struct SwiftOneofGenerator {
+    private let oneof: OneofDescriptor
+    private let context: SwiftContext
+
+    init(oneof: OneofDescriptor, context: SwiftContext) {
+        self.oneof = oneof
+        self.context = context
+    }
+
+    func print(to printer: inout CodePrinter) {
+        let type = context.namer.relativeName(oneof: oneof)
+        let property = context.namer.messagePropertyName(oneof: oneof).name
+        let caseMember = context.names.caseMember(oneof)
+        let members = oneof.fields.map { field in
+            (
+                number: field.number, type: context.elementType(of: field),
+                name: context.namer.messagePropertyNames(field: field, prefixed: ".", includeHasAndClear: false),
+                comments: field.protoSourceCommentsWithDeprecation()
+            )
+        }
+        printer.printComments(oneof.protoSourceComments())
+        printer.print("\(context.inlinableModifier)var \(property): \(type)? {")
+        printer.withIndentation { printer in
+            printer.print("get {", "    switch _message.fields.pointee.\(caseMember).rawValue {")
+            for member in members {
+                printer.print("    case \(member.number): \(member.name.prefixed)(\(member.name.name))")
+            }
+            printer.print("    default: nil", "    }", "}", "set {", "    switch newValue {")
+            for member in members {
+                printer.print("    case \(member.name.prefixed)(let value)?: self.\(member.name.name) = value")
+            }
+            printer.print(
+                "    case nil: _mutableFields().pointee.\(caseMember).rawValue = 0",
+                "    }",
+                "}"
+            )
+        }
+        printer.print("}", "")
+        printer.print("/// What `\(property)` can hold.")
+        printer.print(
+            "\(context.frozenModifier)enum \(type): \(context.standard("Hashable")), \(context.standard("Sendable")) {"
+        )
+        printer.withIndentation { printer in
+            for member in members {
+                printer.printComments(member.comments)
+                printer.print("case \(member.name.name)(\(member.type))")
+            }
+        }
+        printer.print("}", "")
+    }
+}

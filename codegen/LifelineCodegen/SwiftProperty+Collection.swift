@@ -1,0 +1,60 @@
+internal import SwiftProtobuf
+internal import SwiftProtobufPluginLibrary
+
+// Repeated fields and maps.
+extension SwiftProperty {
+    func printRepeated(to printer: inout CodePrinter) {
+        guard case .repeated(let count) = presence else { return }
+        let (readCount, writtenCount) = ("_message.fields.pointee.\(count)", "fields.pointee.\(count)")
+        let list = "\(context.runtime("RepeatedField"))<\(type)>"
+        printProperty(ofType: list, to: &printer) { printer in
+            printer.print("_read { yield \(list)(_in: _message, \(value), count: \(readCount)) }")
+            printer.print(
+                "set {",
+                "    let fields = _mutableFields()",
+                "    let list = _message.copy(newValue)",
+                "    \(mutableValue) = list._elements",
+                "    \(writtenCount) = list.count",
+                "}",
+                "_modify {",
+                "    let fields = _mutableFields()",
+                "    var list = _message.lend(\(mutableValue), count: \(writtenCount), of: \(type).self)",
+                "    defer {",
+                "        _settle(&list)",
+                "        \(value) = list._elements",
+                "        \(readCount) = list.count",
+                "    }",
+                "    yield &list",
+                "}"
+            )
+        }
+    }
+
+    func printMap(to printer: inout CodePrinter) {
+        guard case .map(let count) = presence, let (key, mapped) = field.messageType.mapKeyAndValue else { return }
+        let (readCount, writtenCount) = ("_message.fields.pointee.\(count)", "fields.pointee.\(count)")
+        let map =
+            "\(context.runtime("MapField"))<\(context.elementType(of: key)), \(context.elementType(of: mapped))>"
+        printProperty(ofType: map, to: &printer) { printer in
+            printer.print("_read { yield \(map)(_in: _message, entries: \(value), count: \(readCount)) }")
+            printer.print(
+                "set {",
+                "    let fields = _mutableFields()",
+                "    let map = _message.copy(newValue)",
+                "    \(mutableValue) = map._typedEntries()",
+                "    \(writtenCount) = map.count",
+                "}",
+                "_modify {",
+                "    let fields = _mutableFields()",
+                "    var map = _message.lend(entries: \(mutableValue), count: \(writtenCount), as: \(map).self)",
+                "    defer {",
+                "        _settle(&map)",
+                "        \(value) = map._typedEntries()",
+                "        \(readCount) = map.count",
+                "    }",
+                "    yield &map",
+                "}"
+            )
+        }
+    }
+}

@@ -1,0 +1,68 @@
+internal import SwiftProtobuf
+internal import SwiftProtobufPluginLibrary
+
+// Numbers, enums, strings and bytes that are there at most once.
+extension SwiftProperty {
+    func printScalar(to printer: inout CodePrinter) {
+        printProperty(ofType: type, to: &printer) { printer in
+            if let isPresent {
+                printer.print("get { \(isPresent) ? \(loaded) : \(SwiftLiteral.defaultValue(of: field, in: context)) }")
+            } else {
+                printer.print("get { \(loaded) }")
+            }
+            printSetter(to: &printer)
+        }
+        printPresence(to: &printer)
+    }
+
+    /// The Swift value of the struct's member.
+    private var loaded: String {
+        switch field.type {
+        case .bool: "\(value) != 0"
+        case .enum: "\(type)._load(\(value))"
+        case .string: "_message.\(field.requiresUTF8Validation ? "string" : "repairedString")(\(value))"
+        case .bytes: "_message.bytes(\(value))"
+        default: value
+        }
+    }
+
+    private func printSetter(to printer: inout CodePrinter) {
+        if case .implicit = presence, !isBuffer {
+            printer.print("set { _mutableFields().pointee.\(context.names.member(field)) = \(stored) }")
+            return
+        }
+        printer.print("set {")
+        printer.withIndentation { printer in
+            printer.print("let fields = _mutableFields()")
+            switch presence {
+            case .flag(let member):
+                printer.print("fields.pointee.\(member) = 1")
+            case .oneof(let member):
+                if isBuffer {
+                    // The members of a oneof share memory: what another one left there is no buffer to write into.
+                    printer.print(
+                        "if fields.pointee.\(member).rawValue != \(field.number) {",
+                        "    \(mutableValue) = \(context.runtime("BytesValue"))()",
+                        "}"
+                    )
+                }
+                printer.print("fields.pointee.\(member).rawValue = \(field.number)")
+            case .implicit, .pointer, .repeated, .map, .always:
+                break
+            }
+            printer.print(isBuffer ? "_message.assign(newValue, to: &\(mutableValue))" : "\(mutableValue) = \(stored)")
+        }
+        printer.print("}")
+    }
+
+    private var isBuffer: Bool { field.type == .string || field.type == .bytes }
+
+    /// The value that the struct's member gets.
+    private var stored: String {
+        switch field.type {
+        case .bool: "newValue ? 1 : 0"
+        case .enum: "newValue._cValue"
+        default: "newValue"
+        }
+    }
+}

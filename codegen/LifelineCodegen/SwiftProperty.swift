@@ -1,0 +1,70 @@
+internal import SwiftProtobuf
+internal import SwiftProtobufPluginLibrary
+
+/// Writes the property of one field, and what goes with it (`hasX`, `clearX()`).
+///
+/// What the accessors call is documented in the runtime's MessageReference.swift. One file per kind of field.
+struct SwiftProperty {
+    let field: FieldDescriptor
+    let context: SwiftContext
+    let presence: FieldPresence
+    /// The property's name, and those of `hasX` and `clearX`.
+    let swift: SwiftProtobufNamer.MessageFieldNames
+    /// The value's type, or that of an element.
+    let type: String
+    /// Where the struct has the value; `member(of:)` of the variable that points to the struct.
+    private let memberName: String
+
+    init(field: FieldDescriptor, context: SwiftContext) {
+        self.field = field
+        self.context = context
+        presence = field.presence(in: context.names)
+        swift = context.namer.messagePropertyNames(field: field, prefixed: "_", includeHasAndClear: true)
+        type = context.elementType(of: field)
+        memberName = context.names.member(field)
+    }
+
+    /// The value, to be read.
+    var value: String { "_message.fields.pointee.\(memberName)" }
+    /// The value, behind `let fields = _mutableFields()`.
+    var mutableValue: String { "fields.pointee.\(memberName)" }
+
+    /// Prints `var name: type {`, then what `accessors` prints, then `}`.
+    func printProperty(
+        ofType type: String,
+        to printer: inout CodePrinter,
+        accessors: (inout CodePrinter) -> Void
+    ) {
+        printer.printComments(field.protoSourceCommentsWithDeprecation())
+        printer.print("\(context.inlinableModifier)var \(swift.name): \(type) {")
+        printer.withIndentation(body: accessors)
+        printer.print("}")
+    }
+
+    /// Whether the field is there, as an expression; nil when nothing says so but its value.
+    var isPresent: String? {
+        switch presence {
+        case .flag(let member): "_message.fields.pointee.\(member) != 0"
+        case .oneof(let member): "_message.fields.pointee.\(member).rawValue == \(field.number)"
+        case .pointer: "\(value) != nil"
+        case .implicit, .repeated, .map, .always: nil
+        }
+    }
+
+    /// Prints `hasX` and `clearX()`, which members of real oneofs do not have: there, one asks the oneof.
+    func printPresence(to printer: inout CodePrinter) {
+        guard let isPresent, field.realContainingOneof == nil else { return }
+        let clearing =
+            switch presence {
+            case .flag(let member): "_mutableFields().pointee.\(member) = 0"
+            case .oneof(let member): "_mutableFields().pointee.\(member).rawValue = 0"
+            default: "_mutableFields().pointee.\(memberName) = nil"
+            }
+        printer.print(
+            "/// Whether `\(swift.name)` is set.",
+            "\(context.inlinableModifier)var \(swift.has): \(context.standard("Bool")) { \(isPresent) }",
+            "/// Forgets `\(swift.name)`; it then reads as its default.",
+            "\(context.inlinableModifier)mutating func \(swift.clear)() { \(clearing) }"
+        )
+    }
+}
