@@ -9,9 +9,9 @@
 #include "lifeline_arena.h"
 #include "lifeline_table.h"
 
-#pragma clang assume_nonnull begin
+LIFELINE_ASSUME_NONNULL_BEGIN
 
-typedef enum LifelineStatus : int32_t {
+typedef LIFELINE_ENUM(LifelineStatus, int32_t) {
     LIFELINE_OK = 0,
     LIFELINE_TRUNCATED,           // the input ends inside a field
     LIFELINE_MALFORMED_VARINT,    // more than ten bytes, or over 64 bits
@@ -76,6 +76,6 @@ bool lifeline_message_encode(
     const LifelineMessageTable *table, const void *message, bool delimited, uint32_t maximum_depth,
     LifelineEncoder *encoder, LifelineFailure *failure);
 
-#pragma clang assume_nonnull end
+LIFELINE_ASSUME_NONNULL_END
 
 #endif

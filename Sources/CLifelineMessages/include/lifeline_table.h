@@ -13,7 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma clang assume_nonnull begin
+#include "lifeline_base.h"
+
+LIFELINE_ASSUME_NONNULL_BEGIN
 
 // Numbered as FieldDescriptorProto.Type in google/protobuf/descriptor.proto. There is no group (10).
 enum {
@@ -88,6 +90,6 @@ struct LifelineMessageTable {
     uint32_t flags;
 };
 
-#pragma clang assume_nonnull end
+LIFELINE_ASSUME_NONNULL_END
 
 #endif
