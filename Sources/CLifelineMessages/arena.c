@@ -57,7 +57,7 @@ static void *_Nullable allocate_from_new_block(LifelineArena *arena, size_t size
     size_t needed = sizeof(LifelineArenaBlock) + size;
     size_t wanted = arena->next_block_size;
     if (wanted > arena->budget) wanted = arena->budget & ~(size_t)7;
-    // A large request gets a block of its own, so that the rest of the current one stays in use.
+    // A request that is large for the next block gets one of its own, so that the rest of the current one stays in use.
     bool large = needed > wanted / 4;
     LifelineArenaBlock *block = take_block(arena, large ? needed : wanted);
     if (block == NULL) return NULL;
@@ -67,7 +67,7 @@ static void *_Nullable allocate_from_new_block(LifelineArena *arena, size_t size
         arena->next = memory + size;
         arena->limit = arena->next + rest;
     }
-    if (!large && arena->next_block_size < largest_block_size) arena->next_block_size *= 2;
+    if (arena->next_block_size < largest_block_size) arena->next_block_size *= 2;
     lifeline_unpoison(memory, size);
     return memory;
 }

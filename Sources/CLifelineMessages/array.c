@@ -7,13 +7,15 @@
 
 #include "sizes.h"
 
-// Enough for most repeated fields of small messages, and half a cache line of pointers.
-static const size_t smallest_capacity = 4;
+// Four pointers, enough for most repeated fields of small messages. It is a size and not a count, lest a single large
+// element in each of many small messages take several times its place.
+static const size_t smallest_elements_size = 32;
 
-static size_t new_capacity(size_t old, size_t needed) {
+static size_t new_capacity(size_t old, size_t needed, size_t element_size) {
+    size_t smallest = element_size < smallest_elements_size ? smallest_elements_size / element_size : 1;
     size_t doubled = old > UINT32_MAX / 2 ? UINT32_MAX : old * 2;
     size_t capacity = doubled > needed ? doubled : needed;
-    return capacity > smallest_capacity ? capacity : smallest_capacity;
+    return capacity > smallest ? capacity : smallest;
 }
 
 void *lifeline_array_reserve(
@@ -21,7 +23,7 @@ void *lifeline_array_reserve(
     size_t old_capacity = elements == NULL ? 0 : lifeline_array_header(elements)->capacity;
     if (elements != NULL && needed <= old_capacity) return elements;
     if (needed > UINT32_MAX) return NULL;
-    size_t capacity = new_capacity(old_capacity, needed);
+    size_t capacity = new_capacity(old_capacity, needed, element_size);
     if (capacity > (lifeline_largest_size - sizeof(LifelineArrayHeader)) / element_size) return NULL;
     size_t size = sizeof(LifelineArrayHeader) + capacity * element_size;
 

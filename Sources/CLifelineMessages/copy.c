@@ -1,8 +1,8 @@
 // Deep copies. A copy starts as the default instance and gets the fields that are present, so that what a oneof held
 // before, or a cleared field left behind, is not followed.
 //
-// Invariant: lifeline_message_copy_size counts each allocation that lifeline_message_copy makes, rounded up as the arena
-// rounds it.
+// Invariant: lifeline_message_copy_size counts each allocation that lifeline_message_copy makes, rounded up as the
+// arena rounds it.
 #include "fields.h"
 #include "lifeline_array.h"
 #include "lifeline_message.h"

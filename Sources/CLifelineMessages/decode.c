@@ -33,8 +33,7 @@ static LifelineStep decode_scalar(
 // Merges into the submessage that is there.
 static LifelineStep decode_submessage(LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field) {
     LifelineInput payload = scope->input;
-    LifelineStatus status = lifeline_read_payload(&scope->input, &payload);
-    if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
+    if (!lifeline_enter_child(decoder, scope, &payload)) return LIFELINE_STEP_FAILED;
 
     void *value = lifeline_mutable_at(scope->message, field->offset);
     void *child = lifeline_is_present(field, scope->message) ? lifeline_load_pointer(value) : NULL;
@@ -85,16 +84,16 @@ static bool decode_message(
     LifelineDecoder *decoder, const LifelineMessageTable *table, void *message, LifelineInput input, uint32_t depth) {
     LifelineScope scope = {.table = table, .message = message, .input = input, .depth = depth};
     while (scope.input.next != scope.input.end) {
-        const uint8_t *start = scope.input.next;
+        scope.field_start = scope.input.next;
         uint32_t tag = 0;
         LifelineStatus status = lifeline_read_tag(&scope.input, &tag);
         LifelineStep step = status == LIFELINE_OK ? decode_field(decoder, &scope, tag) : lifeline_fail(decoder, status);
-        if (step == LIFELINE_STEP_STORED) step = lifeline_end_unknown_run(decoder, &scope, start);
+        if (step == LIFELINE_STEP_STORED) step = lifeline_end_unknown_run(decoder, &scope, scope.field_start);
         if (step != LIFELINE_STEP_FAILED) continue;
 
         LifelineFailure *failure = decoder->failure;
         if (failure->message != NULL) return false;  // a message inside this one has said where
-        failure->offset = (size_t)(start - decoder->bytes);
+        failure->offset = (size_t)(scope.field_start - decoder->bytes);
         failure->field_number = tag >> 3;
         failure->message = table;
         return false;
@@ -105,10 +104,15 @@ static bool decode_message(
     return false;
 }
 
+bool lifeline_enter_child(LifelineDecoder *decoder, LifelineScope *scope, LifelineInput *payload) {
+    LifelineStatus status = scope->depth == 0 ? LIFELINE_TOO_DEEP : lifeline_read_payload(&scope->input, payload);
+    decoder->failure->status = status;
+    return status == LIFELINE_OK;
+}
+
 LifelineStep lifeline_decode_child(
     LifelineDecoder *decoder, const LifelineScope *scope, const LifelineMessageTable *table, void *child,
     LifelineInput payload) {
-    if (scope->depth == 0) return lifeline_fail(decoder, LIFELINE_TOO_DEEP);
     bool decoded = decode_message(decoder, table, child, payload, scope->depth - 1);
     return decoded ? LIFELINE_STEP_STORED : LIFELINE_STEP_FAILED;
 }

@@ -63,8 +63,7 @@ static LifelineStep append_entry(
 
 LifelineStep lifeline_decode_map_entry(LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field) {
     LifelineInput payload = scope->input;
-    LifelineStatus status = lifeline_read_payload(&scope->input, &payload);
-    if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
+    if (!lifeline_enter_child(decoder, scope, &payload)) return LIFELINE_STEP_FAILED;
     void *entry = lifeline_message_create(field->message, decoder->arena);
     if (entry == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     LifelineStep step = lifeline_decode_child(decoder, scope, field->message, entry, payload);

@@ -97,8 +97,7 @@ static LifelineStep decode_bytes(LifelineDecoder *decoder, LifelineScope *scope,
 
 static LifelineStep decode_message(LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field) {
     LifelineInput payload = scope->input;
-    LifelineStatus status = lifeline_read_payload(&scope->input, &payload);
-    if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
+    if (!lifeline_enter_child(decoder, scope, &payload)) return LIFELINE_STEP_FAILED;
     void *element = lifeline_append(decoder, scope->message, field, 1);
     if (element == NULL) return LIFELINE_STEP_FAILED;
     void *child = lifeline_message_create(field->message, decoder->arena);

@@ -82,6 +82,9 @@ LifelineStep lifeline_end_unknown_run(LifelineDecoder *decoder, LifelineScope *s
 
 LifelineStep lifeline_keep_unknown_numbers(
     LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, LifelineInput payload, size_t size) {
+    // What was unknown before this field comes first.
+    LifelineStep step = lifeline_end_unknown_run(decoder, scope, scope->field_start);
+    if (step != LIFELINE_STEP_STORED) return step;
     uint8_t *first = lifeline_arena_allocate(decoder->arena, size);
     if (first == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     uint32_t tag = field->number << 3 | LIFELINE_WIRE_VARINT;

@@ -33,6 +33,7 @@ typedef struct LifelineScope {
     const LifelineMessageTable *table;
     void *message;
     LifelineInput input;
+    const uint8_t *_Nullable field_start;  // the tag of the field that is being read
     uint32_t depth;  // how many messages and groups may still stand inside each other in this one
     // The unknown fields since the last known one: the first one's tag, and where the rest of it begins.
     uint32_t unknown_tag;
@@ -50,6 +51,9 @@ static inline LifelineStep lifeline_fail(LifelineDecoder *decoder, LifelineStatu
     decoder->failure->status = status;
     return LIFELINE_STEP_FAILED;
 }
+
+// Finds the payload of a submessage, when one may stand at this depth. To be called before the submessage is created.
+bool lifeline_enter_child(LifelineDecoder *decoder, LifelineScope *scope, LifelineInput *payload);
 
 // Reads the encoded submessage `payload` into `child`, one level below `scope`.
 LifelineStep lifeline_decode_child(
@@ -78,7 +82,7 @@ LifelineStatus lifeline_skip_value(LifelineInput *input, uint32_t tag, uint32_t 
 // Skips an unknown field, of which the tag was just read, and adds it to the scope's run of unknown fields.
 LifelineStep lifeline_keep_unknown(LifelineDecoder *decoder, LifelineScope *scope, uint32_t tag);
 
-// Stores the run of unknown fields, if there is one, that ends at `end`.
+// Stores the run of unknown fields, if there is one, that ends at `end`, where a known field or nothing follows.
 LifelineStep lifeline_end_unknown_run(LifelineDecoder *decoder, LifelineScope *scope, const uint8_t *end);
 
 // Keeps, as varint fields, the numbers in the packed field `payload` that its closed enum does not know.

@@ -1,4 +1,4 @@
-// The elements of a repeated or map field are preceded in memory by this header.
+// The elements of a repeated or map field, and the unknown fields of a message, are preceded in memory by this header.
 #ifndef LIFELINE_ARRAY_H
 #define LIFELINE_ARRAY_H
 
