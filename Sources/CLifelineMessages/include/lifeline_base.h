@@ -1,4 +1,4 @@
-// What the other headers need of the compiler: clang, and Swift with it, reads which pointers may be NULL; gcc does not.
+// What the other headers need of the compiler: clang, and Swift with it, reads which pointers may be NULL; gcc not.
 #ifndef LIFELINE_BASE_H
 #define LIFELINE_BASE_H
 
