@@ -3,6 +3,7 @@
 
 #include "lifeline_arena.h"
 #include "lifeline_array.h"
+#include "lifeline_base.h"
 #include "lifeline_message.h"
 #include "lifeline_table.h"
 

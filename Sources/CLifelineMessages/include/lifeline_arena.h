@@ -2,10 +2,13 @@
 #ifndef LIFELINE_ARENA_H
 #define LIFELINE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma clang assume_nonnull begin
+#include "lifeline_base.h"
+
+LIFELINE_ASSUME_NONNULL_BEGIN
 
 typedef struct LifelineArenaBlock LifelineArenaBlock;
 
@@ -27,9 +30,13 @@ void lifeline_arena_destroy(LifelineArena *arena);
 // `size` bytes, 8-aligned and not cleared. NULL when the budget or malloc is exhausted; the arena stays usable.
 void *_Nullable lifeline_arena_allocate(LifelineArena *arena, size_t size);
 
+// Grows or shrinks in place what was handed out last: `memory`, of `old_size` bytes. False, with nothing changed, when
+// something was handed out since or the current block has no room for `new_size` bytes.
+bool lifeline_arena_resize_last(LifelineArena *arena, void *memory, size_t old_size, size_t new_size);
+
 // Bytes that the arena's own blocks take from malloc now.
 size_t lifeline_arena_block_bytes(const LifelineArena *arena);
 
-#pragma clang assume_nonnull end
+LIFELINE_ASSUME_NONNULL_END
 
 #endif

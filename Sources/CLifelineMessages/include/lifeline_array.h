@@ -1,4 +1,4 @@
-// The elements of a repeated or map field are preceded in memory by this header.
+// The elements of a repeated or map field, and the unknown fields of a message, are preceded in memory by this header.
 #ifndef LIFELINE_ARRAY_H
 #define LIFELINE_ARRAY_H
 
@@ -7,7 +7,7 @@
 
 #include "lifeline_arena.h"
 
-#pragma clang assume_nonnull begin
+LIFELINE_ASSUME_NONNULL_BEGIN
 
 typedef struct LifelineArrayHeader {
     uint32_t capacity;  // elements that there is room for
@@ -24,6 +24,6 @@ static inline LifelineArrayHeader *lifeline_array_header(void *elements) {
 void *_Nullable lifeline_array_reserve(
     LifelineArena *arena, void *_Nullable elements, size_t count, size_t needed, size_t element_size);
 
-#pragma clang assume_nonnull end
+LIFELINE_ASSUME_NONNULL_END
 
 #endif

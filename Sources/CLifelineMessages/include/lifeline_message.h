@@ -9,9 +9,9 @@
 #include "lifeline_arena.h"
 #include "lifeline_table.h"
 
-#pragma clang assume_nonnull begin
+LIFELINE_ASSUME_NONNULL_BEGIN
 
-typedef enum LifelineStatus : int32_t {
+typedef LIFELINE_ENUM(LifelineStatus, int32_t) {
     LIFELINE_OK = 0,
     LIFELINE_TRUNCATED,           // the input ends inside a field
     LIFELINE_MALFORMED_VARINT,    // more than ten bytes, or over 64 bits
@@ -20,7 +20,7 @@ typedef enum LifelineStatus : int32_t {
     LIFELINE_INVALID_LENGTH,      // a packed field of fixed-size numbers whose length is no multiple of theirs
     LIFELINE_INVALID_UTF8,
     LIFELINE_TOO_DEEP,
-    LIFELINE_OUT_OF_MEMORY,       // the arena's budget is exhausted
+    LIFELINE_OUT_OF_MEMORY,       // the arena's budget is exhausted, or malloc failed
     LIFELINE_MISSING_REQUIRED,
     LIFELINE_TOO_LARGE,           // an encoded message of more than INT32_MAX bytes
 } LifelineStatus;
@@ -38,13 +38,22 @@ void *_Nullable lifeline_message_create(const LifelineMessageTable *table, Lifel
 
 // Merges the encoded message `bytes` into `message`, as the protobuf specification says: repeated fields are appended
 // to, submessages merged, the last of the others wins, and fields that the table does not know are kept.
-// Strings, bytes and unknown fields of `message` point into `bytes`, which must live as long as the arena.
+// Strings, bytes and unknown fields of `message` point into `bytes`, which must live as long as the arena. Unknown
+// fields that follow each other share one record: the first one's number and wire type, and the bytes of them all.
 // `maximum_depth` is how many messages and groups may stand inside each other below `message`.
 // The cost is linear in `count` (n log n for entries of maps that arrive unsorted). On failure `message` holds a
 // valid, unspecified part of the input.
+//
+// What a byte of input can take from the arena at worst, before blocks are rounded up: the larger of 50 and S / 2 + 20
+// bytes, where S is the size of the largest struct that a table reachable from `table` describes. (An empty element of
+// a repeated message field is two bytes; it takes a struct and, in arrays that double, the room of up to five
+// pointers.) The arena's budget is what bounds it for good.
 bool lifeline_message_decode(
     const LifelineMessageTable *table, void *message, const uint8_t *_Nullable bytes, size_t count,
     LifelineArena *arena, uint32_t maximum_depth, LifelineFailure *failure);
+
+// Copying, comparing and looking for required fields go as deep as the message does, on the stack: what was decoded is
+// no deeper than `maximum_depth` allowed.
 
 // A deep copy, strings and unknown fields included, in `arena`. NULL when the arena's budget is exhausted.
 void *_Nullable lifeline_message_copy(const LifelineMessageTable *table, const void *message, LifelineArena *arena);
@@ -56,7 +65,7 @@ size_t lifeline_message_copy_size(const LifelineMessageTable *table, const void 
 // the same unknown fields in the same order.
 bool lifeline_message_equal(const LifelineMessageTable *table, const void *left, const void *right);
 
-// Finds the first `required` field that is absent in `message` or below it.
+// Whether a `required` field is absent in `message` or below it; `failure` tells the first one.
 bool lifeline_message_missing_required(
     const LifelineMessageTable *table, const void *message, LifelineFailure *failure);
 
@@ -71,11 +80,12 @@ void lifeline_encoder_init(LifelineEncoder *encoder);
 void lifeline_encoder_destroy(LifelineEncoder *encoder);
 
 // Writes `message` before what the encoder holds already, with its length as a varint in front when `delimited`.
-// Fields are written in the order of their numbers, unknown fields last. Nothing is checked but depth and size.
+// Fields are written in the order of their numbers, unknown fields last. Nothing is checked but depth and size. On
+// failure the encoder holds what it held before.
 bool lifeline_message_encode(
     const LifelineMessageTable *table, const void *message, bool delimited, uint32_t maximum_depth,
     LifelineEncoder *encoder, LifelineFailure *failure);
 
-#pragma clang assume_nonnull end
+LIFELINE_ASSUME_NONNULL_END
 
 #endif

@@ -6,14 +6,17 @@
 //   - an `enum` field is an int32_t, for it may hold any number;
 //   - a repeated field is `size_t n_x; T *x;`, and a map field is a repeated field of entry messages with the fields
 //     key = 1 and value = 2, sorted by key without duplicates once a message is decoded;
-//   - the elements of a repeated or map field are preceded by a LifelineArrayHeader (lifeline_array.h).
+//   - the elements of a repeated or map field are preceded by a LifelineArrayHeader (lifeline_array.h);
+//   - a NULL element or map value, and the NULL pointer of a oneof's active member, is an empty submessage.
 #ifndef LIFELINE_TABLE_H
 #define LIFELINE_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma clang assume_nonnull begin
+#include "lifeline_base.h"
+
+LIFELINE_ASSUME_NONNULL_BEGIN
 
 // Numbered as FieldDescriptorProto.Type in google/protobuf/descriptor.proto. There is no group (10).
 enum {
@@ -68,9 +71,9 @@ typedef struct LifelineField {
     uint16_t flags;
     uint32_t offset;             // of the value, in the struct
     uint32_t quantifier_offset;  // see LIFELINE_PRESENCE_…; 0 where there is none
-    const LifelineMessageTable *_Nullable message;        // LIFELINE_TYPE_MESSAGE: the submessage's, or the entry's, table
-    const LifelineEnumValues *_Nullable closed_enum;      // LIFELINE_TYPE_ENUM of proto2; other numbers are unknown fields
-    const char *name;            // as in the .proto file
+    const LifelineMessageTable *_Nullable message;    // LIFELINE_TYPE_MESSAGE: the submessage's, or the entry's, table
+    const LifelineEnumValues *_Nullable closed_enum;  // LIFELINE_TYPE_ENUM of proto2: others become unknown fields
+    const char *name;                                 // as in the .proto file
 } LifelineField;
 
 enum {
@@ -88,6 +91,6 @@ struct LifelineMessageTable {
     uint32_t flags;
 };
 
-#pragma clang assume_nonnull end
+LIFELINE_ASSUME_NONNULL_END
 
 #endif

@@ -1,0 +1,44 @@
+// Growing the elements of a repeated field.
+//
+// Invariant: elements are only ever allocated here or in copy.c, with a header in front that tells their capacity.
+#include "lifeline_array.h"
+
+#include <string.h>
+
+#include "sizes.h"
+
+// Four pointers, enough for most repeated fields of small messages. It is a size and not a count, lest a single large
+// element in each of many small messages take several times its place.
+static const size_t smallest_elements_size = 32;
+
+static size_t new_capacity(size_t old, size_t needed, size_t element_size) {
+    size_t smallest = element_size < smallest_elements_size ? smallest_elements_size / element_size : 1;
+    size_t doubled = old > UINT32_MAX / 2 ? UINT32_MAX : old * 2;
+    size_t capacity = doubled > needed ? doubled : needed;
+    return capacity > smallest ? capacity : smallest;
+}
+
+void *lifeline_array_reserve(
+    LifelineArena *arena, void *elements, size_t count, size_t needed, size_t element_size) {
+    size_t old_capacity = elements == NULL ? 0 : lifeline_array_header(elements)->capacity;
+    if (elements != NULL && needed <= old_capacity) return elements;
+    if (needed > UINT32_MAX) return NULL;
+    size_t capacity = new_capacity(old_capacity, needed, element_size);
+    if (capacity > (lifeline_largest_size - sizeof(LifelineArrayHeader)) / element_size) return NULL;
+    size_t size = sizeof(LifelineArrayHeader) + capacity * element_size;
+
+    if (elements != NULL) {
+        LifelineArrayHeader *header = lifeline_array_header(elements);
+        size_t old_size = sizeof *header + old_capacity * element_size;
+        if (lifeline_arena_resize_last(arena, header, old_size, size)) {
+            header->capacity = (uint32_t)capacity;
+            return elements;
+        }
+    }
+    LifelineArrayHeader *header = lifeline_arena_allocate(arena, size);
+    if (header == NULL) return NULL;
+    header->capacity = (uint32_t)capacity;
+    header->unsorted = elements == NULL ? 0 : lifeline_array_header(elements)->unsorted;
+    if (count > 0) memcpy(header + 1, elements, count * element_size);
+    return header + 1;
+}

@@ -1,0 +1,130 @@
+// Decoding: the loop over a message's fields, and its singular fields.
+//
+// One pass; every byte is looked at a bounded number of times. A field's value is stored before its presence is marked,
+// so that a failure leaves a message that can be read. In a oneof the active member is always written whole, and the
+// others' bytes are never read, so switching members needs no clearing.
+#include "decoder.h"
+#include "utf8.h"
+
+LifelineStep lifeline_decode_bytes(
+    LifelineDecoder *decoder, LifelineInput *input, const LifelineField *field, void *value) {
+    LifelineInput payload = *input;
+    LifelineStatus status = lifeline_read_payload(input, &payload);
+    if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
+    size_t length = lifeline_left(&payload);
+    bool validate = (field->flags & LIFELINE_FIELD_VALIDATE_UTF8) != 0;
+    if (validate && !lifeline_is_utf8(payload.next, length)) return lifeline_fail(decoder, LIFELINE_INVALID_UTF8);
+    lifeline_store_bytes(value, payload.next, length);
+    return LIFELINE_STEP_STORED;
+}
+
+static LifelineStep decode_scalar(
+    LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, uint32_t wire_type) {
+    uint64_t bits = 0;
+    LifelineStatus status = lifeline_read_scalar(&scope->input, field, wire_type, &bits);
+    if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
+    // A map's entry is looked at as a whole once it is read.
+    bool checked = field->closed_enum != NULL && field->presence != LIFELINE_PRESENCE_ALWAYS;
+    if (checked && !lifeline_enum_knows(field->closed_enum, (int32_t)bits)) return LIFELINE_STEP_UNKNOWN;
+    lifeline_store_scalar(lifeline_mutable_at(scope->message, field->offset), lifeline_value_size(field), bits);
+    return LIFELINE_STEP_STORED;
+}
+
+// Merges into the submessage that is there.
+static LifelineStep decode_submessage(LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field) {
+    LifelineInput payload = scope->input;
+    if (!lifeline_enter_child(decoder, scope, &payload)) return LIFELINE_STEP_FAILED;
+
+    void *value = lifeline_mutable_at(scope->message, field->offset);
+    void *child = lifeline_is_present(field, scope->message) ? lifeline_load_pointer(value) : NULL;
+    if (child == NULL) {
+        child = lifeline_message_create(field->message, decoder->arena);
+        if (child == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
+        lifeline_store_pointer(value, child);
+        lifeline_mark_present(field, scope->message);
+    }
+    return lifeline_decode_child(decoder, scope, field->message, child, payload);
+}
+
+static LifelineStep decode_singular(
+    LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, uint32_t wire_type) {
+    if (wire_type != lifeline_wire_type(field)) return LIFELINE_STEP_UNKNOWN;
+    if (field->type == LIFELINE_TYPE_MESSAGE) return decode_submessage(decoder, scope, field);
+    void *value = lifeline_mutable_at(scope->message, field->offset);
+    LifelineStep step = lifeline_is_bytes(field) ? lifeline_decode_bytes(decoder, &scope->input, field, value)
+                                                 : decode_scalar(decoder, scope, field, wire_type);
+    if (step == LIFELINE_STEP_STORED) lifeline_mark_present(field, scope->message);
+    return step;
+}
+
+static LifelineStep decode_known(
+    LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, uint32_t wire_type) {
+    switch (field->presence) {
+        case LIFELINE_PRESENCE_REPEATED:
+            return lifeline_decode_repeated(decoder, scope, field, wire_type);
+        case LIFELINE_PRESENCE_MAP:
+            if (wire_type != LIFELINE_WIRE_LENGTH_DELIMITED) return LIFELINE_STEP_UNKNOWN;
+            return lifeline_decode_map_entry(decoder, scope, field);
+        default:
+            return decode_singular(decoder, scope, field, wire_type);
+    }
+}
+
+static LifelineStep decode_field(LifelineDecoder *decoder, LifelineScope *scope, uint32_t tag) {
+    const uint8_t *value = scope->input.next;
+    const LifelineField *field = lifeline_find_field(scope->table, tag >> 3);
+    LifelineStep step = LIFELINE_STEP_UNKNOWN;
+    if (field != NULL) step = decode_known(decoder, scope, field, tag & 7);
+    if (step != LIFELINE_STEP_UNKNOWN) return step;
+    scope->input.next = value;
+    return lifeline_keep_unknown(decoder, scope, tag);
+}
+
+static bool decode_message(
+    LifelineDecoder *decoder, const LifelineMessageTable *table, void *message, LifelineInput input, uint32_t depth) {
+    LifelineScope scope = {.table = table, .message = message, .input = input, .depth = depth};
+    while (scope.input.next != scope.input.end) {
+        scope.field_start = scope.input.next;
+        uint32_t tag = 0;
+        LifelineStatus status = lifeline_read_tag(&scope.input, &tag);
+        LifelineStep step = status == LIFELINE_OK ? decode_field(decoder, &scope, tag) : lifeline_fail(decoder, status);
+        if (step == LIFELINE_STEP_STORED) step = lifeline_end_unknown_run(decoder, &scope, scope.field_start);
+        if (step != LIFELINE_STEP_FAILED) continue;
+
+        LifelineFailure *failure = decoder->failure;
+        if (failure->message != NULL) return false;  // a message inside this one has said where
+        failure->offset = (size_t)(scope.field_start - decoder->bytes);
+        failure->field_number = tag >> 3;
+        failure->message = table;
+        return false;
+    }
+    if (lifeline_end_unknown_run(decoder, &scope, scope.input.end) != LIFELINE_STEP_FAILED) return true;
+    decoder->failure->offset = (size_t)(scope.input.end - decoder->bytes);
+    decoder->failure->message = table;
+    return false;
+}
+
+bool lifeline_enter_child(LifelineDecoder *decoder, LifelineScope *scope, LifelineInput *payload) {
+    LifelineStatus status = scope->depth == 0 ? LIFELINE_TOO_DEEP : lifeline_read_payload(&scope->input, payload);
+    decoder->failure->status = status;
+    return status == LIFELINE_OK;
+}
+
+LifelineStep lifeline_decode_child(
+    LifelineDecoder *decoder, const LifelineScope *scope, const LifelineMessageTable *table, void *child,
+    LifelineInput payload) {
+    bool decoded = decode_message(decoder, table, child, payload, scope->depth - 1);
+    return decoded ? LIFELINE_STEP_STORED : LIFELINE_STEP_FAILED;
+}
+
+bool lifeline_message_decode(
+    const LifelineMessageTable *table, void *message, const uint8_t *bytes, size_t count, LifelineArena *arena,
+    uint32_t maximum_depth, LifelineFailure *failure) {
+    *failure = (LifelineFailure){.status = LIFELINE_OK};
+    if (count == 0) return true;
+    LifelineDecoder decoder = {.bytes = bytes, .arena = arena, .failure = failure};
+    LifelineInput input = {.next = bytes, .end = bytes + count};
+    bool decoded = decode_message(&decoder, table, message, input, maximum_depth);
+    // Also after a failure: what was read so far keeps the order that readers of maps rely on.
+    return lifeline_sort_maps(&decoder) && decoded;
+}

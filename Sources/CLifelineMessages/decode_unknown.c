@@ -1,0 +1,102 @@
+// Fields that a table does not know: skipped, and kept to be written again.
+//
+// One ProtobufCMessageUnknownField stands for a whole run of fields that follow each other in the input: its tag and
+// wire type are the first one's, its data is everything behind that tag up to the end of the run. Writing the tag and
+// then the data, as libprotobuf-c does too, gives the run back. So a run costs one record however many fields it has,
+// and a group is kept like any other field.
+#include "decoder.h"
+
+static LifelineStatus skip_group(LifelineInput *input, uint32_t number, uint32_t depth) {
+    while (input->next != input->end) {
+        uint32_t tag = 0;
+        LifelineStatus status = lifeline_read_tag(input, &tag);
+        if (status != LIFELINE_OK) return status;
+        if ((tag & 7) == LIFELINE_WIRE_END_GROUP) return tag >> 3 == number ? LIFELINE_OK : LIFELINE_UNMATCHED_GROUP;
+        status = lifeline_skip_value(input, tag, depth);
+        if (status != LIFELINE_OK) return status;
+    }
+    return LIFELINE_TRUNCATED;
+}
+
+static LifelineStatus skip_bytes(LifelineInput *input, size_t count) {
+    if (lifeline_left(input) < count) return LIFELINE_TRUNCATED;
+    input->next += count;
+    return LIFELINE_OK;
+}
+
+LifelineStatus lifeline_skip_value(LifelineInput *input, uint32_t tag, uint32_t depth) {
+    uint64_t value;
+    LifelineInput payload;
+    switch (tag & 7) {
+        case LIFELINE_WIRE_VARINT:
+            return lifeline_read_varint(input, &value);
+        case LIFELINE_WIRE_FIXED64:
+            return skip_bytes(input, 8);
+        case LIFELINE_WIRE_LENGTH_DELIMITED:
+            return lifeline_read_payload(input, &payload);
+        case LIFELINE_WIRE_START_GROUP:
+            return depth == 0 ? LIFELINE_TOO_DEEP : skip_group(input, tag >> 3, depth - 1);
+        case LIFELINE_WIRE_END_GROUP:
+            return LIFELINE_UNMATCHED_GROUP;
+        case LIFELINE_WIRE_FIXED32:
+            return skip_bytes(input, 4);
+        default:
+            return LIFELINE_INVALID_TAG;
+    }
+}
+
+static LifelineStep store(
+    LifelineDecoder *decoder, ProtobufCMessage *message, uint32_t tag, const uint8_t *data, size_t length) {
+    size_t count = message->n_unknown_fields;
+    ProtobufCMessageUnknownField *fields = lifeline_array_reserve(
+        decoder->arena, message->unknown_fields, count, count + 1, sizeof(ProtobufCMessageUnknownField));
+    if (fields == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
+    fields[count].tag = tag >> 3;
+    fields[count].wire_type = (ProtobufCWireType)(tag & 7);
+    fields[count].len = length;
+    fields[count].data = (uint8_t *)(uintptr_t)data;
+    message->unknown_fields = fields;
+    message->n_unknown_fields += 1;
+    return LIFELINE_STEP_STORED;
+}
+
+LifelineStep lifeline_keep_unknown(LifelineDecoder *decoder, LifelineScope *scope, uint32_t tag) {
+    const uint8_t *data = scope->input.next;
+    LifelineStatus status = lifeline_skip_value(&scope->input, tag, scope->depth);
+    if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
+    if (scope->unknown_data == NULL) {
+        scope->unknown_data = data;
+        scope->unknown_tag = tag;
+    }
+    return LIFELINE_STEP_UNKNOWN;
+}
+
+LifelineStep lifeline_end_unknown_run(LifelineDecoder *decoder, LifelineScope *scope, const uint8_t *end) {
+    if (scope->unknown_data == NULL) return LIFELINE_STEP_STORED;
+    const uint8_t *data = scope->unknown_data;
+    scope->unknown_data = NULL;
+    // Entries of maps keep nothing, as in other implementations: a map has no place for it.
+    if ((scope->table->flags & LIFELINE_MESSAGE_MAP_ENTRY) != 0) return LIFELINE_STEP_STORED;
+    return store(decoder, scope->message, scope->unknown_tag, data, (size_t)(end - data));
+}
+
+LifelineStep lifeline_keep_unknown_numbers(
+    LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, LifelineInput payload, size_t size) {
+    // What was unknown before this field comes first.
+    LifelineStep step = lifeline_end_unknown_run(decoder, scope, scope->field_start);
+    if (step != LIFELINE_STEP_STORED) return step;
+    uint8_t *first = lifeline_arena_allocate(decoder->arena, size);
+    if (first == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
+    uint32_t tag = field->number << 3 | LIFELINE_WIRE_VARINT;
+    uint8_t *next = first;
+    while (payload.next != payload.end) {
+        uint64_t value = 0;
+        LifelineStatus status = lifeline_read_varint(&payload, &value);
+        if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
+        if (lifeline_enum_knows(field->closed_enum, (int32_t)value)) continue;
+        next = lifeline_write_varint(next, tag);
+        next = lifeline_write_varint(next, value);
+    }
+    size_t tag_length = lifeline_varint_length(tag);
+    return store(decoder, scope->message, tag, first + tag_length, size - tag_length);
+}

@@ -1,0 +1,37 @@
+// Tells AddressSanitizer, where it runs, which bytes of a block are not handed out.
+#ifndef LIFELINE_POISON_H
+#define LIFELINE_POISON_H
+
+#include <stddef.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define LIFELINE_ADDRESS_SANITIZER 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define LIFELINE_ADDRESS_SANITIZER 1
+#endif
+
+#if defined(LIFELINE_ADDRESS_SANITIZER)
+#include <sanitizer/asan_interface.h>
+#endif
+
+static inline void lifeline_poison(void *memory, size_t size) {
+#if defined(LIFELINE_ADDRESS_SANITIZER)
+    __asan_poison_memory_region(memory, size);
+#else
+    (void)memory;
+    (void)size;
+#endif
+}
+
+static inline void lifeline_unpoison(void *memory, size_t size) {
+#if defined(LIFELINE_ADDRESS_SANITIZER)
+    __asan_unpoison_memory_region(memory, size);
+#else
+    (void)memory;
+    (void)size;
+#endif
+}
+
+#endif

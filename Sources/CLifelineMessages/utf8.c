@@ -1,0 +1,46 @@
+// Checking UTF-8: eight ASCII bytes at a time, anything else by the rows of the standard's table.
+#include "utf8.h"
+
+#include <string.h>
+
+static inline bool is_continuation(uint8_t byte) {
+    return (byte & 0xC0) == 0x80;
+}
+
+// Length of the well-formed sequence at `bytes`, whose first byte is not ASCII; 0 when there is none.
+static size_t sequence_length(const uint8_t *bytes, size_t count) {
+    uint8_t lead = bytes[0];
+    if (lead < 0xC2 || lead > 0xF4) return 0;  // a continuation, an overlong form, or over U+10FFFF
+    size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    if (count < length) return 0;
+    // The second byte's range is what keeps out overlong forms, surrogates and the rest over U+10FFFF.
+    uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+    uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    if (bytes[1] < low || bytes[1] > high) return 0;
+    for (size_t index = 2; index < length; index += 1) {
+        if (!is_continuation(bytes[index])) return 0;
+    }
+    return length;
+}
+
+bool lifeline_is_utf8(const uint8_t *bytes, size_t count) {
+    size_t index = 0;
+    while (index < count) {
+        if (count - index >= 8) {
+            uint64_t eight;
+            memcpy(&eight, bytes + index, sizeof eight);
+            if ((eight & 0x8080808080808080) == 0) {
+                index += 8;
+                continue;
+            }
+        }
+        if (bytes[index] < 0x80) {
+            index += 1;
+            continue;
+        }
+        size_t length = sequence_length(bytes + index, count - index);
+        if (length == 0) return false;
+        index += length;
+    }
+    return true;
+}
