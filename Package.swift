@@ -11,7 +11,7 @@ let strict: [SwiftSetting] = [
 let package = Package(
     name: "lifeline",
     products: [
-        .library(name: "LifelineMessages", targets: ["LifelineMessages"]),
+        .library(name: "LifelineMessages", targets: ["LifelineMessages", "LifelineWellKnownTypes"]),
         .executable(name: "protoc-gen-lifeline", targets: ["protoc-gen-lifeline"]),
     ],
     dependencies: [
@@ -51,6 +51,27 @@ let package = Package(
             dependencies: ["CProtobufC", "CLifelineMessages"],
             swiftSettings: strict
         ),
+        .target(name: "CLifelineWellKnownTypes", dependencies: ["CProtobufC", "CLifelineMessages"]),
+        .target(
+            name: "LifelineWellKnownTypes",
+            dependencies: ["LifelineMessages", "CLifelineWellKnownTypes"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "CLifelineProtos",
+            dependencies: ["CProtobufC", "CLifelineMessages", "CLifelineWellKnownTypes"]
+        ),
+        .target(
+            name: "LifelineProtos",
+            dependencies: ["LifelineMessages", "LifelineWellKnownTypes", "CLifelineProtos"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LifelineMessagesTests",
+            dependencies: ["LifelineMessages", "LifelineProtos", "LifelineWellKnownTypes"],
+            swiftSettings: strict
+        ),
     ],
-    swiftLanguageModes: [.v6]
+    swiftLanguageModes: [.v6],
+    cLanguageStandard: .c11
 )

@@ -5,7 +5,10 @@ public import CProtobufC
 /// The requirements are for this library and generated code.
 public protocol FieldElement: Hashable, Sendable {
     /// The element as C keeps it.
-    associatedtype _CValue: BitwiseCopyable
+    ///
+    /// Always trivial, but not constrained to BitwiseCopyable: Swift 6.3 does not find that conformance of imported C
+    /// structs again when it loads this module.
+    associatedtype _CValue
 
     /// The Swift value of `value`, which is in `storage`.
     static func _load(_ value: _CValue, in storage: MessageStorage) -> Self
@@ -34,7 +37,7 @@ extension FieldElement {
 // MARK: - Scalars
 
 /// A scalar that C keeps as Swift does.
-public protocol _PlainFieldElement: FieldElement, BitwiseCopyable where _CValue == Self {}
+public protocol _PlainFieldElement: FieldElement where _CValue == Self {}
 
 extension _PlainFieldElement {
     @inlinable public static func _load(_ value: Self, in _: MessageStorage) -> Self { value }

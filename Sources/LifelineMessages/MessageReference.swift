@@ -43,6 +43,9 @@ extension MessageReference {
         return [UInt8](UnsafeBufferPointer(start: value.data, count: value.len))
     }
 
+    /// A string or bytes field with nothing in it.
+    @inlinable public var emptyBytes: BytesValue { BytesValue(len: 0, data: nil) }
+
     @inlinable public func assign(_ text: String, to value: inout BytesValue) {
         var text = text
         text.withUTF8 { storage.assign(UnsafeRawBufferPointer($0), to: &value) }

@@ -5,14 +5,17 @@ internal import SwiftProtobufPluginLibrary
 struct SwiftContext {
     static let runtime = "LifelineMessages"
 
-    let namer = SwiftProtobufNamer()
+    let namer: SwiftProtobufNamer
     let names: CNames
     let options: GeneratorOptions
     /// Names of generated types that stand in scopes where the standard library's would be looked for.
     private let shadowingNames: Set<String>
     private let generatedFiles: Set<String>
 
-    init(schema: Schema, options: GeneratorOptions, generating files: [String]) {
+    init(file: FileDescriptor, schema: Schema, options: GeneratorOptions, generating files: [String]) {
+        // Without a module for the well-known types, which the namer would look for in swift-protobuf's.
+        let mappings = ProtoFileToModuleMappings(swiftProtobufModuleName: "")
+        namer = SwiftProtobufNamer(currentFile: file, protoFileToModuleMappings: mappings)
         names = schema.names
         self.options = options
         generatedFiles = Set(files)

@@ -8,7 +8,7 @@ struct SwiftFileGenerator {
 
     init(file: FileDescriptor, schema: Schema, options: GeneratorOptions, generating files: [String]) {
         self.file = file
-        context = SwiftContext(schema: schema, options: options, generating: files)
+        context = SwiftContext(file: file, schema: schema, options: options, generating: files)
     }
 
     func content() -> String {

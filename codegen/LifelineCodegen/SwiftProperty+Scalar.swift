@@ -42,7 +42,7 @@ extension SwiftProperty {
                     // The members of a oneof share memory: what another one left there is no buffer to write into.
                     printer.print(
                         "if fields.pointee.\(member).rawValue != \(field.number) {",
-                        "    \(mutableValue) = \(context.runtime("BytesValue"))()",
+                        "    \(mutableValue) = _message.emptyBytes",
                         "}"
                     )
                 }
