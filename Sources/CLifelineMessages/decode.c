@@ -88,7 +88,9 @@ static bool decode_message(
         uint32_t tag = 0;
         LifelineStatus status = lifeline_read_tag(&scope.input, &tag);
         LifelineStep step = status == LIFELINE_OK ? decode_field(decoder, &scope, tag) : lifeline_fail(decoder, status);
-        if (step == LIFELINE_STEP_STORED) step = lifeline_end_unknown_run(decoder, &scope, scope.field_start);
+        if (step == LIFELINE_STEP_STORED && scope.unknown_data != NULL) {
+            step = lifeline_end_unknown_run(decoder, &scope, scope.field_start);
+        }
         if (step != LIFELINE_STEP_FAILED) continue;
 
         LifelineFailure *failure = decoder->failure;

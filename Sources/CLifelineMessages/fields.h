@@ -31,42 +31,50 @@ enum {
 
 // The wire type of one value of a field.
 static inline uint32_t lifeline_wire_type(const LifelineField *field) {
-    switch (field->type) {
-        case LIFELINE_TYPE_DOUBLE:
-        case LIFELINE_TYPE_FIXED64:
-        case LIFELINE_TYPE_SFIXED64:
-            return LIFELINE_WIRE_FIXED64;
-        case LIFELINE_TYPE_FLOAT:
-        case LIFELINE_TYPE_FIXED32:
-        case LIFELINE_TYPE_SFIXED32:
-            return LIFELINE_WIRE_FIXED32;
-        case LIFELINE_TYPE_STRING:
-        case LIFELINE_TYPE_BYTES:
-        case LIFELINE_TYPE_MESSAGE:
-            return LIFELINE_WIRE_LENGTH_DELIMITED;
-        default:
-            return LIFELINE_WIRE_VARINT;
-    }
+    static const uint8_t wire_types[] = {
+        [LIFELINE_TYPE_DOUBLE] = LIFELINE_WIRE_FIXED64,
+        [LIFELINE_TYPE_FLOAT] = LIFELINE_WIRE_FIXED32,
+        [LIFELINE_TYPE_INT64] = LIFELINE_WIRE_VARINT,
+        [LIFELINE_TYPE_UINT64] = LIFELINE_WIRE_VARINT,
+        [LIFELINE_TYPE_INT32] = LIFELINE_WIRE_VARINT,
+        [LIFELINE_TYPE_FIXED64] = LIFELINE_WIRE_FIXED64,
+        [LIFELINE_TYPE_FIXED32] = LIFELINE_WIRE_FIXED32,
+        [LIFELINE_TYPE_BOOL] = LIFELINE_WIRE_VARINT,
+        [LIFELINE_TYPE_STRING] = LIFELINE_WIRE_LENGTH_DELIMITED,
+        [LIFELINE_TYPE_MESSAGE] = LIFELINE_WIRE_LENGTH_DELIMITED,
+        [LIFELINE_TYPE_BYTES] = LIFELINE_WIRE_LENGTH_DELIMITED,
+        [LIFELINE_TYPE_UINT32] = LIFELINE_WIRE_VARINT,
+        [LIFELINE_TYPE_ENUM] = LIFELINE_WIRE_VARINT,
+        [LIFELINE_TYPE_SFIXED32] = LIFELINE_WIRE_FIXED32,
+        [LIFELINE_TYPE_SFIXED64] = LIFELINE_WIRE_FIXED64,
+        [LIFELINE_TYPE_SINT32] = LIFELINE_WIRE_VARINT,
+        [LIFELINE_TYPE_SINT64] = LIFELINE_WIRE_VARINT,
+    };
+    return wire_types[field->type];
 }
 
 // Bytes of one value of a field in the struct, or in the elements of a repeated field.
 static inline size_t lifeline_value_size(const LifelineField *field) {
-    switch (field->type) {
-        case LIFELINE_TYPE_DOUBLE:
-        case LIFELINE_TYPE_INT64:
-        case LIFELINE_TYPE_UINT64:
-        case LIFELINE_TYPE_FIXED64:
-        case LIFELINE_TYPE_SFIXED64:
-        case LIFELINE_TYPE_SINT64:
-            return 8;
-        case LIFELINE_TYPE_STRING:
-        case LIFELINE_TYPE_BYTES:
-            return sizeof(ProtobufCBinaryData);
-        case LIFELINE_TYPE_MESSAGE:
-            return sizeof(void *);
-        default:
-            return 4;
-    }
+    static const uint8_t sizes[] = {
+        [LIFELINE_TYPE_DOUBLE] = 8,
+        [LIFELINE_TYPE_FLOAT] = 4,
+        [LIFELINE_TYPE_INT64] = 8,
+        [LIFELINE_TYPE_UINT64] = 8,
+        [LIFELINE_TYPE_INT32] = 4,
+        [LIFELINE_TYPE_FIXED64] = 8,
+        [LIFELINE_TYPE_FIXED32] = 4,
+        [LIFELINE_TYPE_BOOL] = sizeof(protobuf_c_boolean),
+        [LIFELINE_TYPE_STRING] = sizeof(ProtobufCBinaryData),
+        [LIFELINE_TYPE_MESSAGE] = sizeof(void *),
+        [LIFELINE_TYPE_BYTES] = sizeof(ProtobufCBinaryData),
+        [LIFELINE_TYPE_UINT32] = 4,
+        [LIFELINE_TYPE_ENUM] = 4,
+        [LIFELINE_TYPE_SFIXED32] = 4,
+        [LIFELINE_TYPE_SFIXED64] = 8,
+        [LIFELINE_TYPE_SINT32] = 4,
+        [LIFELINE_TYPE_SINT64] = 8,
+    };
+    return sizes[field->type];
 }
 
 static inline bool lifeline_is_bytes(const LifelineField *field) {

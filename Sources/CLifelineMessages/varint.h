@@ -27,6 +27,11 @@ static inline size_t lifeline_left(const LifelineInput *input) {
 // Longer forms of small numbers are read, as every protobuf parser does.
 static inline LifelineStatus lifeline_read_varint(LifelineInput *input, uint64_t *value) {
     const uint8_t *next = input->next;
+    if (next != input->end && *next < 0x80) {  // most are one byte
+        *value = *next;
+        input->next = next + 1;
+        return LIFELINE_OK;
+    }
     uint64_t result = 0;
     for (uint32_t shift = 0; shift < 64; shift += 7) {
         if (next == input->end) return LIFELINE_TRUNCATED;
