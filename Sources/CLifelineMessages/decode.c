@@ -24,8 +24,8 @@ static LifelineStep decode_scalar(
     LifelineStatus status = lifeline_read_scalar(&scope->input, field, wire_type, &bits);
     if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
     // A map's entry is looked at as a whole once it is read.
-    bool checked = field->closed_enum != NULL && field->presence != LIFELINE_PRESENCE_ALWAYS;
-    if (checked && !lifeline_enum_knows(field->closed_enum, (int32_t)bits)) return LIFELINE_STEP_UNKNOWN;
+    bool checked = lifeline_is_closed_enum(field) && field->presence != LIFELINE_PRESENCE_ALWAYS;
+    if (checked && !lifeline_enum_knows(field, (int32_t)bits)) return LIFELINE_STEP_UNKNOWN;
     lifeline_store_scalar(lifeline_mutable_at(scope->message, field->offset), lifeline_value_size(field), bits);
     return LIFELINE_STEP_STORED;
 }

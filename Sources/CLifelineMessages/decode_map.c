@@ -70,9 +70,9 @@ LifelineStep lifeline_decode_map_entry(LifelineDecoder *decoder, LifelineScope *
     if (step != LIFELINE_STEP_STORED) return step;
     // An entry whose value a closed enum does not know is an unknown field of the message that has the map.
     const LifelineField *value = &field->message->fields[1];
-    if (value->closed_enum != NULL) {
+    if (lifeline_is_closed_enum(value)) {
         int32_t number = (int32_t)lifeline_load32(lifeline_at(entry, value->offset));
-        if (!lifeline_enum_knows(value->closed_enum, number)) return LIFELINE_STEP_UNKNOWN;
+        if (!lifeline_enum_knows(value, number)) return LIFELINE_STEP_UNKNOWN;
     }
     return append_entry(decoder, scope, field, entry);
 }

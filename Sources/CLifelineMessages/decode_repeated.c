@@ -49,7 +49,7 @@ static LifelineStep decode_packed_varints(
         uint64_t value = 0;
         LifelineStatus status = lifeline_read_varint(&rest, &value);
         if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
-        if (field->closed_enum != NULL && !lifeline_enum_knows(field->closed_enum, (int32_t)value)) {
+        if (lifeline_is_closed_enum(field) && !lifeline_enum_knows(field, (int32_t)value)) {
             unknown_size += tag_length + lifeline_varint_length(value);
             continue;
         }
@@ -76,7 +76,7 @@ static LifelineStep decode_scalar(
     uint64_t bits = 0;
     LifelineStatus status = lifeline_read_scalar(&scope->input, field, wire_type, &bits);
     if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
-    if (field->closed_enum != NULL && !lifeline_enum_knows(field->closed_enum, (int32_t)bits)) {
+    if (lifeline_is_closed_enum(field) && !lifeline_enum_knows(field, (int32_t)bits)) {
         return LIFELINE_STEP_UNKNOWN;
     }
     void *element = lifeline_append(decoder, scope->message, field, 1);

@@ -93,7 +93,7 @@ LifelineStep lifeline_keep_unknown_numbers(
         uint64_t value = 0;
         LifelineStatus status = lifeline_read_varint(&payload, &value);
         if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
-        if (lifeline_enum_knows(field->closed_enum, (int32_t)value)) continue;
+        if (lifeline_enum_knows(field, (int32_t)value)) continue;
         next = lifeline_write_varint(next, tag);
         next = lifeline_write_varint(next, value);
     }

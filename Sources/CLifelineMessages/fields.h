@@ -194,18 +194,28 @@ static inline const LifelineField *_Nullable lifeline_find_field(const LifelineM
     return low < table->field_count && table->fields[low].number == number ? &table->fields[low] : NULL;
 }
 
-static inline bool lifeline_enum_knows(const LifelineEnumValues *values, int32_t number) {
+// Where `number` stands among those that the enum declares, or its count when it does not.
+static inline size_t lifeline_enum_find(const LifelineEnum *enumeration, int32_t number) {
     size_t low = 0;
-    size_t high = values->count;
+    size_t high = enumeration->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (values->numbers[middle] < number) {
+        if (enumeration->numbers[middle] < number) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    return low < values->count && values->numbers[low] == number;
+    return low < enumeration->count && enumeration->numbers[low] == number ? low : enumeration->count;
+}
+
+static inline bool lifeline_is_closed_enum(const LifelineField *field) {
+    return (field->flags & LIFELINE_FIELD_CLOSED_ENUM) != 0;
+}
+
+static inline bool lifeline_enum_knows(const LifelineField *field, int32_t number) {
+    const LifelineEnum *enumeration = field->enumeration;
+    return enumeration != NULL && lifeline_enum_find(enumeration, number) < enumeration->count;
 }
 
 LIFELINE_ASSUME_NONNULL_END

@@ -2,8 +2,8 @@ internal import CLifelineMessages
 internal import CProtobufC
 
 extension Message {
-    /// The message in protobuf's text format, over several lines. For reading and logging: enums are printed as numbers,
-    /// and unknown fields as comments.
+    /// The message in protobuf's text format, over several lines. For reading and logging: unknown fields are
+    /// only counted, in a comment.
     public var textFormat: String {
         defer { extendLifetime(self) }
         var printer = TextFormatPrinter()
@@ -99,8 +99,17 @@ extension LifelineField {
         case LIFELINE_TYPE_BOOL: "\(value.load(as: protobuf_c_boolean.self) != 0)"
         case LIFELINE_TYPE_STRING: Self.quoted(value.load(as: BytesValue.self), isText: true)
         case LIFELINE_TYPE_BYTES: Self.quoted(value.load(as: BytesValue.self), isText: false)
+        case LIFELINE_TYPE_ENUM: enumName(of: value.load(as: Int32.self))
         default: "\(value.load(as: Int32.self))"
         }
+    }
+
+    /// The name that the enum has for `number`, or the number itself.
+    private func enumName(of number: Int32) -> String {
+        guard let enumeration = enumeration?.pointee else { return "\(number)" }
+        let numbers = UnsafeBufferPointer(start: enumeration.numbers, count: enumeration.count)
+        guard let index = numbers.firstIndex(of: number) else { return "\(number)" }
+        return String(cString: enumeration.names[index])
     }
 
     private static func literal(_ number: some BinaryFloatingPoint & CustomStringConvertible) -> String {

@@ -30,7 +30,8 @@ extension Google_Protobuf_Any {
         guard isA(M.self) else {
             throw MessageError(
                 code: .typeMismatch,
-                message: "This google.protobuf.Any holds a \"\(typeURL)\", not a \(M.protoMessageName). Ask isA(_:) first."
+                message:
+                    "This google.protobuf.Any holds a \"\(typeURL)\", not a \(M.protoMessageName). Ask isA(_:) first."
             )
         }
         return try M(serializedBytes: value, options: options)

@@ -29,18 +29,13 @@ extension FieldDescriptor {
         return hasPresence ? .flag("has_\(member)") : .implicit
     }
 
-    /// The field's enum, if it is closed: a proto2 file declares it.
-    var closedEnumType: EnumDescriptor? {
-        guard type == .enum, let enumType, enumType.isClosed else { return nil }
-        return enumType
-    }
-
     /// LIFELINE_FIELD_… flags.
     var tableFlags: String {
         var flags: [String] = []
         if isPacked { flags.append("LIFELINE_FIELD_PACKED") }
         if isRequired { flags.append("LIFELINE_FIELD_REQUIRED") }
         if requiresUTF8Validation { flags.append("LIFELINE_FIELD_VALIDATE_UTF8") }
+        if type == .enum, enumType.isClosed { flags.append("LIFELINE_FIELD_CLOSED_ENUM") }
         return flags.isEmpty ? "0" : flags.joined(separator: " | ")
     }
 }

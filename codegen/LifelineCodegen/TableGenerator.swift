@@ -56,33 +56,38 @@ struct TableGenerator {
             printer.print("#include \"\(other.name.withoutProtoSuffix).lifeline.h\"")
         }
         printer.print("#include <stddef.h>", "")
-        for closedEnum in closedEnums { printValues(of: closedEnum, to: &printer) }
+        for type in usedEnums { printEnum(type, to: &printer) }
         for message in messages { printTable(of: message, to: &printer) }
         return printer.content
     }
 
-    /// Enums of proto2 that fields of this file have, wherever they are declared.
-    private var closedEnums: [EnumDescriptor] {
+    /// Enums that fields of this file have, wherever they are declared.
+    private var usedEnums: [EnumDescriptor] {
         var found: [String: EnumDescriptor] = [:]
         for field in messages.flatMap(\.fields) {
-            if let type = field.closedEnumType { found[type.fullName] = type }
+            if let type = field.enumType { found[type.fullName] = type }
         }
         return found.values.sorted { $0.fullName < $1.fullName }
     }
 
-    private func printValues(of type: EnumDescriptor, to printer: inout CodePrinter) {
-        let name = valuesName(of: type)
-        let numbers = Set(type.values.map(\.number)).sorted().map { $0 == .min ? "INT32_MIN" : "\($0)" }
+    private func printEnum(_ type: EnumDescriptor, to printer: inout CodePrinter) {
+        let name = enumName(of: type)
+        let firstNames = Dictionary(type.values.map { ($0.number, $0.name) }, uniquingKeysWith: { first, _ in first })
+        let values = firstNames.sorted { $0.key < $1.key }
+        let numbers = values.map { $0.key == .min ? "INT32_MIN" : "\($0.key)" }.joined(separator: ", ")
+        let names = values.map { "\"\($0.value)\"" }.joined(separator: ", ")
         printer.print(
-            "static const int32_t \(name)__numbers[] = {\(numbers.joined(separator: ", "))};",
-            "static const LifelineEnumValues \(name) = {.count = \(numbers.count), .numbers = \(name)__numbers};",
+            "static const int32_t \(name)__numbers[] = {\(numbers)};",
+            "static const char *const \(name)__names[] = {\(names)};",
+            "static const LifelineEnum \(name) = {",
+            "    .count = \(values.count), .numbers = \(name)__numbers, .names = \(name)__names};",
             ""
         )
     }
 
     /// Named for the enum's full name, so that enums of several files do not clash.
-    private func valuesName(of type: EnumDescriptor) -> String {
-        type.fullName.split(separator: ".").joined(separator: "__") + "__values"
+    private func enumName(of type: EnumDescriptor) -> String {
+        type.fullName.split(separator: ".").joined(separator: "__") + "__enum"
     }
 
     private func printTable(of message: Descriptor, to printer: inout CodePrinter) {
@@ -118,12 +123,12 @@ struct TableGenerator {
         let type = names.type(message)
         let presence = field.presence(in: names)
         let table = field.type == .message ? "&\(names.prefix(field.messageType))__table" : "NULL"
-        let closedEnum = field.closedEnumType.map { "&\(valuesName(of: $0))" } ?? "NULL"
+        let enumeration = field.enumType.map { "&\(enumName(of: $0))" } ?? "NULL"
         let quantifier = presence.quantifier.map { "offsetof(\(type), \($0))" } ?? "0"
         printer.print(
             "{.number = \(field.number), .type = LIFELINE_TYPE_\(field.type.cName), .presence = \(presence.constant),",
             " .flags = \(field.tableFlags), .offset = offsetof(\(type), \(names.member(field))),",
-            " .quantifier_offset = \(quantifier), .message = \(table), .closed_enum = \(closedEnum),",
+            " .quantifier_offset = \(quantifier), .message = \(table), .enumeration = \(enumeration),",
             " .name = \"\(field.name)\"},"
         )
     }

@@ -54,15 +54,17 @@ enum {
     LIFELINE_FIELD_PACKED = 1 << 0,         // repeated: encode in the packed form (both forms are decoded)
     LIFELINE_FIELD_REQUIRED = 1 << 1,       // proto2 `required`
     LIFELINE_FIELD_VALIDATE_UTF8 = 1 << 2,  // proto3 `string`: refuse what is not UTF-8
+    LIFELINE_FIELD_CLOSED_ENUM = 1 << 3,    // enum of proto2: numbers that it does not declare become unknown fields
 };
 
 typedef struct LifelineMessageTable LifelineMessageTable;
 
-// The numbers that a closed (proto2) enum knows, ascending.
-typedef struct LifelineEnumValues {
+// The numbers that an enum declares, ascending, and the first name of each.
+typedef struct LifelineEnum {
     size_t count;
     const int32_t *numbers;
-} LifelineEnumValues;
+    const char *_Nonnull const *_Nonnull names;
+} LifelineEnum;
 
 typedef struct LifelineField {
     uint32_t number;
@@ -71,9 +73,9 @@ typedef struct LifelineField {
     uint16_t flags;
     uint32_t offset;             // of the value, in the struct
     uint32_t quantifier_offset;  // see LIFELINE_PRESENCE_…; 0 where there is none
-    const LifelineMessageTable *_Nullable message;    // LIFELINE_TYPE_MESSAGE: the submessage's, or the entry's, table
-    const LifelineEnumValues *_Nullable closed_enum;  // LIFELINE_TYPE_ENUM of proto2: others become unknown fields
-    const char *name;                                 // as in the .proto file
+    const LifelineMessageTable *_Nullable message;  // LIFELINE_TYPE_MESSAGE: the submessage's, or the entry's, table
+    const LifelineEnum *_Nullable enumeration;      // LIFELINE_TYPE_ENUM
+    const char *name;                               // as in the .proto file
 } LifelineField;
 
 enum {

@@ -5,35 +5,40 @@
 #include "google/protobuf/type.lifeline.h"
 #include <stddef.h>
 
+static const int32_t google__protobuf__Syntax__enum__numbers[] = {0, 1};
+static const char *const google__protobuf__Syntax__enum__names[] = {"SYNTAX_PROTO2", "SYNTAX_PROTO3"};
+static const LifelineEnum google__protobuf__Syntax__enum = {
+    .count = 2, .numbers = google__protobuf__Syntax__enum__numbers, .names = google__protobuf__Syntax__enum__names};
+
 static const Google__Protobuf__Api google__protobuf__api__default = GOOGLE__PROTOBUF__API__INIT;
 static const LifelineField google__protobuf__api__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Api, name),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "name"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .offset = offsetof(Google__Protobuf__Api, methods),
-     .quantifier_offset = offsetof(Google__Protobuf__Api, n_methods), .message = &google__protobuf__method__table, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Api, n_methods), .message = &google__protobuf__method__table, .enumeration = NULL,
      .name = "methods"},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .offset = offsetof(Google__Protobuf__Api, options),
-     .quantifier_offset = offsetof(Google__Protobuf__Api, n_options), .message = &google__protobuf__option__table, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Api, n_options), .message = &google__protobuf__option__table, .enumeration = NULL,
      .name = "options"},
     {.number = 4, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Api, version),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "version"},
     {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Google__Protobuf__Api, source_context),
-     .quantifier_offset = 0, .message = &google__protobuf__source_context__table, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = &google__protobuf__source_context__table, .enumeration = NULL,
      .name = "source_context"},
     {.number = 6, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .offset = offsetof(Google__Protobuf__Api, mixins),
-     .quantifier_offset = offsetof(Google__Protobuf__Api, n_mixins), .message = &google__protobuf__mixin__table, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Api, n_mixins), .message = &google__protobuf__mixin__table, .enumeration = NULL,
      .name = "mixins"},
     {.number = 7, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Api, syntax),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = &google__protobuf__Syntax__enum,
      .name = "syntax"},
 };
 const LifelineMessageTable google__protobuf__api__table = {
@@ -50,31 +55,31 @@ static const Google__Protobuf__Method google__protobuf__method__default = GOOGLE
 static const LifelineField google__protobuf__method__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Method, name),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "name"},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Method, request_type_url),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "request_type_url"},
     {.number = 3, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Method, request_streaming),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "request_streaming"},
     {.number = 4, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Method, response_type_url),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "response_type_url"},
     {.number = 5, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Method, response_streaming),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "response_streaming"},
     {.number = 6, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .offset = offsetof(Google__Protobuf__Method, options),
-     .quantifier_offset = offsetof(Google__Protobuf__Method, n_options), .message = &google__protobuf__option__table, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Method, n_options), .message = &google__protobuf__option__table, .enumeration = NULL,
      .name = "options"},
     {.number = 7, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Method, syntax),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = &google__protobuf__Syntax__enum,
      .name = "syntax"},
 };
 const LifelineMessageTable google__protobuf__method__table = {
@@ -91,11 +96,11 @@ static const Google__Protobuf__Mixin google__protobuf__mixin__default = GOOGLE__
 static const LifelineField google__protobuf__mixin__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Mixin, name),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "name"},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Mixin, root),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "root"},
 };
 const LifelineMessageTable google__protobuf__mixin__table = {

@@ -7,7 +7,7 @@ static const Google__Protobuf__FieldMask google__protobuf__field_mask__default =
 static const LifelineField google__protobuf__field_mask__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__FieldMask, paths),
-     .quantifier_offset = offsetof(Google__Protobuf__FieldMask, n_paths), .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__FieldMask, n_paths), .message = NULL, .enumeration = NULL,
      .name = "paths"},
 };
 const LifelineMessageTable google__protobuf__field_mask__table = {

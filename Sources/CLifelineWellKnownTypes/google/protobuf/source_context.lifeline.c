@@ -7,7 +7,7 @@ static const Google__Protobuf__SourceContext google__protobuf__source_context__d
 static const LifelineField google__protobuf__source_context__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__SourceContext, file_name),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "file_name"},
 };
 const LifelineMessageTable google__protobuf__source_context__table = {

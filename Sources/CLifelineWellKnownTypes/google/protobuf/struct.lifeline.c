@@ -3,11 +3,16 @@
 
 #include <stddef.h>
 
+static const int32_t google__protobuf__NullValue__enum__numbers[] = {0};
+static const char *const google__protobuf__NullValue__enum__names[] = {"NULL_VALUE"};
+static const LifelineEnum google__protobuf__NullValue__enum = {
+    .count = 1, .numbers = google__protobuf__NullValue__enum__numbers, .names = google__protobuf__NullValue__enum__names};
+
 static const Google__Protobuf__Struct google__protobuf__struct__default = GOOGLE__PROTOBUF__STRUCT__INIT;
 static const LifelineField google__protobuf__struct__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .offset = offsetof(Google__Protobuf__Struct, fields),
-     .quantifier_offset = offsetof(Google__Protobuf__Struct, n_fields), .message = &google__protobuf__struct__fields_entry__table, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Struct, n_fields), .message = &google__protobuf__struct__fields_entry__table, .enumeration = NULL,
      .name = "fields"},
 };
 const LifelineMessageTable google__protobuf__struct__table = {
@@ -28,11 +33,11 @@ static const Google__Protobuf__Struct__FieldsEntry google__protobuf__struct__fie
 static const LifelineField google__protobuf__struct__fields_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Struct__FieldsEntry, key),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "key"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .offset = offsetof(Google__Protobuf__Struct__FieldsEntry, value),
-     .quantifier_offset = 0, .message = &google__protobuf__value__table, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = &google__protobuf__value__table, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__struct__fields_entry__table = {
@@ -49,27 +54,27 @@ static const Google__Protobuf__Value google__protobuf__value__default = GOOGLE__
 static const LifelineField google__protobuf__value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Google__Protobuf__Value, null_value),
-     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = NULL, .enumeration = &google__protobuf__NullValue__enum,
      .name = "null_value"},
     {.number = 2, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Google__Protobuf__Value, number_value),
-     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = NULL, .enumeration = NULL,
      .name = "number_value"},
     {.number = 3, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Value, string_value),
-     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = NULL, .enumeration = NULL,
      .name = "string_value"},
     {.number = 4, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Google__Protobuf__Value, bool_value),
-     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = NULL, .enumeration = NULL,
      .name = "bool_value"},
     {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Google__Protobuf__Value, struct_value),
-     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = &google__protobuf__struct__table, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = &google__protobuf__struct__table, .enumeration = NULL,
      .name = "struct_value"},
     {.number = 6, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Google__Protobuf__Value, list_value),
-     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = &google__protobuf__list_value__table, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = &google__protobuf__list_value__table, .enumeration = NULL,
      .name = "list_value"},
 };
 const LifelineMessageTable google__protobuf__value__table = {
@@ -86,7 +91,7 @@ static const Google__Protobuf__ListValue google__protobuf__list_value__default =
 static const LifelineField google__protobuf__list_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .offset = offsetof(Google__Protobuf__ListValue, values),
-     .quantifier_offset = offsetof(Google__Protobuf__ListValue, n_values), .message = &google__protobuf__value__table, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__ListValue, n_values), .message = &google__protobuf__value__table, .enumeration = NULL,
      .name = "values"},
 };
 const LifelineMessageTable google__protobuf__list_value__table = {

@@ -7,11 +7,11 @@ static const Google__Protobuf__Timestamp google__protobuf__timestamp__default = 
 static const LifelineField google__protobuf__timestamp__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Timestamp, seconds),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "seconds"},
     {.number = 2, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Timestamp, nanos),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "nanos"},
 };
 const LifelineMessageTable google__protobuf__timestamp__table = {

@@ -5,31 +5,46 @@
 #include "google/protobuf/source_context.lifeline.h"
 #include <stddef.h>
 
+static const int32_t google__protobuf__Field__Cardinality__enum__numbers[] = {0, 1, 2, 3};
+static const char *const google__protobuf__Field__Cardinality__enum__names[] = {"CARDINALITY_UNKNOWN", "CARDINALITY_OPTIONAL", "CARDINALITY_REQUIRED", "CARDINALITY_REPEATED"};
+static const LifelineEnum google__protobuf__Field__Cardinality__enum = {
+    .count = 4, .numbers = google__protobuf__Field__Cardinality__enum__numbers, .names = google__protobuf__Field__Cardinality__enum__names};
+
+static const int32_t google__protobuf__Field__Kind__enum__numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18};
+static const char *const google__protobuf__Field__Kind__enum__names[] = {"TYPE_UNKNOWN", "TYPE_DOUBLE", "TYPE_FLOAT", "TYPE_INT64", "TYPE_UINT64", "TYPE_INT32", "TYPE_FIXED64", "TYPE_FIXED32", "TYPE_BOOL", "TYPE_STRING", "TYPE_GROUP", "TYPE_MESSAGE", "TYPE_BYTES", "TYPE_UINT32", "TYPE_ENUM", "TYPE_SFIXED32", "TYPE_SFIXED64", "TYPE_SINT32", "TYPE_SINT64"};
+static const LifelineEnum google__protobuf__Field__Kind__enum = {
+    .count = 19, .numbers = google__protobuf__Field__Kind__enum__numbers, .names = google__protobuf__Field__Kind__enum__names};
+
+static const int32_t google__protobuf__Syntax__enum__numbers[] = {0, 1};
+static const char *const google__protobuf__Syntax__enum__names[] = {"SYNTAX_PROTO2", "SYNTAX_PROTO3"};
+static const LifelineEnum google__protobuf__Syntax__enum = {
+    .count = 2, .numbers = google__protobuf__Syntax__enum__numbers, .names = google__protobuf__Syntax__enum__names};
+
 static const Google__Protobuf__Type google__protobuf__type__default = GOOGLE__PROTOBUF__TYPE__INIT;
 static const LifelineField google__protobuf__type__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Type, name),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "name"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .offset = offsetof(Google__Protobuf__Type, fields),
-     .quantifier_offset = offsetof(Google__Protobuf__Type, n_fields), .message = &google__protobuf__field__table, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Type, n_fields), .message = &google__protobuf__field__table, .enumeration = NULL,
      .name = "fields"},
     {.number = 3, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Type, oneofs),
-     .quantifier_offset = offsetof(Google__Protobuf__Type, n_oneofs), .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Type, n_oneofs), .message = NULL, .enumeration = NULL,
      .name = "oneofs"},
     {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .offset = offsetof(Google__Protobuf__Type, options),
-     .quantifier_offset = offsetof(Google__Protobuf__Type, n_options), .message = &google__protobuf__option__table, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Type, n_options), .message = &google__protobuf__option__table, .enumeration = NULL,
      .name = "options"},
     {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Google__Protobuf__Type, source_context),
-     .quantifier_offset = 0, .message = &google__protobuf__source_context__table, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = &google__protobuf__source_context__table, .enumeration = NULL,
      .name = "source_context"},
     {.number = 6, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Type, syntax),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = &google__protobuf__Syntax__enum,
      .name = "syntax"},
 };
 const LifelineMessageTable google__protobuf__type__table = {
@@ -46,43 +61,43 @@ static const Google__Protobuf__Field google__protobuf__field__default = GOOGLE__
 static const LifelineField google__protobuf__field__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Field, kind),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = &google__protobuf__Field__Kind__enum,
      .name = "kind"},
     {.number = 2, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Field, cardinality),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = &google__protobuf__Field__Cardinality__enum,
      .name = "cardinality"},
     {.number = 3, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Field, number),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "number"},
     {.number = 4, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Field, name),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "name"},
     {.number = 6, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Field, type_url),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "type_url"},
     {.number = 7, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Field, oneof_index),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "oneof_index"},
     {.number = 8, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Field, packed),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "packed"},
     {.number = 9, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .offset = offsetof(Google__Protobuf__Field, options),
-     .quantifier_offset = offsetof(Google__Protobuf__Field, n_options), .message = &google__protobuf__option__table, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Field, n_options), .message = &google__protobuf__option__table, .enumeration = NULL,
      .name = "options"},
     {.number = 10, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Field, json_name),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "json_name"},
     {.number = 11, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Field, default_value),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "default_value"},
 };
 const LifelineMessageTable google__protobuf__field__table = {
@@ -99,23 +114,23 @@ static const Google__Protobuf__Enum google__protobuf__enum__default = GOOGLE__PR
 static const LifelineField google__protobuf__enum__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Enum, name),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "name"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .offset = offsetof(Google__Protobuf__Enum, enumvalue),
-     .quantifier_offset = offsetof(Google__Protobuf__Enum, n_enumvalue), .message = &google__protobuf__enum_value__table, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Enum, n_enumvalue), .message = &google__protobuf__enum_value__table, .enumeration = NULL,
      .name = "enumvalue"},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .offset = offsetof(Google__Protobuf__Enum, options),
-     .quantifier_offset = offsetof(Google__Protobuf__Enum, n_options), .message = &google__protobuf__option__table, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Enum, n_options), .message = &google__protobuf__option__table, .enumeration = NULL,
      .name = "options"},
     {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Google__Protobuf__Enum, source_context),
-     .quantifier_offset = 0, .message = &google__protobuf__source_context__table, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = &google__protobuf__source_context__table, .enumeration = NULL,
      .name = "source_context"},
     {.number = 5, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Enum, syntax),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = &google__protobuf__Syntax__enum,
      .name = "syntax"},
 };
 const LifelineMessageTable google__protobuf__enum__table = {
@@ -132,15 +147,15 @@ static const Google__Protobuf__EnumValue google__protobuf__enum_value__default =
 static const LifelineField google__protobuf__enum_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__EnumValue, name),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "name"},
     {.number = 2, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__EnumValue, number),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "number"},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .offset = offsetof(Google__Protobuf__EnumValue, options),
-     .quantifier_offset = offsetof(Google__Protobuf__EnumValue, n_options), .message = &google__protobuf__option__table, .closed_enum = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__EnumValue, n_options), .message = &google__protobuf__option__table, .enumeration = NULL,
      .name = "options"},
 };
 const LifelineMessageTable google__protobuf__enum_value__table = {
@@ -157,11 +172,11 @@ static const Google__Protobuf__Option google__protobuf__option__default = GOOGLE
 static const LifelineField google__protobuf__option__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Option, name),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "name"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Google__Protobuf__Option, value),
-     .quantifier_offset = 0, .message = &google__protobuf__any__table, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = &google__protobuf__any__table, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__option__table = {

@@ -7,7 +7,7 @@ static const Google__Protobuf__DoubleValue google__protobuf__double_value__defau
 static const LifelineField google__protobuf__double_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__DoubleValue, value),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__double_value__table = {
@@ -24,7 +24,7 @@ static const Google__Protobuf__FloatValue google__protobuf__float_value__default
 static const LifelineField google__protobuf__float_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_FLOAT, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__FloatValue, value),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__float_value__table = {
@@ -41,7 +41,7 @@ static const Google__Protobuf__Int64Value google__protobuf__int64_value__default
 static const LifelineField google__protobuf__int64_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Int64Value, value),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__int64_value__table = {
@@ -58,7 +58,7 @@ static const Google__Protobuf__UInt64Value google__protobuf__uint64_value__defau
 static const LifelineField google__protobuf__uint64_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__UInt64Value, value),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__uint64_value__table = {
@@ -75,7 +75,7 @@ static const Google__Protobuf__Int32Value google__protobuf__int32_value__default
 static const LifelineField google__protobuf__int32_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Int32Value, value),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__int32_value__table = {
@@ -92,7 +92,7 @@ static const Google__Protobuf__UInt32Value google__protobuf__uint32_value__defau
 static const LifelineField google__protobuf__uint32_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__UInt32Value, value),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__uint32_value__table = {
@@ -109,7 +109,7 @@ static const Google__Protobuf__BoolValue google__protobuf__bool_value__default =
 static const LifelineField google__protobuf__bool_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__BoolValue, value),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__bool_value__table = {
@@ -126,7 +126,7 @@ static const Google__Protobuf__StringValue google__protobuf__string_value__defau
 static const LifelineField google__protobuf__string_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__StringValue, value),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__string_value__table = {
@@ -143,7 +143,7 @@ static const Google__Protobuf__BytesValue google__protobuf__bytes_value__default
 static const LifelineField google__protobuf__bytes_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__BytesValue, value),
-     .quantifier_offset = 0, .message = NULL, .closed_enum = NULL,
+     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__bytes_value__table = {
