@@ -12,6 +12,7 @@ let package = Package(
     name: "lifeline",
     products: [
         .library(name: "LifelineMessages", targets: ["LifelineMessages", "LifelineWellKnownTypes"]),
+        .plugin(name: "GenerateMessages", targets: ["GenerateMessages"]),
         .executable(name: "protoc-gen-lifeline", targets: ["protoc-gen-lifeline"]),
     ],
     dependencies: [
@@ -38,6 +39,20 @@ let package = Package(
             ],
             path: "codegen/protoc-gen-lifeline",
             swiftSettings: strict
+        ),
+        .plugin(
+            name: "GenerateMessages",
+            capability: .command(
+                intent: .custom(
+                    verb: "generate-messages",
+                    description: "Generates C and Swift for the package's .proto files."
+                ),
+                permissions: [
+                    .writeToPackageDirectory(reason: "It writes generated code into two of the package's targets.")
+                ]
+            ),
+            dependencies: ["protoc-gen-lifeline"],
+            path: "codegen/GenerateMessages"
         ),
         // Messages
         .systemLibrary(

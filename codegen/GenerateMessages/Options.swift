@@ -1,0 +1,49 @@
+import Foundation
+
+/// The command's arguments.
+struct Options {
+    static let usage = """
+        USAGE: swift package --allow-writing-to-package-directory generate-messages [OPTIONS]
+
+        Generates C and Swift for all .proto files below a folder of this package, into two of its targets.
+
+        OPTIONS:
+          --protos DIR               the folder with the .proto files (default: Protos)
+          --swift-target NAME        the target that the Swift goes into (default: the only one that depends on a target
+                                     whose name is its own with a C in front)
+          --c-target NAME            the target that the C goes into (default: the Swift target's name with a C in front)
+          --visibility LEVEL         public, package or internal (default: public)
+          --import-path DIR          where imported .proto files are; may be repeated
+          --module-mapping FILE_OR_FOLDER:SWIFT_MODULE:C_MODULE
+                                     where imported files were generated; may be repeated
+
+        Files that an earlier run generated and this one does not are removed.
+        """
+
+    var protos = "Protos"
+    var swiftTarget: String?
+    var cTarget: String?
+    var visibility = "Public"
+    var importPaths: [String] = []
+    var moduleMappings: [String] = []
+
+    /// Nil when help was asked for.
+    init?(_ arguments: [String]) throws {
+        var rest = arguments[...]
+        while let option = rest.popFirst() {
+            if option == "--help" || option == "-h" { return nil }
+            guard let value = rest.popFirst() else {
+                throw PluginError("\(option) needs a value, or is no option.\n\n\(Self.usage)")
+            }
+            switch option {
+            case "--protos": protos = value
+            case "--swift-target": swiftTarget = value
+            case "--c-target": cTarget = value
+            case "--visibility": visibility = value.prefix(1).uppercased() + value.dropFirst().lowercased()
+            case "--import-path": importPaths.append(value)
+            case "--module-mapping": moduleMappings.append(value)
+            default: throw PluginError("There is no option \(option).\n\n\(Self.usage)")
+            }
+        }
+    }
+}
