@@ -11,13 +11,17 @@ let strict: [SwiftSetting] = [
 let package = Package(
     name: "lifeline",
     products: [
+        .library(name: "Lifeline", targets: ["Lifeline"]),
         .library(name: "LifelineMessages", targets: ["LifelineMessages", "LifelineWellKnownTypes"]),
         .plugin(name: "GenerateMessages", targets: ["GenerateMessages"]),
         .executable(name: "protoc-gen-lifeline", targets: ["protoc-gen-lifeline"]),
     ],
     dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
         // In the protoc plugin only.
-        .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0")
+        .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0"),
     ],
     targets: [
         // Code generation
@@ -81,9 +85,67 @@ let package = Package(
             dependencies: ["LifelineMessages", "LifelineWellKnownTypes", "CLifelineProtos"],
             swiftSettings: strict
         ),
+        // Connections
+        .target(name: "LifelineCore", swiftSettings: strict),
+        .target(
+            name: "LifelineTransport",
+            dependencies: [
+                "LifelineCore",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Lifeline",
+            dependencies: [
+                "LifelineCore",
+                "LifelineMessages",
+                "LifelineTransport",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        // Tests
         .testTarget(
             name: "LifelineMessagesTests",
             dependencies: ["LifelineMessages", "LifelineProtos", "LifelineWellKnownTypes"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "LifelineTestSupport",
+            dependencies: [.product(name: "NIOPosix", package: "swift-nio")],
+            path: "Tests/LifelineTestSupport",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LifelineCoreTests",
+            dependencies: ["LifelineCore", "LifelineTestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LifelineTransportTests",
+            dependencies: [
+                "LifelineCore",
+                "LifelineTestSupport",
+                "LifelineTransport",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LifelineTests",
+            dependencies: [
+                "Lifeline",
+                "LifelineTestSupport",
+                .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: strict
         ),
     ],

@@ -1,0 +1,43 @@
+internal import LifelineCore
+internal import LifelineMessages
+internal import LifelineTransport
+
+extension Connection {
+    /// Runs `body` and then closes: gracefully when it returns, at once when it throws.
+    nonisolated(nonsending) func closing<Result>(
+        after body: nonisolated(nonsending) (Connection) async throws -> Result
+    ) async throws -> Result {
+        let result: Result
+        do {
+            result = try await body(self)
+        } catch {
+            transport.abort(.closedLocally)
+            _ = await transport.waitUntilClosed()
+            throw error
+        }
+        try await close()
+        return result
+    }
+
+    /// Closes gracefully.
+    private nonisolated(nonsending) func close() async throws {
+        let transport = transport
+        let report = await withTaskCancellationHandler {
+            transport.close()
+            return await transport.waitUntilClosed()
+        } onCancel: {
+            transport.abort(.closedLocally)
+        }
+        try Task.checkCancellation()
+        if report.failedInUse, let failure = report.failure { throw failure }
+        if report.unwrittenByteCount > 0 {
+            throw ConnectionError(
+                code: report.failure?.code ?? .closedLocally,
+                message:
+                    "Closing lost up to \(report.unwrittenByteCount) bytes that send had accepted: the peer did not "
+                    + "read them in time, or went away.",
+                cause: report.failure
+            )
+        }
+    }
+}

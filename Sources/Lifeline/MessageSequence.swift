@@ -1,0 +1,64 @@
+internal import LifelineCore
+public import LifelineMessages
+internal import LifelineTransport
+
+/// The messages that arrive on a connection, in order.
+///
+/// It ends when the peer has ended its side after a whole message. It throws `ConnectionError` when the connection fails,
+/// after all messages that came before; and `CancellationError` when the task that iterates is cancelled.
+///
+/// One task may iterate at a time. A loop that is left loses nothing: the next one goes on where it stopped. Iteration
+/// suspends only when all messages that have arrived are used up.
+public struct MessageSequence<Element: Message>: AsyncSequence, Sendable {
+    private let inbox: BatchQueue<Element>
+    private let connection: any TransportConnection
+
+    init(inbox: BatchQueue<Element>, connection: any TransportConnection) {
+        self.inbox = inbox
+        self.connection = connection
+    }
+
+    /// The messages in the batches in which they arrived, for handling many small ones at the least cost.
+    public var batches: Batches { Batches(base: self) }
+
+    /// Starts, or goes on, with the next message.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: self) }
+
+    /// Hands out one message at a time.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate let base: MessageSequence
+
+        /// The next message; nil at the end.
+        public nonisolated(nonsending) mutating func next() async throws -> Element? {
+            try await base.inbox.next { base.connection.resumeReading() }
+        }
+
+        /// The next message; nil at the end.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
+            try await base.inbox.next { base.connection.resumeReading() }
+        }
+    }
+
+    /// The messages of a connection in batches: never an empty one.
+    public struct Batches: AsyncSequence, Sendable {
+        fileprivate let base: MessageSequence
+
+        /// Starts, or goes on, with the next batch; with the rest of one that a loop over single messages began.
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: base) }
+
+        /// Hands out one batch at a time.
+        public struct AsyncIterator: AsyncIteratorProtocol {
+            fileprivate let base: MessageSequence
+
+            /// The next batch; nil at the end.
+            public nonisolated(nonsending) mutating func next() async throws -> [Element]? {
+                try await base.inbox.nextBatch { base.connection.resumeReading() }
+            }
+
+            /// The next batch; nil at the end.
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws -> [Element]? {
+                try await base.inbox.nextBatch { base.connection.resumeReading() }
+            }
+        }
+    }
+}

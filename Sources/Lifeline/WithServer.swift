@@ -1,0 +1,100 @@
+public import LifelineCore
+public import LifelineMessages
+internal import LifelineTransport
+public import Logging
+
+/// Listens on an endpoint, runs `handler` for each connection, each in a task of its own, and `body` meanwhile.
+///
+/// Connections are spread over the process's event loops, one a core. When `handler` returns, its connection is closed
+/// gracefully, as `withConnection` does; when it throws, the connection is cut, and the error and the peer are logged.
+/// Other connections go on either way.
+///
+/// When `body` returns, the server shuts down with the configuration's grace period; when it throws or the task is
+/// cancelled, at once. The call returns when all handlers have: one that ignores cancellation holds it up.
+///
+/// A Unix socket's file is removed at the end. One that a killed server left behind is replaced; one on which a server
+/// answers is not.
+///
+/// - Parameter logger: gets what happens to single connections. Errors of `accept`: `error`; connections that failed:
+///   `warning`; the connection limit: `notice`.
+/// - Throws: `ConnectionError` when listening fails; what `body` throws.
+public nonisolated(nonsending) func withServer<Received: Message, Sent: Message, Result>(
+    listeningOn endpoint: Endpoint,
+    configuration: ServerConfiguration = ServerConfiguration(),
+    logger: Logger = Logger(label: "lifeline.server"),
+    receiving: Received.Type,
+    sending: Sent.Type,
+    handler: @escaping @Sendable (Connection<Received, Sent>) async throws -> Void,
+    _ body: nonisolated(nonsending) (Server) async throws -> Result
+) async throws -> Result {
+    let listener = try await NIOTransport.shared.listen(
+        on: endpoint,
+        options: ListenerOptions(
+            connection: configuration.connection.transportOptions,
+            maximumConnections: configuration.maximumConnections,
+            backlog: configuration.backlog,
+            logger: logger
+        )
+    ) {
+        MessageReceiver<Received>(configuration: configuration.connection)
+    }
+    let server = Server(endpoint: listener.endpoint) { await listener.close() }
+    let service = Service(
+        server: server,
+        listener: listener,
+        configuration: configuration.connection,
+        logger: logger,
+        handler: handler
+    )
+    async let serving: Void = service.run()
+    do {
+        let result = try await body(server)
+        await server.shutdown(gracePeriod: configuration.shutdownGracePeriod)
+        await serving
+        return result
+    } catch {
+        await server.shutdown(gracePeriod: .zero)
+        await serving
+        throw error
+    }
+}
+
+/// The accept loop of a server and the tasks of its handlers.
+private struct Service<Received: Message, Sent: Message>: Sendable {
+    let server: Server
+    let listener: any TransportListener<BatchQueue<Received>>
+    let configuration: ConnectionConfiguration
+    let logger: Logger
+    let handler: @Sendable (Connection<Received, Sent>) async throws -> Void
+
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            do {
+                while let opened = try await listener.nextConnection() {
+                    group.addTask { await serve(opened) }
+                }
+            } catch {
+                // Cancelled: the same as a shutdown without grace.
+                await listener.close()
+            }
+            await server.drain()
+            group.cancelAll()
+        }
+        server.finish()
+    }
+
+    private func serve(_ opened: OpenedConnection<BatchQueue<Received>>) async {
+        let id = server.add(opened.connection)
+        let connection = Connection<Received, Sent>(opened, configuration: configuration)
+        do {
+            try await connection.closing { try await handler($0) }
+        } catch {
+            logger.warning(
+                "A connection ended with an error",
+                metadata: ["remote": "\(connection.remoteEndpoint)", "error": "\(error)"]
+            )
+        }
+        listener.releaseConnection()
+        server.remove(id)
+    }
+}

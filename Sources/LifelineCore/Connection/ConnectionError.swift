@@ -1,0 +1,63 @@
+/// Why a connection could not be made, or failed, or refused what was asked of it.
+public struct ConnectionError: Error, Sendable, CustomStringConvertible {
+    /// What kind of failure this is. More may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Kind {
+            case closedByPeer, closedLocally, protocolViolation, ioError
+            case connectFailed, connectTimeout, listenFailed, addressInUse, invalidEndpoint, unixSocketPathTooLong
+            case sendingFinished, messageRefused, concurrentIteration
+        }
+        private let kind: Kind
+
+        /// The peer reset the connection, or went away while there was something to write.
+        public static let closedByPeer = Code(kind: .closedByPeer)
+        /// This side closed or aborted the connection, or the server is shutting down.
+        public static let closedLocally = Code(kind: .closedLocally)
+        /// The peer sent what is no frame (the cause is a `FramingError`) or no message (a `MessageError`).
+        public static let protocolViolation = Code(kind: .protocolViolation)
+        /// The operating system reported an error; it is the cause.
+        public static let ioError = Code(kind: .ioError)
+        /// The name was not found, or no address of it accepted a connection.
+        public static let connectFailed = Code(kind: .connectFailed)
+        /// No address accepted a connection in time.
+        public static let connectTimeout = Code(kind: .connectTimeout)
+        /// The endpoint cannot be listened on.
+        public static let listenFailed = Code(kind: .listenFailed)
+        /// Somebody else listens on the endpoint.
+        public static let addressInUse = Code(kind: .addressInUse)
+        /// Local misuse: the text is no endpoint.
+        public static let invalidEndpoint = Code(kind: .invalidEndpoint)
+        /// Local misuse: the operating system takes no Unix socket path of this length.
+        public static let unixSocketPathTooLong = Code(kind: .unixSocketPathTooLong)
+        /// Local misuse: a message was sent after `finishSending()`.
+        public static let sendingFinished = Code(kind: .sendingFinished)
+        /// Local misuse: the message cannot be encoded (the cause is a `MessageError`) or is over the limit
+        /// (a `FramingError`). The connection goes on.
+        public static let messageRefused = Code(kind: .messageRefused)
+        /// Local misuse: two tasks awaited messages of one connection at once. The first goes on waiting.
+        public static let concurrentIteration = Code(kind: .concurrentIteration)
+
+        /// The code's name.
+        public var description: String { "\(kind)" }
+    }
+
+    /// What kind of failure this is.
+    public let code: Code
+    /// What happened and what to do.
+    public let message: String
+    /// The error of the layer below, where there is one.
+    public let cause: (any Error)?
+
+    /// Makes an error.
+    public init(code: Code, message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+
+    /// The code, the message and the cause.
+    public var description: String {
+        guard let cause else { return "\(code): \(message)" }
+        return "\(code): \(message) Cause: \(cause)"
+    }
+}

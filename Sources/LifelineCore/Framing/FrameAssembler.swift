@@ -1,0 +1,115 @@
+/// Takes the frames that a `FrameAssembler` completes.
+package protocol FrameSink {
+    /// Takes one frame's payload, which is valid for the call only. What this throws ends the chunk.
+    mutating func receive(frame: UnsafeRawBufferPointer) throws
+}
+
+/// Joins the chunks of a byte stream into frames.
+///
+/// Frames that lie whole in a chunk are handed on in place. Only a frame that straddles chunks is copied, each of its
+/// bytes once, and moved again only when its buffer doubles: a constant number of moves a byte, however small the chunks.
+///
+/// The memory held is at most `2 × bytes received of the straddling frame + minimumCapacity`, plus what the allocator
+/// rounds up to, whatever its prefix declares; between frames it is none.
+package struct FrameAssembler: Sendable {
+    /// The least that a straddling frame's buffer holds: most messages fit without growing it.
+    package static let minimumCapacity = 256
+
+    /// How often bytes were copied: what a test bounds.
+    package struct Statistics: Equatable, Sendable {
+        /// Bytes copied out of chunks.
+        package var copiedByteCount = 0
+        /// Bytes moved once more because a buffer grew.
+        package var movedByteCount = 0
+        /// Buffers allocated, the first of a frame and each that it grew into.
+        package var allocationCount = 0
+    }
+
+    private let decoder: FrameDecoder
+    private var partial: [UInt8] = []
+    /// At least so many bytes are missing before `partial` is worth looking at again. Above 0 while it is not empty.
+    private var missing = 0
+    private var failure: FramingError?
+    /// How often bytes were copied.
+    package private(set) var statistics = Statistics()
+
+    /// Makes an assembler at the start of a stream.
+    package init(decoder: FrameDecoder) {
+        self.decoder = decoder
+    }
+
+    /// Bytes of memory that the straddling frame takes up now.
+    package var heldByteCount: Int { partial.capacity }
+
+    /// Hands every frame that `chunk` completes to `sink`, in order.
+    ///
+    /// - Throws: `FramingError` when the stream is no longer one of frames, after the frames before that place were
+    ///   handed on, and from then on at every call; or what the sink throws, after which the stream must be given up.
+    package mutating func receive(_ chunk: UnsafeRawBufferPointer, into sink: inout some FrameSink) throws {
+        if let failure { throw failure }
+        do {
+            guard var offset = try completePartialFrame(from: chunk, into: &sink) else { return }
+            while offset < chunk.count {
+                switch try decoder.nextFrame(in: chunk, from: offset) {
+                case .frame(let payload):
+                    try sink.receive(frame: UnsafeRawBufferPointer(rebasing: chunk[payload]))
+                    offset = payload.upperBound
+                case .incomplete(let missing):
+                    self.missing = missing
+                    append(chunk[offset...], stillMissing: missing)
+                    return
+                }
+            }
+        } catch let error as FramingError {
+            failure = error
+            throw error
+        }
+    }
+
+    /// Checks that the stream may end here.
+    ///
+    /// - Throws: `FramingError` `truncatedFrame` inside a frame, or why the stream was no longer one of frames.
+    package func finish() throws(FramingError) {
+        if let failure { throw failure }
+        if !partial.isEmpty { throw .truncatedFrame(received: partial.count, missing: missing) }
+    }
+
+    /// Completes the frame left over from earlier chunks. Returns where the rest of the chunk starts, or nil when the
+    /// chunk was used up without completing it.
+    private mutating func completePartialFrame(
+        from chunk: UnsafeRawBufferPointer,
+        into sink: inout some FrameSink
+    ) throws -> Int? {
+        guard !partial.isEmpty else { return 0 }
+        var offset = 0
+        while true {
+            let count = min(missing, chunk.count - offset)
+            missing -= count
+            append(chunk[offset..<(offset + count)], stillMissing: missing)
+            offset += count
+            if missing > 0 { return nil }
+            let step = try partial.withUnsafeBytes { try decoder.nextFrame(in: $0, from: 0) }
+            switch step {
+            case .incomplete(let missing):
+                self.missing = missing
+            case .frame(let payload):
+                let frame = partial
+                partial = []
+                try frame.withUnsafeBytes { try sink.receive(frame: UnsafeRawBufferPointer(rebasing: $0[payload])) }
+                return offset
+            }
+        }
+    }
+
+    private mutating func append(_ bytes: Slice<UnsafeRawBufferPointer>, stillMissing: Int) {
+        let count = partial.count + bytes.count
+        if count > partial.capacity {
+            statistics.movedByteCount += partial.count
+            statistics.allocationCount += 1
+            // Twice what has come rather than what was declared, and no more than the frame needs.
+            partial.reserveCapacity(max(FrameAssembler.minimumCapacity, min(2 * count, count + stillMissing)))
+        }
+        partial.append(contentsOf: bytes)
+        statistics.copiedByteCount += bytes.count
+    }
+}

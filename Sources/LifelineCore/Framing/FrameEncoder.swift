@@ -1,0 +1,32 @@
+/// Checks payloads against the limit and makes their length prefixes.
+package struct FrameEncoder: Sendable {
+    /// The most bytes that a payload may have, prefix excluded.
+    package let maximumFrameLength: Int
+
+    /// Makes an encoder. A limit below 0 counts as 0, one that no prefix can declare as 2³²−1.
+    package init(maximumFrameLength: Int) {
+        self.maximumFrameLength = FrameDecoder.clamped(maximumFrameLength)
+    }
+
+    /// Writes the prefix of a payload to `destination`, which must have room for five bytes, and returns its length.
+    package func writePrefix(
+        forPayloadOfLength length: Int,
+        into destination: UnsafeMutableRawBufferPointer
+    ) throws(FramingError) -> Int {
+        try checkPayload(ofLength: length)
+        return Varint.encode(UInt32(length), into: destination)
+    }
+
+    /// Throws when a payload is over the limit.
+    package func checkPayload(ofLength length: Int) throws(FramingError) {
+        guard length <= maximumFrameLength else {
+            throw .payloadTooLarge(length: length, limit: maximumFrameLength)
+        }
+    }
+
+    /// Throws when the payload of a frame that has its prefix already is over the limit.
+    package func checkFrame(_ frame: UnsafeRawBufferPointer) throws(FramingError) {
+        guard case .value(_, let prefixLength) = Varint.decode(frame) else { throw .malformedPrefix }
+        try checkPayload(ofLength: frame.count - prefixLength)
+    }
+}

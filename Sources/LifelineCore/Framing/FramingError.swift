@@ -1,0 +1,62 @@
+/// Why a byte stream could not be cut into frames, or a payload not be put into one.
+public struct FramingError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What kind of failure this is. More may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Kind { case malformedPrefix, frameTooLarge, truncatedFrame, payloadTooLarge }
+        private let kind: Kind
+
+        /// Remote violation: the length prefix is no varint of 32 bits.
+        public static let malformedPrefix = Code(kind: .malformedPrefix)
+        /// Remote violation: the length prefix declares more than the limit.
+        public static let frameTooLarge = Code(kind: .frameTooLarge)
+        /// Remote violation: the stream ended inside a frame.
+        public static let truncatedFrame = Code(kind: .truncatedFrame)
+        /// Local misuse: a payload over the limit was to be sent.
+        public static let payloadTooLarge = Code(kind: .payloadTooLarge)
+
+        /// The code's name.
+        public var description: String { "\(kind)" }
+    }
+
+    /// What kind of failure this is.
+    public let code: Code
+    /// What happened and what to do.
+    public let message: String
+
+    /// The code and the message.
+    public var description: String { "\(code): \(message)" }
+}
+
+extension FramingError {
+    package static var malformedPrefix: FramingError {
+        FramingError(
+            code: .malformedPrefix,
+            message: "The length prefix does not end within five bytes and 32 bits. "
+                + "Check that the peer sends varint-delimited messages on this connection."
+        )
+    }
+
+    package static func frameTooLarge(declaredLength: Int, limit: Int) -> FramingError {
+        FramingError(
+            code: .frameTooLarge,
+            message: "The peer declared a frame of \(declaredLength) bytes, over the limit of \(limit). "
+                + "Raise maximumFrameLength if such messages are expected."
+        )
+    }
+
+    package static func truncatedFrame(received: Int, missing: Int) -> FramingError {
+        FramingError(
+            code: .truncatedFrame,
+            message: "The stream ended \(received) bytes into a frame, at least \(missing) short of its end. "
+                + "The message in it is lost; the peer probably stopped while it was sending."
+        )
+    }
+
+    package static func payloadTooLarge(length: Int, limit: Int) -> FramingError {
+        FramingError(
+            code: .payloadTooLarge,
+            message: "A message of \(length) bytes is over the limit of \(limit). "
+                + "Split it, or raise maximumFrameLength here and at the peer."
+        )
+    }
+}

@@ -1,0 +1,72 @@
+internal import Synchronization
+
+/// Opens once, with a value; whoever waits goes on then.
+package final class Latch<Value: Sendable>: Sendable {
+    private struct State {
+        var value: Value?
+        var waiters: [UInt64: CheckedContinuation<Value, any Error>] = [:]
+        var uninterruptedWaiters: [CheckedContinuation<Value, Never>] = []
+        var nextID: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    /// Opens the latch. The first value counts; true when it is this one.
+    @discardableResult
+    package func open(with value: Value) -> Bool {
+        let isFirst = state.withLock { state in
+            if state.value != nil { return false }
+            state.value = value
+            return true
+        }
+        guard isFirst else { return false }
+        // Nobody is added once there is a value.
+        let (waiters, uninterrupted) = state.withLock { state in
+            defer { (state.waiters, state.uninterruptedWaiters) = ([:], []) }
+            return (state.waiters, state.uninterruptedWaiters)
+        }
+        for waiter in waiters.values { waiter.resume(returning: value) }
+        for waiter in uninterrupted { waiter.resume(returning: value) }
+        return true
+    }
+
+    /// The value, when the latch is open.
+    package var value: Value? { state.withLock { $0.value } }
+
+    /// Waits until the latch is open.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled first.
+    package func wait() async throws -> Value {
+        let id = state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let result: Result<Value, any Error>? = state.withLock { state in
+                    if let value = state.value { return .success(value) }
+                    // A cancellation before this line ran its handler in vain; one after it finds the waiter.
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    state.waiters[id] = continuation
+                    return nil
+                }
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: id) }?.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Waits until the latch is open, whether or not the task is cancelled.
+    package func waitUninterrupted() async -> Value {
+        await withCheckedContinuation { continuation in
+            let value: Value? = state.withLock { state in
+                if state.value == nil { state.uninterruptedWaiters.append(continuation) }
+                return state.value
+            }
+            if let value { continuation.resume(returning: value) }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+internal import Glibc
+internal import LifelineCore
+internal import NIOCore
+internal import NIOPosix
+
+extension ConnectionError {
+    /// What a connection failed with while it stood.
+    init(ioError error: any Error) {
+        switch error {
+        case let error as ConnectionError:
+            self = error
+        case let error as IOError where [ECONNRESET, EPIPE].contains(error.errnoCode):
+            self.init(
+                code: .closedByPeer,
+                message: "The peer reset the connection. Connect again to go on.",
+                cause: error
+            )
+        default:
+            self.init(
+                code: .ioError,
+                message: "The operating system reported an error on the connection.",
+                cause: error
+            )
+        }
+    }
+
+    /// The peer sent what is no frame or no message.
+    static func protocolViolation(_ cause: any Error) -> ConnectionError {
+        ConnectionError(
+            code: .protocolViolation,
+            message: "The peer sent what is no valid message; the connection was given up.",
+            cause: cause
+        )
+    }
+
+    /// Why connecting failed.
+    init(connecting endpoint: Endpoint, failedWith error: any Error, timeout: Duration) {
+        switch error {
+        case let error as ConnectionError:
+            self = error
+        case ChannelError.connectTimeout:
+            self.init(
+                code: .connectTimeout,
+                message: "\(endpoint) did not accept a connection within \(timeout).",
+                cause: error
+            )
+        case let error as NIOConnectionError where error.connectionErrors.isEmpty:
+            self.init(
+                code: .connectFailed,
+                message: "The host of \(endpoint) was not found. Check its name and the name service.",
+                cause: error.dnsAError ?? error.dnsAAAAError ?? error
+            )
+        case let error as NIOConnectionError:
+            let attempts = error.connectionErrors.map { "\($0.target): \($0.error)" }.joined(separator: "; ")
+            self.init(
+                code: .connectFailed,
+                message:
+                    "No address of \(endpoint) accepted a connection (\(attempts)). Check that a server listens there.",
+                cause: error.connectionErrors.first?.error ?? error
+            )
+        default:
+            self.init(
+                code: .connectFailed,
+                message: "\(endpoint) did not accept a connection. Check that a server listens there.",
+                cause: error
+            )
+        }
+    }
+
+    /// Why listening failed.
+    init(listeningOn endpoint: Endpoint, failedWith error: any Error) {
+        switch error {
+        case let error as ConnectionError:
+            self = error
+        case let error as IOError where error.errnoCode == EADDRINUSE:
+            self.init(
+                code: .addressInUse,
+                message: "Something else listens on \(endpoint). Stop it or choose another endpoint.",
+                cause: error
+            )
+        default:
+            self.init(code: .listenFailed, message: "Listening on \(endpoint) is not possible.", cause: error)
+        }
+    }
+}
+
+extension Endpoint {
+    /// The endpoint of a socket's address; nil for a Unix socket without a name, and for other families.
+    init?(_ address: SocketAddress?) {
+        guard let address else { return nil }
+        if let port = address.port, let host = address.ipAddress {
+            self.init(address: .tcp(host: host, port: port))
+        } else if let path = address.pathname, !path.isEmpty {
+            self = .unix(path: path)
+        } else {
+            return nil
+        }
+    }
+}

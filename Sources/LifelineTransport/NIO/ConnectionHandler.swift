@@ -1,0 +1,220 @@
+internal import Glibc
+internal import LifelineCore
+internal import NIOCore
+
+/// The one handler of a connection: finds frames in place, hands them on in batches, and writes what the outbound queue
+/// holds once a tick. It translates; `ConnectionStateMachine`, `FrameAssembler` and the two queues decide.
+///
+/// Inbound back-pressure: while the receiver's queue is over its high-water mark, the channel's `read` events are held
+/// here. One read may still come in after that. When the peer ends its side, NIO reads what the kernel still holds
+/// regardless, which is at most the socket's receive buffer.
+final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = Never
+    typealias OutboundOut = ByteBuffer
+
+    let outbound: OutboundQueue
+    let closed = Latch<ClosureReport>()
+    let outputEnded = Latch<Void>()
+    private let closeTimeout: TimeAmount
+    private let whenActive: ((ConnectionHandler, any Channel) -> Void)?
+
+    private var machine = ConnectionStateMachine()
+    private var assembler: FrameAssembler
+    private var receiver: Receiver
+    private var context: ChannelHandlerContext?
+    private var isReadingPaused = false
+    private var isReadHeld = false
+    private var closeTimer: Scheduled<Void>?
+
+    var inbox: Receiver.Inbox { receiver.inbox }
+
+    /// - Parameter whenActive: called when the connection stands.
+    init(
+        receiver: Receiver,
+        options: ConnectionOptions,
+        whenActive: ((ConnectionHandler, any Channel) -> Void)? = nil
+    ) {
+        self.receiver = receiver
+        self.outbound = OutboundQueue(marks: options.outboundMarks)
+        self.assembler = FrameAssembler(decoder: FrameDecoder(maximumFrameLength: options.maximumFrameLength))
+        self.closeTimeout = TimeAmount(options.closeTimeout)
+        self.whenActive = whenActive
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        whenActive?(self, context.channel)
+        context.fireChannelActive()
+    }
+
+    // MARK: Input
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard machine.receivedBytes() == .parse else { return }
+        do {
+            try unwrapInboundIn(data).withUnsafeReadableBytes { try assembler.receive($0, into: &receiver) }
+            pauseReading(if: receiver.finishBatch())
+        } catch {
+            _ = receiver.finishBatch()
+            fail(.protocolViolation(error), resetting: true)
+        }
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if isReadingPaused {
+            isReadHeld = true
+        } else {
+            context.read()
+        }
+    }
+
+    func resumeReading() {
+        isReadingPaused = false
+        guard isReadHeld else { return }
+        isReadHeld = false
+        context?.read()
+    }
+
+    private func pauseReading(if demand: ReadDemand) {
+        if demand == .pause { isReadingPaused = true }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .inputClosed? = event as? ChannelEvent { perform(machine.inputEnded()) }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func stopReceiving() {
+        perform(machine.stopReceivingRequested())
+    }
+
+    private func perform(_ action: ConnectionStateMachine.EndAction) {
+        if let end = action.finishInput {
+            if let violation = finishInput(end) { fail(violation, resetting: true) }
+            // What comes from now on is dropped, which needs reading.
+            resumeReading()
+        }
+        if action.closeChannel { context?.close(promise: nil) }
+    }
+
+    /// Ends the receiver's input. Returns an error when the peer ended inside a frame.
+    private func finishInput(_ end: ConnectionStateMachine.InputEnd) -> ConnectionError? {
+        if let failure = machine.failure {
+            receiver.finish(throwing: failure)
+            return nil
+        }
+        do throws(FramingError) {
+            if end == .byPeer { try assembler.finish() }
+            receiver.finish(throwing: nil)
+            return nil
+        } catch {
+            let violation = ConnectionError.protocolViolation(error)
+            receiver.finish(throwing: violation)
+            return violation
+        }
+    }
+
+    // MARK: Output
+
+    func flush() {
+        guard let context else { return }
+        switch outbound.takeForFlush() {
+        case .none:
+            return
+        case .write(let buffer):
+            let written = context.eventLoop.makePromise(of: Void.self)
+            written.futureResult.assumeIsolated().whenComplete { self.completeWrite($0) }
+            context.writeAndFlush(wrapOutboundOut(buffer), promise: written)
+        case .endOutput:
+            let ended = context.eventLoop.makePromise(of: Void.self)
+            ended.futureResult.assumeIsolated().whenComplete { self.completeOutput($0) }
+            context.close(mode: .output, promise: ended)
+        }
+    }
+
+    private func completeWrite(_ result: Result<Void, any Error>) {
+        switch result {
+        case .failure(let error):
+            fail(ConnectionError(ioError: error), resetting: false)
+        case .success:
+            // The next tick, so that what is sent until then goes out together.
+            if outbound.completeWrite() { context?.eventLoop.assumeIsolated().execute { self.flush() } }
+        }
+    }
+
+    private func completeOutput(_ result: Result<Void, any Error>) {
+        switch result {
+        case .failure(let error):
+            fail(ConnectionError(ioError: error), resetting: false)
+        case .success:
+            outputEnded.open(with: ())
+            perform(machine.outputEnded())
+        }
+    }
+
+    // MARK: Closing
+
+    func close() {
+        guard case .begin(let action) = machine.closeRequested() else { return }
+        perform(action)
+        resumeReading()
+        if outbound.finish(refusingWaiting: .closedLocally) { flush() }
+        startCloseTimer()
+    }
+
+    private func startCloseTimer() {
+        guard let context, machine.failure == nil else { return }
+        let before = unwrittenByteCounts
+        closeTimer = context.eventLoop.assumeIsolated().scheduleTask(in: closeTimeout) {
+            switch self.machine.closeTimerEnded(madeProgress: self.unwrittenByteCounts != before) {
+            case .none: return
+            case .wait: self.startCloseTimer()
+            case .closeChannel: self.context?.close(promise: nil)
+            }
+        }
+    }
+
+    /// What the queue and what the channel have still to write: either changes when the peer reads.
+    private var unwrittenByteCounts: [Int] {
+        let buffered = try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)
+        return [outbound.unwrittenByteCount, buffered ?? 0]
+    }
+
+    /// Closes at once. With `resetting`, a TCP peer sees a reset, so that it cannot take the end for a regular one.
+    func fail(_ reason: ConnectionError, resetting: Bool) {
+        guard machine.failed(reason), let context else { return }
+        if resetting, let socket = context.channel as? any SocketOptionProvider, context.remoteAddress?.port != nil {
+            // Done at once on the loop; a failure leaves an ordinary close.
+            _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+        }
+        context.close(promise: nil)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        fail(ConnectionError(ioError: error), resetting: false)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        closeTimer?.cancel()
+        let violation = machine.becameInactive().finishInput.flatMap { finishInput($0) }
+        let failure = machine.failure ?? violation
+        let unwritten = outbound.close(failure ?? .closedLocally)
+        outputEnded.open(with: ())
+        closed.open(
+            with: ClosureReport(
+                failure: failure,
+                failedInUse: machine.failedInUse || violation != nil,
+                unwrittenByteCount: unwritten
+            )
+        )
+        context.fireChannelInactive()
+    }
+}

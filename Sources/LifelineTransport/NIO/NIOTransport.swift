@@ -1,0 +1,94 @@
+package import LifelineCore
+package import NIOCore
+internal import NIOPosix
+
+/// TCP and Unix sockets on SwiftNIO's event loops.
+///
+/// Every connection belongs to one loop; connections are spread over the group's loops in turn.
+package struct NIOTransport: Transport {
+    private let group: any EventLoopGroup
+
+    /// Uses the process-wide loops, one for each core.
+    package static let shared = NIOTransport(group: MultiThreadedEventLoopGroup.singleton)
+
+    package init(group: any EventLoopGroup) {
+        self.group = group
+    }
+
+    package func connect<Receiver: FrameReceiver>(
+        to endpoint: Endpoint,
+        options: ConnectionOptions,
+        makeReceiver: @escaping @Sendable () -> Receiver
+    ) async throws -> OpenedConnection<Receiver.Inbox> {
+        let opened: EventLoopFuture<OpenedConnection<Receiver.Inbox>>
+        opened = try connectChannel(to: endpoint, options: options, makeReceiver: makeReceiver).flatMapThrowing {
+            let handler = try $0.pipeline.syncOperations.handler(type: ConnectionHandler<Receiver>.self)
+            return OpenedConnection(channel: $0, handler: handler, endpoint: endpoint)
+        }
+        let outcome = Latch<Result<OpenedConnection<Receiver.Inbox>, any Error>>()
+        opened.whenComplete { result in
+            // Nobody waits for a connection that comes after the cancellation.
+            if !outcome.open(with: result) { try? result.get().connection.abort(.closedLocally) }
+        }
+        do {
+            return try await outcome.wait().get()
+        } catch let error as CancellationError {
+            if !outcome.open(with: .failure(error)) { try? outcome.value?.get().connection.abort(.closedLocally) }
+            throw error
+        } catch {
+            throw ConnectionError(connecting: endpoint, failedWith: error, timeout: options.connectTimeout)
+        }
+    }
+
+    private func connectChannel<Receiver: FrameReceiver>(
+        to endpoint: Endpoint,
+        options: ConnectionOptions,
+        makeReceiver: @escaping @Sendable () -> Receiver
+    ) throws(ConnectionError) -> EventLoopFuture<any Channel> {
+        let bootstrap = ClientBootstrap(group: group)
+            .connectTimeout(TimeAmount(options.connectTimeout))
+            .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelOption(.maxMessagesPerRead, value: NIOTransport.readsPerTick)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let handler = ConnectionHandler(receiver: makeReceiver(), options: options)
+                    try channel.pipeline.syncOperations.addHandler(handler)
+                }
+            }
+        switch endpoint.address {
+        case .tcp(let host, let port):
+            return bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1).connect(host: host, port: port)
+        case .unix(let path):
+            try UnixSocketFile.checkLength(of: path)
+            return bootstrap.connect(unixDomainSocketPath: path)
+        }
+    }
+
+    package func listen<Receiver: FrameReceiver>(
+        on endpoint: Endpoint,
+        options: ListenerOptions,
+        makeReceiver: @escaping @Sendable () -> Receiver
+    ) async throws(ConnectionError) -> any TransportListener<Receiver.Inbox> {
+        try await NIOTransportListener<Receiver>.listen(
+            on: endpoint,
+            options: options,
+            group: group,
+            makeReceiver: makeReceiver
+        )
+    }
+
+    /// One read a tick, so that back-pressure takes hold after at most one more read. NIO's adaptive allocator makes that
+    /// up to 64 KiB on a busy connection and keeps an idle one small.
+    static let readsPerTick: UInt = 1
+}
+
+extension OpenedConnection {
+    /// Call it on the channel's loop.
+    init<Receiver: FrameReceiver>(channel: any Channel, handler: ConnectionHandler<Receiver>, endpoint: Endpoint)
+    where Receiver.Inbox == Inbox {
+        self.init(
+            connection: NIOTransportConnection(channel: channel, handler: handler, endpoint: endpoint),
+            inbox: handler.inbox
+        )
+    }
+}

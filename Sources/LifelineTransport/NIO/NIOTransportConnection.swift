@@ -1,0 +1,70 @@
+internal import LifelineCore
+internal import NIOCore
+
+/// The thread-safe handle on a connection whose handler lives on its event loop.
+final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection {
+    let localEndpoint: Endpoint
+    let remoteEndpoint: Endpoint
+
+    private let eventLoop: any EventLoop
+    private let handler: NIOLoopBound<ConnectionHandler<Receiver>>
+    private let outbound: OutboundQueue
+    private let closed: Latch<ClosureReport>
+    private let outputEnded: Latch<Void>
+
+    /// Call it on the channel's loop. `endpoint` names the ends that have no name of their own.
+    init(channel: any Channel, handler: ConnectionHandler<Receiver>, endpoint: Endpoint) {
+        self.eventLoop = channel.eventLoop
+        self.handler = NIOLoopBound(handler, eventLoop: channel.eventLoop)
+        self.outbound = handler.outbound
+        self.closed = handler.closed
+        self.outputEnded = handler.outputEnded
+        self.localEndpoint = Endpoint(channel.localAddress) ?? endpoint
+        self.remoteEndpoint = Endpoint(channel.remoteAddress) ?? endpoint
+    }
+
+    func offer(_ frame: UnsafeRawBufferPointer) throws(ConnectionError) -> PendingSend? {
+        switch try outbound.offer(frame) {
+        case .pending(let pending):
+            return pending
+        case .accepted(let scheduleFlush):
+            if scheduleFlush { onLoop { $0.flush() } }
+            return nil
+        }
+    }
+
+    nonisolated(nonsending) func wait(for pending: PendingSend) async throws {
+        try await outbound.wait(for: pending)
+    }
+
+    func finishSending() async throws {
+        if outbound.finish() { onLoop { $0.flush() } }
+        try await outputEnded.wait()
+        // An ordinary close ends the output as well; a failure before that does not.
+        if let failure = closed.value?.failure { throw failure }
+    }
+
+    func resumeReading() {
+        onLoop { $0.resumeReading() }
+    }
+
+    func stopReceiving() {
+        onLoop { $0.stopReceiving() }
+    }
+
+    func close() {
+        onLoop { $0.close() }
+    }
+
+    func abort(_ reason: ConnectionError) {
+        onLoop { $0.fail(reason, resetting: true) }
+    }
+
+    func waitUntilClosed() async -> ClosureReport {
+        await closed.waitUninterrupted()
+    }
+
+    private func onLoop(_ body: @escaping @Sendable (ConnectionHandler<Receiver>) -> Void) {
+        eventLoop.execute { [handler] in body(handler.value) }
+    }
+}

@@ -1,0 +1,146 @@
+internal import LifelineCore
+internal import NIOCore
+internal import NIOPosix
+
+/// A listening socket. Accepted connections wait in a queue, which the connection limit bounds.
+final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
+    typealias Inbox = Receiver.Inbox
+
+    let endpoint: Endpoint
+
+    private let channel: any Channel
+    private let acceptor: NIOLoopBound<AcceptHandler>
+    private let accepted: BatchQueue<OpenedConnection<Inbox>>
+    private let socketFile: UnixSocketFile?
+
+    private init(
+        endpoint: Endpoint,
+        channel: any Channel,
+        acceptor: NIOLoopBound<AcceptHandler>,
+        accepted: BatchQueue<OpenedConnection<Inbox>>
+    ) {
+        self.endpoint = endpoint
+        self.channel = channel
+        self.acceptor = acceptor
+        self.accepted = accepted
+        if case .unix(let path) = endpoint.address {
+            self.socketFile = UnixSocketFile(listeningAt: path)
+        } else {
+            self.socketFile = nil
+        }
+    }
+
+    static func listen(
+        on endpoint: Endpoint,
+        options: ListenerOptions,
+        group: any EventLoopGroup,
+        makeReceiver: @escaping @Sendable () -> Receiver
+    ) async throws(ConnectionError) -> NIOTransportListener {
+        // The marks play no part: the accept handler pauses at the connection limit.
+        let accepted = BatchQueue<OpenedConnection<Inbox>>(marks: WaterMarks(low: 0, high: .max))
+        let loop = group.next()
+        let acceptor = loop.submit {
+            NIOLoopBound(
+                AcceptHandler(maximumConnections: options.maximumConnections, logger: options.logger) {
+                    accepted.finish(throwing: nil)
+                },
+                eventLoop: loop
+            )
+        }
+        do {
+            let acceptor = try await acceptor.get()
+            let bootstrap = ServerBootstrap(group: loop, childGroup: group)
+                .serverChannelOption(.backlog, value: Int32(clamping: max(1, options.backlog)))
+                // One at a time, so that none is accepted past the connection limit.
+                .serverChannelOption(.maxMessagesPerRead, value: 1)
+                .serverChannelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(acceptor.value)
+                    }
+                }
+                .childChannelOption(.allowRemoteHalfClosure, value: true)
+                .childChannelOption(.maxMessagesPerRead, value: NIOTransport.readsPerTick)
+                .childChannelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        let release: @Sendable () -> Void = { loop.execute { acceptor.value.releaseConnection() } }
+                        try initialize(
+                            channel,
+                            receiver: makeReceiver(),
+                            endpoint: endpoint,
+                            options: options.connection,
+                            accepted: accepted,
+                            release: release
+                        )
+                    }
+                }
+            let channel = try await bind(bootstrap, to: endpoint)
+            return NIOTransportListener(
+                endpoint: Endpoint(channel.localAddress) ?? endpoint,
+                channel: channel,
+                acceptor: acceptor,
+                accepted: accepted
+            )
+        } catch {
+            throw ConnectionError(listeningOn: endpoint, failedWith: error)
+        }
+    }
+
+    private static func bind(_ bootstrap: ServerBootstrap, to endpoint: Endpoint) async throws -> any Channel {
+        switch endpoint.address {
+        case .tcp(let host, let port):
+            // The name service may take its time: not on a thread of the concurrency runtime.
+            let address = try await NIOThreadPool.singleton.runIfActive {
+                try SocketAddress.makeAddressResolvingHost(host, port: port)
+            }
+            return
+                try await bootstrap
+                // A port whose last connections are in TIME_WAIT can be listened on again.
+                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+                .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+                .bind(to: address).get()
+        case .unix(let path):
+            try UnixSocketFile.removeStale(at: path)
+            return try await bootstrap.bind(unixDomainSocketPath: path).get()
+        }
+    }
+
+    /// Sets an accepted connection up. Its place is released by the consumer that got it, or here if none will.
+    private static func initialize(
+        _ channel: any Channel,
+        receiver: Receiver,
+        endpoint: Endpoint,
+        options: ConnectionOptions,
+        accepted: BatchQueue<OpenedConnection<Inbox>>,
+        release: @escaping @Sendable () -> Void
+    ) throws {
+        var isHandedOn = false
+        let handler = ConnectionHandler(receiver: receiver, options: options) { handler, channel in
+            let opened = OpenedConnection(channel: channel, handler: handler, endpoint: endpoint)
+            if accepted.receive([opened], cost: 1) == .refused {
+                handler.fail(.closedLocally, resetting: true)
+            } else {
+                isHandedOn = true
+            }
+        }
+        channel.closeFuture.assumeIsolated().whenComplete { _ in
+            if !isHandedOn { release() }
+        }
+        try channel.pipeline.syncOperations.addHandler(handler)
+    }
+
+    func nextConnection() async throws -> OpenedConnection<Inbox>? {
+        try await accepted.next(resumeReading: {})
+    }
+
+    func releaseConnection() {
+        channel.eventLoop.execute { [acceptor] in acceptor.value.releaseConnection() }
+    }
+
+    func close() async {
+        // The file goes first, so that no server that starts meanwhile finds one that is about to go.
+        socketFile?.remove()
+        // Fails when the socket is closed already.
+        try? await channel.close()
+        accepted.finish(throwing: nil)
+    }
+}

@@ -1,0 +1,88 @@
+internal import Glibc
+internal import LifelineCore
+
+/// The file of a Unix socket that a server listens on.
+struct UnixSocketFile: Sendable {
+    private let path: String
+    private let identity: Identity
+
+    /// Tells a file from another one made later at the same path.
+    private struct Identity: Equatable {
+        var device: dev_t
+        var inode: ino_t
+    }
+
+    /// The file that stands at `path` now.
+    init?(listeningAt path: String) {
+        guard let status = UnixSocketFile.status(of: path) else { return nil }
+        self.path = path
+        self.identity = Identity(device: status.st_dev, inode: status.st_ino)
+    }
+
+    /// Removes the file, unless another one has taken its place.
+    func remove() {
+        guard UnixSocketFile(listeningAt: path)?.identity == identity else { return }
+        unlink(path)
+    }
+
+    /// The longest path that a socket address has room for, in bytes: 107 on Linux, and a NUL.
+    static var maximumPathLength: Int { MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1 }
+
+    /// Throws when no socket address has room for `path`.
+    static func checkLength(of path: String) throws(ConnectionError) {
+        guard path.utf8.count <= maximumPathLength else {
+            throw ConnectionError(
+                code: .unixSocketPathTooLong,
+                message: "\(path) has \(path.utf8.count) bytes; a Unix socket's path can have \(maximumPathLength). "
+                    + "Choose a shorter one, such as one in /run or /tmp."
+            )
+        }
+    }
+
+    /// Makes room for a new socket at `path`: removes a socket that nobody answers on, which is what a server that was
+    /// killed leaves behind, and refuses when something else is there.
+    ///
+    /// Two servers that start on a stale file in the same instant can both pass; the later one then owns the path.
+    static func removeStale(at path: String) throws(ConnectionError) {
+        try checkLength(of: path)
+        guard let status = status(of: path) else { return }
+        guard status.st_mode & S_IFMT == S_IFSOCK else {
+            throw ConnectionError(
+                code: .addressInUse,
+                message: "\(path) exists and is no socket; it was left alone. Remove it or choose another path."
+            )
+        }
+        guard isStale(path) else {
+            throw ConnectionError(
+                code: .addressInUse,
+                message: "A server is listening on \(path). Stop it or choose another path."
+            )
+        }
+        unlink(path)
+    }
+
+    /// Whether the kernel refuses a connection because nobody listens. Any other answer counts as alive.
+    private static func isStale(_ path: String) -> Bool {
+        let descriptor = socket(
+            AF_UNIX,
+            Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue),
+            0
+        )
+        guard descriptor >= 0 else { return false }
+        defer { _ = Glibc.close(descriptor) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let result = withUnsafePointer(to: address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        return result != 0 && errno == ECONNREFUSED
+    }
+
+    private static func status(of path: String) -> stat? {
+        var status = stat()
+        return lstat(path, &status) == 0 ? status : nil
+    }
+}

@@ -1,0 +1,151 @@
+package import LifelineCore
+
+extension BatchQueue {
+    /// The decisions of a queue of batches with one producer and one consumer. Knows no locks and no tasks.
+    package struct StateMachine {
+        private enum State {
+            /// The producer may add. Can go to: ended.
+            case open
+            /// The producer has finished; what is queued is still delivered, then the end is. Can go to: nothing.
+            case ended(ConnectionError?)
+        }
+
+        private struct Batch {
+            var elements: [Element]
+            var cost: Int
+        }
+
+        private let marks: WaterMarks
+        private var state = State.open
+        /// The rest of the batch that the consumer took last, in reverse, so that taking one leaves no second owner.
+        private var current: [Element] = []
+        private var batches: [Batch] = []
+        /// The batches before this index have been taken.
+        private var firstBatch = 0
+        private var cost = 0
+        private var isPaused = false
+        /// The consumer that waits, if one does.
+        private var waitingConsumer: UInt64?
+        private var lastConsumer: UInt64 = 0
+
+        package init(marks: WaterMarks) {
+            self.marks = marks
+        }
+
+        /// What the producer does after a batch.
+        package struct ReceivedAction: Equatable {
+            /// Whether the consumer waits for it.
+            package var wakeConsumer: Bool
+            /// Whether to read on.
+            package var demand: ReadDemand
+        }
+
+        /// The producer received a batch, which may be empty.
+        package mutating func received(_ elements: [Element], cost: Int) -> ReceivedAction {
+            guard case .open = state else { return ReceivedAction(wakeConsumer: false, demand: .refused) }
+            if !elements.isEmpty {
+                batches.append(Batch(elements: elements, cost: cost))
+                self.cost += cost
+            }
+            if self.cost >= marks.high { isPaused = true }
+            return ReceivedAction(wakeConsumer: !elements.isEmpty && takeWaiter(), demand: isPaused ? .pause : .more)
+        }
+
+        /// The producer finished. Tells whether the consumer waits for that.
+        package mutating func finished(throwing error: ConnectionError?) -> Bool {
+            guard case .open = state else { return false }
+            state = .ended(error)
+            return takeWaiter()
+        }
+
+        /// What a consumer that asked for elements gets.
+        package enum NextAction<Output> {
+            /// An element, or a batch of them. With `resumeReading`, the producer that was paused goes on.
+            case deliver(Output, resumeReading: Bool)
+            /// Nothing there: `consumerWillWait(_:)` next.
+            case wait
+            /// The end: nil, or why it came.
+            case end(ConnectionError?)
+        }
+
+        /// The consumer asked for one element.
+        package mutating func nextRequested() -> NextAction<Element> {
+            switch advance() {
+            case .wait: return .wait
+            case .end(let error): return .end(error)
+            case .deliver(_, let resumeReading):
+                guard let element = current.popLast() else { return .wait }
+                return .deliver(element, resumeReading: resumeReading)
+            }
+        }
+
+        /// The consumer asked for all that is left of a batch.
+        package mutating func nextBatchRequested() -> NextAction<[Element]> {
+            switch advance() {
+            case .wait: return .wait
+            case .end(let error): return .end(error)
+            case .deliver(_, let resumeReading):
+                defer { current = [] }
+                return .deliver(current.reversed(), resumeReading: resumeReading)
+            }
+        }
+
+        /// What a consumer that wants to wait does.
+        package enum WaitAction: Equatable {
+            /// Wait until woken.
+            case wait
+            /// Ask again: something came in the meantime.
+            case askAgain
+            /// Fail: another consumer waits already.
+            case refuse
+        }
+
+        /// Tells two consumers apart, so that cancelling one does not end the other's wait.
+        package mutating func makeConsumerID() -> UInt64 {
+            lastConsumer += 1
+            return lastConsumer
+        }
+
+        /// A consumer is about to suspend.
+        package mutating func consumerWillWait(_ id: UInt64) -> WaitAction {
+            if waitingConsumer != nil { return .refuse }
+            if case .ended = state { return .askAgain }
+            if !current.isEmpty || firstBatch < batches.count { return .askAgain }
+            waitingConsumer = id
+            return .wait
+        }
+
+        /// A consumer was cancelled. Tells whether it still waited.
+        package mutating func consumerCancelled(_ id: UInt64) -> Bool {
+            waitingConsumer == id && takeWaiter()
+        }
+
+        private mutating func takeWaiter() -> Bool {
+            waitingConsumer.take() != nil
+        }
+
+        /// Sees to it that `current` has an element, if there is one.
+        private mutating func advance() -> NextAction<Void> {
+            if !current.isEmpty { return .deliver((), resumeReading: false) }
+            guard firstBatch < batches.count else {
+                if case .ended(let error) = state { return .end(error) }
+                return .wait
+            }
+            current = batches[firstBatch].elements
+            cost -= batches[firstBatch].cost
+            batches[firstBatch].elements = []
+            current.reverse()
+            firstBatch += 1
+            if firstBatch == batches.count {
+                batches.removeAll(keepingCapacity: firstBatch <= 16)
+                firstBatch = 0
+            } else if firstBatch >= 64 {
+                batches.removeFirst(firstBatch)
+                firstBatch = 0
+            }
+            guard isPaused, cost <= marks.low else { return .deliver((), resumeReading: false) }
+            isPaused = false
+            return .deliver((), resumeReading: true)
+        }
+    }
+}

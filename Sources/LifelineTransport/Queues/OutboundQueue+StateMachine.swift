@@ -1,0 +1,181 @@
+package import LifelineCore
+
+extension OutboundQueue {
+    /// The decisions of the outgoing side: who may send, when to write, when to end. Knows no bytes, locks or tasks.
+    package struct StateMachine {
+        private enum State {
+            /// Frames are taken. Can go to: finishing, closed.
+            case open
+            /// No new frames; those in line are still written, then this side of the connection ends.
+            /// Can go to: finished, closed.
+            case finishing
+            /// This side was told to end. Can go to: closed.
+            case finished
+            /// Nothing can be written any more. Can go to: nothing.
+            case closed(ConnectionError)
+        }
+
+        private let marks: WaterMarks
+        private var state = State.open
+        /// Bytes accepted that nobody has begun to write.
+        private var queuedByteCount = 0
+        /// Bytes of the write that the kernel has not taken completely.
+        private var inFlightByteCount = 0
+        private var isFlushScheduled = false
+        /// Sends that wait for room, the first one first.
+        private var waiting: [(id: UInt64, byteCount: Int)] = []
+        private var lastID: UInt64 = 0
+
+        package init(marks: WaterMarks) {
+            self.marks = marks
+        }
+
+        /// Bytes accepted and not yet taken by the kernel.
+        package var unwrittenByteCount: Int { queuedByteCount + inFlightByteCount }
+
+        /// Why nothing can be written any more.
+        package var closeReason: ConnectionError? {
+            if case .closed(let reason) = state { reason } else { nil }
+        }
+
+        /// What to do with a frame.
+        package enum OfferAction: Equatable {
+            /// Append it to the buffer.
+            case accept(scheduleFlush: Bool)
+            /// Keep it under this name until it is admitted.
+            case wait(id: UInt64)
+            /// Fail the send: with `closeReason`, or because sending was finished.
+            case refuse
+        }
+
+        /// A frame was offered.
+        package mutating func offered(byteCount: Int) -> OfferAction {
+            switch state {
+            case .finishing, .finished, .closed: return .refuse
+            case .open:
+                guard waiting.isEmpty, unwrittenByteCount < marks.high else {
+                    lastID += 1
+                    waiting.append((lastID, byteCount))
+                    return .wait(id: lastID)
+                }
+                queuedByteCount += byteCount
+                return .accept(scheduleFlush: scheduleFlush())
+            }
+        }
+
+        /// A waiting send was cancelled. Tells whether it still waited; otherwise its frame was accepted.
+        package mutating func cancelled(id: UInt64) -> Bool {
+            guard let index = waiting.firstIndex(where: { $0.id == id }) else { return false }
+            waiting.remove(at: index)
+            return true
+        }
+
+        /// What to do on the loop when its turn to flush has come.
+        package enum FlushAction: Equatable {
+            /// Write the whole buffer and flush.
+            case write
+            /// End this side of the connection.
+            case endOutput
+            /// Nothing: empty, or a write is under way, whose completion goes on.
+            case none
+        }
+
+        /// The scheduled flush runs.
+        package mutating func flushStarted() -> FlushAction {
+            isFlushScheduled = false
+            if inFlightByteCount > 0 { return .none }
+            switch state {
+            case .finished, .closed: return .none
+            case .open, .finishing:
+                if queuedByteCount > 0 {
+                    inFlightByteCount = queuedByteCount
+                    queuedByteCount = 0
+                    return .write
+                }
+                guard case .finishing = state, waiting.isEmpty else { return .none }
+                state = .finished
+                return .endOutput
+            }
+        }
+
+        /// What to do when the kernel has taken a write.
+        package struct WrittenAction: Equatable {
+            /// Sends whose frames are accepted now, in order: append them to the buffer.
+            package var admitted: [UInt64] = []
+            /// Whether there is more to write or to end.
+            package var scheduleFlush = false
+        }
+
+        /// The kernel has taken the write completely.
+        package mutating func written() -> WrittenAction {
+            inFlightByteCount = 0
+            if case .closed = state { return WrittenAction() }
+            var action = WrittenAction()
+            if queuedByteCount <= marks.low {
+                let count = waiting.prefix { waiter in
+                    guard queuedByteCount < marks.high else { return false }
+                    queuedByteCount += waiter.byteCount
+                    return true
+                }.count
+                action.admitted = waiting.prefix(count).map(\.id)
+                waiting.removeFirst(count)
+            }
+            action.scheduleFlush = hasWork && scheduleFlush()
+            return action
+        }
+
+        /// What to do when the user has no more to send.
+        package struct FinishAction: Equatable {
+            /// Sends that are given up.
+            package var refused: [UInt64] = []
+            /// Whether there is something to write or to end.
+            package var scheduleFlush = false
+        }
+
+        /// The user has no more to send. `refusingWaiting`: frames that were not accepted yet are given up as well.
+        package mutating func finishRequested(refusingWaiting: Bool) -> FinishAction {
+            var action = FinishAction()
+            if case .open = state { state = .finishing }
+            guard case .finishing = state else { return action }
+            if refusingWaiting {
+                action.refused = waiting.map(\.id)
+                waiting = []
+            }
+            action.scheduleFlush = hasWork && inFlightByteCount == 0 && scheduleFlush()
+            return action
+        }
+
+        /// What is left when the connection is gone.
+        package struct ClosedAction: Equatable {
+            /// Sends that fail.
+            package var refused: [UInt64] = []
+            /// Bytes that were accepted and are lost.
+            package var unwrittenByteCount = 0
+        }
+
+        /// The connection is gone. Only the first reason counts.
+        package mutating func closed(_ reason: ConnectionError) -> ClosedAction {
+            if case .closed = state { return ClosedAction() }
+            state = .closed(reason)
+            defer {
+                waiting = []
+                queuedByteCount = 0
+                inFlightByteCount = 0
+            }
+            return ClosedAction(refused: waiting.map(\.id), unwrittenByteCount: unwrittenByteCount)
+        }
+
+        private var hasWork: Bool {
+            if queuedByteCount > 0 { return true }
+            if case .finishing = state { return waiting.isEmpty }
+            return false
+        }
+
+        private mutating func scheduleFlush() -> Bool {
+            // A write under way flushes again when it is done.
+            if isFlushScheduled || inFlightByteCount > 0 { return false }
+            isFlushScheduled = true
+            return true
+        }
+    }
+}

@@ -1,0 +1,173 @@
+package import LifelineCore
+package import NIOCore
+internal import Synchronization
+
+/// A frame's place in the line while it waits to be accepted.
+package struct PendingSend: Sendable, Hashable {
+    let id: UInt64
+}
+
+/// The outgoing bytes of one connection, filled on the senders' threads and written on the loop.
+///
+/// At most one write is under way, so that what is sent meanwhile goes out in the next one, and the bytes not taken by
+/// the kernel are known. A frame is accepted while those are below the high-water mark; the memory held is at most that
+/// plus one frame, and one frame for each send that waits. The buffer is given back with each write.
+package final class OutboundQueue: Sendable {
+    private struct Waiter {
+        var frame: [UInt8]
+        var continuation: CheckedContinuation<Void, any Error>?
+    }
+
+    private struct State {
+        var machine: StateMachine
+        var buffer = ByteBuffer()
+        /// Sends that wait in line. Gone once accepted or refused.
+        var waiters: [UInt64: Waiter] = [:]
+        /// Why sends were refused before anybody waited for them.
+        var refusals: [UInt64: ConnectionError] = [:]
+
+        /// Drops waiting sends. Returns the tasks to fail; one that does not wait yet finds the reason when it does.
+        mutating func refuse(_ ids: [UInt64], _ reason: ConnectionError) -> [CheckedContinuation<Void, any Error>] {
+            ids.compactMap { id in
+                guard let waiter = waiters.removeValue(forKey: id) else { return nil }
+                if waiter.continuation == nil { refusals[id] = reason }
+                return waiter.continuation
+            }
+        }
+    }
+
+    private let state: Mutex<State>
+
+    package init(marks: WaterMarks) {
+        state = Mutex(State(machine: StateMachine(marks: marks)))
+    }
+
+    // MARK: The senders' side
+
+    /// What became of an offered frame.
+    package enum Offer: Equatable {
+        /// It will be written.
+        case accepted(scheduleFlush: Bool)
+        /// It waits; see `wait(for:)`.
+        case pending(PendingSend)
+    }
+
+    /// Takes a copy of a frame's bytes.
+    package func offer(_ frame: UnsafeRawBufferPointer) throws(ConnectionError) -> Offer {
+        let result: Result<Offer, ConnectionError> = state.withLock { state in
+            switch state.machine.offered(byteCount: frame.count) {
+            case .accept(let scheduleFlush):
+                state.buffer.writeBytes(frame)
+                return .success(.accepted(scheduleFlush: scheduleFlush))
+            case .wait(let id):
+                state.waiters[id] = Waiter(frame: Array(frame))
+                return .success(.pending(PendingSend(id: id)))
+            case .refuse:
+                return .failure(state.machine.closeReason ?? .sendingFinished)
+            }
+        }
+        return try result.get()
+    }
+
+    /// Waits until a frame is accepted.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled first; the frame is dropped then. `ConnectionError` when
+    ///   the connection ends first.
+    package nonisolated(nonsending) func wait(for pending: PendingSend) async throws {
+        let id = pending.id
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                let result: Result<Void, any Error>? = state.withLock { state in
+                    if let reason = state.refusals.removeValue(forKey: id) { return .failure(reason) }
+                    guard state.waiters[id] != nil else { return .success(()) }
+                    // A cancellation before this line found no continuation; one after it does.
+                    if Task.isCancelled, state.machine.cancelled(id: id) {
+                        state.waiters[id] = nil
+                        return .failure(CancellationError())
+                    }
+                    state.waiters[id]?.continuation = continuation
+                    return nil
+                }
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            let waiter: Waiter? = state.withLock { state in
+                guard state.waiters[id]?.continuation != nil, state.machine.cancelled(id: id) else { return nil }
+                return state.waiters.removeValue(forKey: id)
+            }
+            waiter?.continuation?.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Takes no more frames; see `StateMachine.finishRequested`. Tells whether to schedule a flush.
+    package func finish(refusingWaiting reason: ConnectionError? = nil) -> Bool {
+        let (scheduleFlush, refused) = state.withLock { state in
+            let action = state.machine.finishRequested(refusingWaiting: reason != nil)
+            return (action.scheduleFlush, reason.map { state.refuse(action.refused, $0) } ?? [])
+        }
+        if let reason { for waiter in refused { waiter.resume(throwing: reason) } }
+        return scheduleFlush
+    }
+
+    // MARK: The loop's side
+
+    /// What to do on the loop when its turn to flush has come.
+    package enum Flush {
+        case write(ByteBuffer)
+        case endOutput
+        case none
+    }
+
+    /// Takes what is to be written now.
+    package func takeForFlush() -> Flush {
+        state.withLock { state in
+            switch state.machine.flushStarted() {
+            case .none: return .none
+            case .endOutput: return .endOutput
+            case .write:
+                var buffer = ByteBuffer()
+                swap(&buffer, &state.buffer)
+                return .write(buffer)
+            }
+        }
+    }
+
+    /// The kernel has taken the write. Lets waiting sends in and tells whether to flush again.
+    package func completeWrite() -> Bool {
+        let (scheduleFlush, admitted) = state.withLock { state in
+            let action = state.machine.written()
+            let admitted = action.admitted.compactMap { id in
+                let waiter = state.waiters.removeValue(forKey: id)
+                state.buffer.writeBytes(waiter?.frame ?? [])
+                return waiter?.continuation
+            }
+            return (action.scheduleFlush, admitted)
+        }
+        for waiter in admitted { waiter.resume() }
+        return scheduleFlush
+    }
+
+    /// The connection is gone: fails waiting and later sends with `reason`. Returns how many accepted bytes are lost.
+    package func close(_ reason: ConnectionError) -> Int {
+        let (unwritten, refused) = state.withLock { state in
+            let action = state.machine.closed(reason)
+            state.buffer = ByteBuffer()
+            return (action.unwrittenByteCount, state.refuse(action.refused, reason))
+        }
+        for waiter in refused { waiter.resume(throwing: reason) }
+        return unwritten
+    }
+
+    /// Bytes accepted and not yet taken by the kernel.
+    package var unwrittenByteCount: Int { state.withLock { $0.machine.unwrittenByteCount } }
+}
+
+extension ConnectionError {
+    fileprivate static var sendingFinished: ConnectionError {
+        ConnectionError(
+            code: .sendingFinished,
+            message:
+                "This side has finished sending. Send before finishSending(), and before the connection's closure ends."
+        )
+    }
+}

@@ -1,0 +1,134 @@
+package import LifelineCore
+package import Logging
+
+/// Makes connections that carry frames. What stands behind it (event loops, a reactor, memory) does not show.
+package protocol Transport: Sendable {
+    /// Connects to `endpoint`. Cancelling the task gives the attempt up with `CancellationError`.
+    ///
+    /// - Throws: `ConnectionError`, `CancellationError`.
+    func connect<Receiver: FrameReceiver>(
+        to endpoint: Endpoint,
+        options: ConnectionOptions,
+        makeReceiver: @escaping @Sendable () -> Receiver
+    ) async throws -> OpenedConnection<Receiver.Inbox>
+
+    /// Listens on `endpoint` and makes a receiver for each connection accepted.
+    func listen<Receiver: FrameReceiver>(
+        on endpoint: Endpoint,
+        options: ListenerOptions,
+        makeReceiver: @escaping @Sendable () -> Receiver
+    ) async throws(ConnectionError) -> any TransportListener<Receiver.Inbox>
+}
+
+/// Takes what comes in on one connection. It lives on the transport's thread, which makes one call at a time, and puts
+/// what it makes of the frames into its inbox.
+package protocol FrameReceiver: FrameSink, SendableMetatype {
+    /// Where a consumer on another thread finds what was received.
+    associatedtype Inbox: Sendable
+    /// Where a consumer on another thread finds what was received.
+    var inbox: Inbox { get }
+    /// All frames of one read have been received. Tells whether to read on.
+    mutating func finishBatch() -> ReadDemand
+    /// No frame comes any more: normally when `error` is nil. Called once.
+    mutating func finish(throwing error: ConnectionError?)
+}
+
+/// What a receiver wants after a batch.
+package enum ReadDemand: Sendable {
+    /// Read on.
+    case more
+    /// Stop reading until `TransportConnection.resumeReading()`.
+    case pause
+    /// The queue has ended and did not take the batch.
+    case refused
+}
+
+/// A connection and where its frames arrive.
+package struct OpenedConnection<Inbox: Sendable>: Sendable {
+    package let connection: any TransportConnection
+    package let inbox: Inbox
+}
+
+/// The sending and closing side of a connection; may be used from any thread.
+package protocol TransportConnection: AnyObject, Sendable {
+    /// This side's end.
+    var localEndpoint: Endpoint { get }
+    /// The peer's end; for a client of a Unix socket, which has no name, the socket's.
+    var remoteEndpoint: Endpoint { get }
+
+    /// Takes a frame, prefix included, to be written. The bytes are copied.
+    ///
+    /// - Returns: nil when it was accepted; a place in the line when it has to wait for room: see `wait(for:)`.
+    func offer(_ frame: UnsafeRawBufferPointer) throws(ConnectionError) -> PendingSend?
+    /// Waits until a frame is accepted. When the task is cancelled first, the frame will not be sent.
+    nonisolated(nonsending) func wait(for pending: PendingSend) async throws
+    /// Takes no more frames, writes those offered so far and then ends this side of the connection.
+    /// Returns when that is done; cancelling the task stops the waiting only.
+    func finishSending() async throws
+
+    /// Reads on after `ReadDemand.pause`.
+    func resumeReading()
+    /// Ends the receiver's input now; what comes later is read and dropped.
+    func stopReceiving()
+
+    /// Writes all frames accepted, ends this side, waits for the peer to end its side, and closes.
+    /// Returns at once; `waitUntilClosed()` tells how it went.
+    func close()
+    /// Closes at once, dropping what is not written. Waiting sends and the receiver's input end with `reason`.
+    func abort(_ reason: ConnectionError)
+    /// Waits until the connection is closed, whatever happens to the task.
+    func waitUntilClosed() async -> ClosureReport
+}
+
+/// How a connection ended.
+package struct ClosureReport: Sendable {
+    /// Why it failed; nil when both sides ended it, or the peer did not in time.
+    package let failure: ConnectionError?
+    /// Whether it failed while it was in use, before a graceful close was asked for.
+    package let failedInUse: Bool
+    /// Bytes that were accepted and could not be written.
+    package let unwrittenByteCount: Int
+}
+
+/// A listening socket and the connections accepted on it.
+package protocol TransportListener<Inbox>: AnyObject, Sendable {
+    associatedtype Inbox: Sendable
+    /// Where it listens; with the real port when 0 was asked for.
+    var endpoint: Endpoint { get }
+    /// Waits for a connection; nil when the listener is closed. For one task at a time.
+    func nextConnection() async throws -> OpenedConnection<Inbox>?
+    /// Gives the place of a connection that was accepted to another one.
+    func releaseConnection()
+    /// Stops accepting. Connections go on.
+    func close() async
+}
+
+/// What a transport needs to know of a connection.
+package struct ConnectionOptions: Sendable {
+    package var maximumFrameLength: Int
+    package var connectTimeout: Duration
+    package var closeTimeout: Duration
+    package var outboundMarks: WaterMarks
+
+    package init(maximumFrameLength: Int, connectTimeout: Duration, closeTimeout: Duration, outboundMarks: WaterMarks) {
+        self.maximumFrameLength = maximumFrameLength
+        self.connectTimeout = connectTimeout
+        self.closeTimeout = closeTimeout
+        self.outboundMarks = outboundMarks
+    }
+}
+
+/// What a transport needs to know of a listener.
+package struct ListenerOptions: Sendable {
+    package var connection: ConnectionOptions
+    package var maximumConnections: Int
+    package var backlog: Int
+    package var logger: Logger
+
+    package init(connection: ConnectionOptions, maximumConnections: Int, backlog: Int, logger: Logger) {
+        self.connection = connection
+        self.maximumConnections = maximumConnections
+        self.backlog = backlog
+        self.logger = logger
+    }
+}

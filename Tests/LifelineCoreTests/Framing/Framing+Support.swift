@@ -1,0 +1,60 @@
+import LifelineCore
+
+/// Keeps the frames it is handed.
+struct Frames: FrameSink {
+    var payloads: [[UInt8]] = []
+    mutating func receive(frame: UnsafeRawBufferPointer) { payloads.append(Array(frame)) }
+}
+
+/// Keeps only how many and how long they were.
+struct FrameCount: FrameSink {
+    var count = 0
+    var byteCount = 0
+    mutating func receive(frame: UnsafeRawBufferPointer) {
+        count += 1
+        byteCount += frame.count
+    }
+}
+
+extension FrameAssembler {
+    init(limit: Int) {
+        self.init(decoder: FrameDecoder(maximumFrameLength: limit))
+    }
+
+    mutating func receive(_ bytes: some Collection<UInt8>, into sink: inout some FrameSink) throws {
+        try Array(bytes).withUnsafeBytes { try receive($0, into: &sink) }
+    }
+}
+
+extension FrameDecoder {
+    func nextFrame(in bytes: [UInt8], from offset: Int = 0) throws -> Step {
+        try bytes.withUnsafeBytes { try nextFrame(in: $0, from: offset) }
+    }
+}
+
+/// The prefix that a length gets, by the definition of LEB128 rather than by the code under test.
+func leb128(_ value: UInt64) -> [UInt8] {
+    value < 128 ? [UInt8(value)] : [UInt8(value & 127) | 128] + leb128(value >> 7)
+}
+
+/// A frame whose payload is `length` bytes of a recognisable pattern.
+func frame(_ length: Int, seed: UInt8 = 1) -> [UInt8] {
+    leb128(UInt64(length)) + payload(length, seed: seed)
+}
+
+func payload(_ length: Int, seed: UInt8 = 1) -> [UInt8] {
+    (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31) &+ seed }
+}
+
+/// SplitMix64: small, seeded and the same everywhere.
+struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+    init(seed: UInt64) { state = seed }
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
