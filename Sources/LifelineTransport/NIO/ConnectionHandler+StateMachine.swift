@@ -131,9 +131,11 @@ package struct ConnectionStateMachine {
     }
 
     /// The close timer ended. `madeProgress`: bytes were written since it was started.
-    package func closeTimerEnded(madeProgress: Bool) -> TimerAction {
+    package mutating func closeTimerEnded(madeProgress: Bool) -> TimerAction {
         guard case .closing(_, let output) = state else { return .none }
-        return output == .open && madeProgress ? .wait : .closeChannel
+        if output == .ended { return .closeChannel }
+        if madeProgress { return .wait }
+        return failed(.peerDoesNotRead) ? .closeChannel : .none
     }
 
     /// Something failed, or the owner aborts. Tells whether to close the socket, which is so for the first reason only.
@@ -168,6 +170,10 @@ package struct ConnectionStateMachine {
 extension ConnectionError {
     static var connectionLost: ConnectionError {
         ConnectionError(code: .closedByPeer, message: "The peer closed the connection. Connect again to go on.")
+    }
+
+    static var peerDoesNotRead: ConnectionError {
+        ConnectionError(code: .closedLocally, message: "The peer stopped reading; closing it was given up.")
     }
 
     package static var closedLocally: ConnectionError {

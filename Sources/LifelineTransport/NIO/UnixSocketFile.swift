@@ -10,13 +10,21 @@ struct UnixSocketFile: Sendable {
     private struct Identity: Equatable {
         var device: dev_t
         var inode: ino_t
+        // File systems hand an inode number out again at once. A change of mode leaves this time alone.
+        var modifiedSeconds: Int
+        var modifiedNanoseconds: Int
     }
 
     /// The file that stands at `path` now.
     init?(listeningAt path: String) {
         guard let status = UnixSocketFile.status(of: path) else { return nil }
         self.path = path
-        self.identity = Identity(device: status.st_dev, inode: status.st_ino)
+        self.identity = Identity(
+            device: status.st_dev,
+            inode: status.st_ino,
+            modifiedSeconds: status.st_mtim.tv_sec,
+            modifiedNanoseconds: status.st_mtim.tv_nsec
+        )
     }
 
     /// Removes the file, unless another one has taken its place.

@@ -1,4 +1,5 @@
 import LifelineCore
+import LifelineTestSupport
 import Testing
 
 @Suite struct FrameAssemblerTests {

@@ -45,16 +45,3 @@ func frame(_ length: Int, seed: UInt8 = 1) -> [UInt8] {
 func payload(_ length: Int, seed: UInt8 = 1) -> [UInt8] {
     (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31) &+ seed }
 }
-
-/// SplitMix64: small, seeded and the same everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-    init(seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-}

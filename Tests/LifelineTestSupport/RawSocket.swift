@@ -1,0 +1,164 @@
+internal import Glibc
+internal import NIOPosix
+
+/// A plain blocking socket: a peer that does with bytes exactly what a test says, and reads only when it says so.
+///
+/// Blocking calls run on threads of their own, so that they hold up neither event loops nor tasks.
+package final class RawSocket: Sendable {
+    package struct Failure: Error, Hashable {
+        package let call: String
+        package let code: Int32
+    }
+
+    private static let threads: NIOThreadPool = {
+        let pool = NIOThreadPool(numberOfThreads: 32)
+        pool.start()
+        return pool
+    }()
+
+    private let descriptor: Int32
+
+    private init(descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        _ = Glibc.close(descriptor)
+    }
+
+    // MARK: Making one
+
+    package static func connect(toPort port: Int) async throws -> RawSocket {
+        try await open(AF_INET) { try $0.call("connect", withAddress(port: port) { Glibc.connect($1, $0, $2) }($0)) }
+    }
+
+    package static func connect(toPath path: String) async throws -> RawSocket {
+        try await open(AF_UNIX) { try $0.call("connect", withAddress(path: path) { Glibc.connect($1, $0, $2) }($0)) }
+    }
+
+    /// Listens on 127.0.0.1 at a port that the system chooses.
+    package static func listen(backlog: Int32 = 16) async throws -> RawSocket {
+        try await open(AF_INET) {
+            try $0.call("bind", withAddress(port: 0) { Glibc.bind($1, $0, $2) }($0))
+            try $0.call("listen", Glibc.listen($0.descriptor, backlog))
+        }
+    }
+
+    /// Binds a Unix socket without listening: with `leavingFile`, what a killed server leaves behind.
+    package static func bindAndAbandon(path: String) async throws {
+        _ = try await open(AF_UNIX) { try $0.call("bind", withAddress(path: path) { Glibc.bind($1, $0, $2) }($0)) }
+    }
+
+    /// The port that a listening socket got.
+    package var port: Int {
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = getsockname(descriptor, $0, &length) }
+        }
+        return Int(UInt16(bigEndian: address.sin_port))
+    }
+
+    package func accept() async throws -> RawSocket {
+        try await run {
+            let accepted = Glibc.accept(self.descriptor, nil, nil)
+            try self.call("accept", accepted)
+            return RawSocket(descriptor: accepted)
+        }
+    }
+
+    // MARK: Using it
+
+    package func write(_ bytes: [UInt8]) async throws {
+        try await run {
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let count = rest.withUnsafeBytes {
+                    send(self.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                }
+                try self.call("send", Int32(clamping: count))
+                rest = rest.dropFirst(count)
+            }
+        }
+    }
+
+    /// Reads until `count` bytes have come or the stream has ended.
+    package func read(_ count: Int = .max) async throws -> [UInt8] {
+        try await run {
+            var bytes: [UInt8] = []
+            var chunk = [UInt8](repeating: 0, count: 65536)
+            while bytes.count < count {
+                let received = recv(self.descriptor, &chunk, min(chunk.count, count - bytes.count), 0)
+                try self.call("recv", Int32(clamping: received))
+                if received == 0 { break }
+                bytes += chunk[..<received]
+            }
+            return bytes
+        }
+    }
+
+    /// Ends this side of the connection.
+    package func finish() throws {
+        try call("shutdown", shutdown(descriptor, Int32(SHUT_WR)))
+    }
+
+    /// Makes the end of the object's life a reset instead of an end of the stream.
+    package func resetWhenReleased() throws {
+        var value = linger(l_onoff: 1, l_linger: 0)
+        try call(
+            "setsockopt",
+            setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size))
+        )
+    }
+
+    // MARK: -
+
+    private static func open(_ family: Int32, _ body: @escaping @Sendable (RawSocket) throws -> Void) async throws
+        -> RawSocket
+    {
+        try await threads.runIfActive {
+            let descriptor = socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            let socket = RawSocket(descriptor: descriptor)
+            try socket.call("socket", descriptor)
+            try body(socket)
+            return socket
+        }
+    }
+
+    private func run<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+        try await RawSocket.threads.runIfActive(body)
+    }
+
+    private func call(_ name: String, _ result: Int32) throws {
+        if result < 0 { throw Failure(call: name, code: errno) }
+    }
+
+    private typealias AddressCall = (UnsafePointer<sockaddr>, Int32, socklen_t) -> Int32
+
+    private static func withAddress(port: Int, _ body: @escaping AddressCall) -> (RawSocket) -> Int32 {
+        { socket in
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = UInt16(port).bigEndian
+            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+            return withUnsafePointer(to: address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    body($0, socket.descriptor, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
+        }
+    }
+
+    private static func withAddress(path: String, _ body: @escaping AddressCall) -> (RawSocket) -> Int32 {
+        { socket in
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+            return withUnsafePointer(to: address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    body($0, socket.descriptor, socklen_t(MemoryLayout<sockaddr_un>.size))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+internal import Glibc
+
+/// Runs `body` with a path in a folder of its own, which is removed afterwards.
+package func withTemporaryPath<Result>(
+    _ name: String = "socket",
+    _ body: nonisolated(nonsending) (String) async throws -> Result
+) async throws -> Result {
+    var template = Array("/tmp/lifeline-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw RawSocket.Failure(call: "mkdtemp", code: errno) }
+    let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    let path = folder + "/" + name
+    defer {
+        unlink(path)
+        rmdir(folder)
+    }
+    return try await body(path)
+}
+
+/// Whether a file of any kind is at `path`.
+package func fileExists(at path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0
+}
+
+/// Makes an ordinary file.
+package func makeFile(at path: String) {
+    let descriptor = open(path, O_CREAT | O_WRONLY, 0o600)
+    if descriptor >= 0 { close(descriptor) }
+}
+
+/// Removes a file.
+package func removeFile(at path: String) {
+    unlink(path)
+}

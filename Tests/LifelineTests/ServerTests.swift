@@ -1,0 +1,208 @@
+import Lifeline
+import LifelineTestSupport
+import Logging
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct ServerTests {
+    @Test func aHandlerThatThrowsIsLoggedAndTheServerGoesOn() async throws {
+        struct Refusal: Error {}
+        let log = TestLog()
+        try await withTestServer(log: log) { connection in
+            for try await message in connection.messages {
+                if message.payload.isEmpty { throw Refusal() }
+                try await connection.send(message)
+            }
+        } _: { server in
+            try await withTestConnection(to: server.endpoint) { other in
+                var remote: Endpoint?
+                let error = await connectionError {
+                    try await withTestConnection(to: server.endpoint) { connection in
+                        remote = connection.localEndpoint
+                        _ = try await roundTrip(TestMessage(), on: connection)
+                    }
+                }
+                #expect(error?.code == .closedByPeer, "the peer sees a reset")
+                let reply = try await roundTrip(TestMessage(number: 1), on: other)
+                #expect(reply?.number == 1)
+                await server.shutdown(gracePeriod: .seconds(60))
+                let warnings = log.entries.filter { $0.level == .warning }
+                #expect(warnings.count == 1)
+                #expect(warnings.first?.text.contains("Refusal") == true)
+                #expect(try warnings.first?.text.contains("\(#require(remote))") == true)
+            }
+        }
+    }
+
+    /// Each golden vector that is refused, and random bytes: a typed error for that connection, nothing for the others.
+    @Test func hostilePeersHarmOnlyThemselves() async throws {
+        var random = SeededGenerator(seed: 2)
+        let vectors: [[UInt8]] = [
+            [0x80, 0x80, 0x80, 0x80, 0x80, 0x01], [0xFF, 0xFF, 0xFF, 0xFF, 0x0F], [0xFF, 0xFF, 0xFF, 0xFF, 0x1F],
+            [0xFF, 0xFF, 0xFF, 0x01], [0x80], [0x05, 0x00], [0x01, 0xFF],
+        ]
+        let attacks = vectors + (0..<500).map { _ in random.bytes(Int.random(in: 1...200, using: &random)) }
+        let failures = Mutex<[ConnectionError?]>([])
+        let log = TestLog()
+        try await withTestServer(log: log) { connection in
+            do {
+                for try await _ in connection.messages { try await connection.send(TestMessage(number: 1)) }
+            } catch {
+                failures.withLock { $0.append(error as? ConnectionError) }
+                throw error
+            }
+        } _: { server in
+            try await withTestConnection(to: server.endpoint) { other in
+                for bytes in attacks {
+                    let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+                    // The server may cut the connection at any moment.
+                    try? await peer.write(bytes)
+                    try? peer.finish()
+                    _ = try? await peer.read()
+                    let reply = try await roundTrip(TestMessage(number: 1), on: other)
+                    #expect(reply?.number == 1)
+                }
+            }
+            await server.shutdown(gracePeriod: .seconds(60))
+        }
+        let codes = failures.withLock { $0.map { $0?.code } }
+        #expect(codes.count >= vectors.count)
+        // Writing back to a peer that is gone may be what fails first.
+        #expect(codes.allSatisfy { $0 == .protocolViolation || $0 == .closedByPeer })
+        #expect(log.entries.filter { $0.level == .warning }.count == codes.count, "each one is logged")
+    }
+
+    // MARK: The connection limit
+
+    @Test func acceptingPausesAtTheLimit() async throws {
+        var configuration = ServerConfiguration()
+        configuration.maximumConnections = 2
+        let log = TestLog()
+        let count = Atomic(0)
+        let most = Atomic(0)
+        try await withTestServer(configuration: configuration, log: log) { connection in
+            let open = count.add(1, ordering: .relaxed).newValue
+            most.max(open, ordering: .relaxed)
+            try await connection.send(TestMessage())
+            for try await _ in connection.messages {}
+            count.subtract(1, ordering: .relaxed)
+        } _: { server in
+            try await withThrowingTaskGroup { group in
+                for _ in 0..<20 {
+                    group.addTask {
+                        // The kernel accepts at once; the handler's greeting comes when there is room.
+                        try await withTestConnection(to: server.endpoint) { connection in
+                            var messages = connection.messages.makeAsyncIterator()
+                            let greeting = try await messages.next()
+                            #expect(greeting != nil)
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+        #expect(most.load(ordering: .relaxed) == 2)
+        #expect(log.entries.contains { $0.text.contains("limit") && $0.level == .notice })
+    }
+
+    // MARK: Shutdown
+
+    @Test func shutdownEndsSequencesAndLetsHandlersFinish() async throws {
+        let served = Event()
+        try await withTestServer { connection in
+            var last: TestMessage?
+            for try await message in connection.messages {
+                last = message
+                try await connection.send(message)
+            }
+            try await connection.send(TestMessage(number: (last?.number ?? 0) + 100))
+            served.signal()
+        } _: { server in
+            try await withTestConnection(to: server.endpoint) { connection in
+                _ = try await roundTrip(TestMessage(number: 1), on: connection)
+                async let shutdown: Void = server.shutdown(gracePeriod: .seconds(60))
+                var messages = connection.messages.makeAsyncIterator()
+                #expect(try await messages.next()?.number == 101, "the handler's last word")
+                #expect(try await messages.next() == nil, "a regular end")
+                try await served.wait()
+                let error = await connectionError { try await withTestConnection(to: server.endpoint) { _ in } }
+                #expect(error?.code == .connectFailed, "nobody listens any more")
+                try await connection.finishSending()
+                await shutdown
+                try await server.waitUntilShutDown()
+            }
+        }
+    }
+
+    @Test func shutdownWithoutGraceCutsAndCancels() async throws {
+        let (started, cancelled) = (Event(), Event())
+        try await withTestServer { connection in
+            started.signal()
+            // Ignores the end of its messages.
+            await #expect(throws: CancellationError.self) { try await Task.sleep(for: .seconds(3600)) }
+            cancelled.signal()
+            try await connection.send(TestMessage())
+        } _: { server in
+            try await withTestConnection(to: server.endpoint) { connection in
+                try await started.wait()
+                await server.shutdown(gracePeriod: .zero)
+                try await cancelled.wait()
+                var messages = connection.messages.makeAsyncIterator()
+                let error = await connectionError { try await messages.next() }
+                #expect(error?.code == .closedByPeer)
+                throw CancellationError()  // Nothing is left to close gracefully.
+            }
+        } ignoring: {
+            $0 is CancellationError
+        }
+    }
+
+    @Test func leavingTheBodyShutsDown() async throws {
+        let started = Event()
+        var configuration = ServerConfiguration()
+        configuration.shutdownGracePeriod = .zero
+        let endpoint = try await withTestServer(configuration: configuration) { connection in
+            started.signal()
+            for try await _ in connection.messages {}
+        } _: { server in
+            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            try await started.wait()
+            withExtendedLifetime(peer) {}
+            return server.endpoint
+        }
+        let error = await connectionError { try await withTestConnection(to: endpoint) { _ in } }
+        #expect(error?.code == .connectFailed)
+    }
+
+    @Test func cancellationShutsDown() async throws {
+        let (listening, started) = (Event(), Event())
+        let port = Mutex(0)
+        let task = Task {
+            try await withTestServer { connection in
+                started.signal()
+                for try await _ in connection.messages {}
+            } _: { server in
+                port.withLock { $0 = server.endpoint.port! }
+                listening.signal()
+                try await server.waitUntilShutDown()
+            }
+        }
+        try await listening.wait()
+        let peer = try await RawSocket.connect(toPort: port.withLock { $0 })
+        try await started.wait()
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        withExtendedLifetime(peer) {}
+    }
+}
+
+/// A server whose body may throw what `ignoring` accepts.
+private func withTestServer(
+    handler: @escaping @Sendable (TestConnection) async throws -> Void,
+    _ body: nonisolated(nonsending) (Server) async throws -> Void,
+    ignoring isExpected: (any Error) -> Bool
+) async throws {
+    do {
+        try await withTestServer(handler: handler, body)
+    } catch  where isExpected(error) {}
+}

@@ -1,0 +1,105 @@
+import Lifeline
+import Logging
+import Synchronization
+
+typealias TestConnection = Connection<TestMessage, TestMessage>
+
+let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
+
+/// A server of test messages.
+func withTestServer<Result>(
+    on endpoint: Endpoint = anyPort,
+    configuration: ServerConfiguration = ServerConfiguration(),
+    log: TestLog = TestLog(),
+    handler: @escaping @Sendable (TestConnection) async throws -> Void,
+    _ body: nonisolated(nonsending) (Server) async throws -> Result
+) async throws -> Result {
+    try await withServer(
+        listeningOn: endpoint,
+        configuration: configuration,
+        logger: log.logger,
+        receiving: TestMessage.self,
+        sending: TestMessage.self,
+        handler: handler,
+        body
+    )
+}
+
+/// A client of test messages.
+func withTestConnection<Result>(
+    to endpoint: Endpoint,
+    configuration: ConnectionConfiguration = ConnectionConfiguration(),
+    _ body: nonisolated(nonsending) (TestConnection) async throws -> Result
+) async throws -> Result {
+    try await withConnection(
+        to: endpoint,
+        configuration: configuration,
+        receiving: TestMessage.self,
+        sending: TestMessage.self,
+        body
+    )
+}
+
+/// Sends back whatever comes.
+@Sendable func echo(_ connection: TestConnection) async throws {
+    for try await message in connection.messages { try await connection.send(message) }
+}
+
+/// One message there and one back.
+func roundTrip(_ message: TestMessage, on connection: TestConnection) async throws -> TestMessage? {
+    try await connection.send(message)
+    var iterator = connection.messages.makeAsyncIterator()
+    return try await iterator.next()
+}
+
+/// Runs `body`, which must throw a `ConnectionError`, and returns that.
+func connectionError(_ body: () async throws -> some Any) async -> ConnectionError? {
+    do {
+        _ = try await body()
+        return nil
+    } catch {
+        return error as? ConnectionError
+    }
+}
+
+/// Something that happens once and can be waited for.
+struct Event: Sendable {
+    private let stream = AsyncStream.makeStream(of: Void.self)
+
+    func signal() { stream.continuation.finish() }
+
+    func wait() async throws {
+        for await _ in stream.stream {}
+        try Task.checkCancellation()
+    }
+}
+
+/// Keeps what is logged.
+final class TestLog: Sendable {
+    struct Entry: Sendable {
+        var level: Logger.Level
+        var text: String
+    }
+
+    private let log = Mutex<[Entry]>([])
+
+    var entries: [Entry] { log.withLock { $0 } }
+
+    var logger: Logger { Logger(label: "test") { _ in Handler(log: self) } }
+
+    private struct Handler: LogHandler {
+        let log: TestLog
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let text = "\(event.message) \(event.metadata ?? [:])"
+            log.log.withLock { $0.append(Entry(level: event.level, text: text)) }
+        }
+    }
+}
