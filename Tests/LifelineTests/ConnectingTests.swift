@@ -147,6 +147,7 @@ import Testing
             try await withTestServer(on: .unix(path: path), handler: echo) { _ in
                 removeFile(at: path)
                 try await RawSocket.bindAndAbandon(path: path)
+                makeOld(path)
             }
             #expect(fileExists(at: path))
         }

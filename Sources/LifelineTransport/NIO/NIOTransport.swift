@@ -59,8 +59,7 @@ package struct NIOTransport: Transport {
         case .tcp(let host, let port):
             return bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1).connect(host: host, port: port)
         case .unix(let path):
-            try UnixSocketFile.checkLength(of: path)
-            return bootstrap.connect(unixDomainSocketPath: path)
+            return bootstrap.connect(to: try UnixSocketFile.socketAddress(of: path))
         }
     }
 

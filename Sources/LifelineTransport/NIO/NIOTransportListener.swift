@@ -100,7 +100,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
                 .bind(to: address).get()
         case .unix(let path):
             try UnixSocketFile.removeStale(at: path)
-            return try await bootstrap.bind(unixDomainSocketPath: path).get()
+            return try await bootstrap.bind(to: try UnixSocketFile.socketAddress(of: path)).get()
         }
     }
 

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import LifelineCore
+internal import NIOCore
 
 /// The file of a Unix socket that a server listens on.
 struct UnixSocketFile: Sendable {
@@ -37,7 +38,7 @@ struct UnixSocketFile: Sendable {
     static var maximumPathLength: Int { MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1 }
 
     /// Throws when no socket address has room for `path`.
-    static func checkLength(of path: String) throws(ConnectionError) {
+    private static func checkLength(of path: String) throws(ConnectionError) {
         guard path.utf8.count <= maximumPathLength else {
             throw ConnectionError(
                 code: .unixSocketPathTooLong,
@@ -45,6 +46,12 @@ struct UnixSocketFile: Sendable {
                     + "Choose a shorter one, such as one in /run or /tmp."
             )
         }
+    }
+
+    /// The address of a path. NIO's own conversion takes 103 bytes, the least that any system does.
+    static func socketAddress(of path: String) throws(ConnectionError) -> SocketAddress {
+        try checkLength(of: path)
+        return SocketAddress(address(of: path))
     }
 
     /// Makes room for a new socket at `path`: removes a socket that nobody answers on, which is what a server that was
@@ -78,15 +85,20 @@ struct UnixSocketFile: Sendable {
         )
         guard descriptor >= 0 else { return false }
         defer { _ = Glibc.close(descriptor) }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        let result = withUnsafePointer(to: address) { pointer in
+        let result = withUnsafePointer(to: address(of: path)) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
         return result != 0 && errno == ECONNREFUSED
+    }
+
+    /// The address of a path whose length was checked.
+    private static func address(of path: String) -> sockaddr_un {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        return address
     }
 
     private static func status(of path: String) -> stat? {

@@ -11,8 +11,8 @@ extension OutboundQueue {
             case finishing
             /// This side was told to end. Can go to: closed.
             case finished
-            /// Nothing can be written any more. Can go to: nothing.
-            case closed(ConnectionError)
+            /// Nothing can be written any more: with the reason, unless sending was finished before. Can go to: nothing.
+            case closed(ConnectionError?)
         }
 
         private let marks: WaterMarks
@@ -33,7 +33,7 @@ extension OutboundQueue {
         /// Bytes accepted and not yet taken by the kernel.
         package var unwrittenByteCount: Int { queuedByteCount + inFlightByteCount }
 
-        /// Why nothing can be written any more.
+        /// Why nothing can be written any more, unless sending was finished before.
         package var closeReason: ConnectionError? {
             if case .closed(let reason) = state { reason } else { nil }
         }
@@ -155,8 +155,11 @@ extension OutboundQueue {
 
         /// The connection is gone. Only the first reason counts.
         package mutating func closed(_ reason: ConnectionError) -> ClosedAction {
-            if case .closed = state { return ClosedAction() }
-            state = .closed(reason)
+            switch state {
+            case .open: state = .closed(reason)
+            case .finishing, .finished: state = .closed(nil)
+            case .closed: return ClosedAction()
+            }
             defer {
                 waiting = []
                 queuedByteCount = 0
