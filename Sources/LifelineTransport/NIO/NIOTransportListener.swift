@@ -49,8 +49,9 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         }
         do {
             let acceptor = try await acceptor.get()
+            let backlog = Int32(clamping: max(1, options.backlog))
             let bootstrap = ServerBootstrap(group: loop, childGroup: group)
-                .serverChannelOption(.backlog, value: Int32(clamping: max(1, options.backlog)))
+                .serverChannelOption(.backlog, value: backlog)
                 // One at a time, so that none is accepted past the connection limit.
                 .serverChannelOption(.maxMessagesPerRead, value: 1)
                 .serverChannelInitializer { channel in
@@ -73,7 +74,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
                         )
                     }
                 }
-            let channel = try await bind(bootstrap, to: endpoint)
+            let channel = try await bind(bootstrap, to: endpoint, backlog: backlog)
             return NIOTransportListener(
                 endpoint: Endpoint(channel.localAddress) ?? endpoint,
                 channel: channel,
@@ -85,7 +86,11 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         }
     }
 
-    private static func bind(_ bootstrap: ServerBootstrap, to endpoint: Endpoint) async throws -> any Channel {
+    private static func bind(
+        _ bootstrap: ServerBootstrap,
+        to endpoint: Endpoint,
+        backlog: Int32
+    ) async throws -> any Channel {
         switch endpoint.address {
         case .tcp(let host, let port):
             // The name service may take its time: not on a thread of the concurrency runtime.
@@ -99,8 +104,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
                 .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
                 .bind(to: address).get()
         case .unix(let path):
-            try UnixSocketFile.removeStale(at: path)
-            return try await bootstrap.bind(to: try UnixSocketFile.socketAddress(of: path)).get()
+            return try await bootstrap.withBoundSocket(UnixSocketFile.listen(at: path, backlog: backlog)).get()
         }
     }
 

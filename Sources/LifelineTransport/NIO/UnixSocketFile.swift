@@ -54,11 +54,27 @@ struct UnixSocketFile: Sendable {
         return SocketAddress(address(of: path))
     }
 
+    /// Makes a socket that listens at `path`, for NIO to take over. NIO's own way removes the path's file when it closes,
+    /// whosever it is by then.
+    static func listen(at path: String, backlog: Int32) throws -> CInt {
+        try removeStale(at: path)
+        let descriptor = try makeSocket()
+        let isListening = withAddress(of: path) {
+            Glibc.bind(descriptor, $0, $1) == 0 && Glibc.listen(descriptor, backlog) == 0
+        }
+        guard isListening else {
+            let error = IOError(errnoCode: errno, reason: "bind")
+            _ = Glibc.close(descriptor)
+            throw error
+        }
+        return descriptor
+    }
+
     /// Makes room for a new socket at `path`: removes a socket that nobody answers on, which is what a server that was
     /// killed leaves behind, and refuses when something else is there.
     ///
     /// Two servers that start on a stale file in the same instant can both pass; the later one then owns the path.
-    static func removeStale(at path: String) throws(ConnectionError) {
+    private static func removeStale(at path: String) throws(ConnectionError) {
         try checkLength(of: path)
         guard let status = status(of: path) else { return }
         guard status.st_mode & S_IFMT == S_IFSOCK else {
@@ -78,19 +94,27 @@ struct UnixSocketFile: Sendable {
 
     /// Whether the kernel refuses a connection because nobody listens. Any other answer counts as alive.
     private static func isStale(_ path: String) -> Bool {
-        let descriptor = socket(
-            AF_UNIX,
-            Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue),
-            0
-        )
-        guard descriptor >= 0 else { return false }
+        guard let descriptor = try? makeSocket() else { return false }
         defer { _ = Glibc.close(descriptor) }
-        let result = withUnsafePointer(to: address(of: path)) { pointer in
+        return withAddress(of: path) { Glibc.connect(descriptor, $0, $1) } != 0 && errno == ECONNREFUSED
+    }
+
+    private static func makeSocket() throws -> CInt {
+        let type = CInt(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(AF_UNIX, type, 0)
+        if descriptor < 0 { throw IOError(errnoCode: errno, reason: "socket") }
+        return descriptor
+    }
+
+    private static func withAddress<Result>(
+        of path: String,
+        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result {
+        withUnsafePointer(to: address(of: path)) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
-        return result != 0 && errno == ECONNREFUSED
     }
 
     /// The address of a path whose length was checked.
