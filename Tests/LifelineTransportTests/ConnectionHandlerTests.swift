@@ -1,0 +1,240 @@
+import LifelineCore
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import LifelineTransport
+
+@Suite struct ConnectionHandlerTests {
+    // MARK: Input
+
+    @Test func oneBatchForEachRead() throws {
+        let test = try HandlerTest()
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x01, 0xA1, 0x00, 0x02, 0xB1]))
+        try test.channel.writeInbound(ByteBuffer(bytes: [0xB2]))
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x01]))
+        #expect(test.record.batches == [[[0xA1], []], [[0xB1, 0xB2]], []])
+        #expect(test.record.end == nil)
+    }
+
+    @Test func readsAreHeldWhilePaused() throws {
+        let test = try HandlerTest()
+        test.channel.read()
+        #expect(test.reads.count == 1)
+        test.record.demand = .pause
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x00]))
+        test.channel.read()
+        test.channel.read()
+        #expect(test.reads.count == 1)
+        test.handler.resumeReading()
+        #expect(test.reads.count == 2, "the read that was held goes on, once")
+        test.handler.resumeReading()
+        #expect(test.reads.count == 2)
+        test.channel.read()
+        #expect(test.reads.count == 3)
+    }
+
+    @Test(arguments: [[0x80, 0x80, 0x80, 0x80, 0x10], [0x0B], [0x01, 0xFF]] as [[UInt8]])
+    func violationsEndTheInputAndCloseTheChannel(bytes: [UInt8]) throws {
+        let test = try HandlerTest(limit: 10)
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x01, 0xA1] + bytes + [0x00]))
+        #expect(test.record.batches == [[[0xA1]]], "what came before is delivered")
+        #expect(test.record.end?.code == .protocolViolation)
+        #expect(!test.channel.isActive)
+        #expect(test.handler.closed.value?.failure?.code == .protocolViolation)
+        #expect(test.handler.closed.value?.failedInUse == true)
+    }
+
+    @Test func inputClosedAtABoundaryIsTheEnd() throws {
+        let test = try HandlerTest()
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x00]))
+        test.channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        #expect(test.record.hasEnded)
+        #expect(test.record.end == nil)
+        #expect(test.channel.isActive, "our side stays open")
+    }
+
+    @Test func inputClosedInsideAFrameIsTruncation() throws {
+        let test = try HandlerTest()
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x02, 0x00]))
+        test.channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        #expect((test.record.end?.cause as? FramingError)?.code == .truncatedFrame)
+        #expect(!test.channel.isActive)
+    }
+
+    @Test func channelErrorsEndTheInput() throws {
+        let test = try HandlerTest()
+        test.channel.pipeline.fireErrorCaught(IOError(errnoCode: 104, reason: "reset"))
+        #expect(test.record.end?.code == .closedByPeer)
+        let other = try HandlerTest()
+        other.channel.pipeline.fireErrorCaught(IOError(errnoCode: 110, reason: "timed out"))
+        #expect(other.record.end?.code == .ioError)
+    }
+
+    @Test func stoppedInputIsReadAndDropped() throws {
+        let test = try HandlerTest()
+        test.record.demand = .pause
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x00, 0x05]))
+        test.channel.read()
+        test.handler.stopReceiving()
+        #expect(test.record.hasEnded && test.record.end == nil, "inside a frame, since it is our own doing")
+        #expect(test.reads.count == 1)
+        try test.channel.writeInbound(ByteBuffer(bytes: [0xFF, 0xFF, 0xFF, 0xFF, 0xFF]))
+        #expect(test.record.batches.count == 1)
+        #expect(test.channel.isActive)
+    }
+
+    // MARK: Output
+
+    @Test func framesOfOneTickAreOneWrite() throws {
+        let test = try HandlerTest()
+        #expect(try test.offer([0x01, 0xA1]) == .accepted(scheduleFlush: true))
+        #expect(try test.offer([0x01, 0xA2]) == .accepted(scheduleFlush: false))
+        test.handler.flush()
+        #expect(try test.channel.readOutbound(as: ByteBuffer.self) == ByteBuffer(bytes: [0x01, 0xA1, 0x01, 0xA2]))
+        #expect(try test.channel.readOutbound(as: ByteBuffer.self) == nil)
+        test.handler.flush()
+        #expect(try test.channel.readOutbound(as: ByteBuffer.self) == nil)
+        #expect(test.handler.outbound.unwrittenByteCount == 0)
+    }
+
+    @Test func oneWriteAtATimeAndTheRestInTheNextTick() throws {
+        let test = try HandlerTest(holdingWrites: true)
+        _ = try test.offer([0x00])
+        test.handler.flush()
+        _ = try test.offer([0x01, 0xA1])
+        _ = try test.offer([0x01, 0xA2])
+        test.handler.flush()
+        #expect(test.writes.held.count == 1, "the second waits for the first")
+        #expect(test.handler.outbound.unwrittenByteCount == 5)
+        test.writes.completeFirst()
+        #expect(test.writes.held.isEmpty, "not in the same tick")
+        test.channel.embeddedEventLoop.run()
+        #expect(test.writes.held.map(\.data) == [ByteBuffer(bytes: [0x01, 0xA1, 0x01, 0xA2])])
+    }
+
+    @Test func aFailedWriteFailsTheConnection() throws {
+        let test = try HandlerTest(holdingWrites: true)
+        _ = try test.offer([0x00])
+        test.handler.flush()
+        test.writes.held.removeFirst().promise?.fail(IOError(errnoCode: 32, reason: "write"))
+        #expect(test.record.end?.code == .closedByPeer)
+        #expect(test.handler.closed.value?.unwrittenByteCount == 1)
+        let error = #expect(throws: ConnectionError.self) { try test.offer([0x00]) }
+        #expect(error?.code == .closedByPeer)
+    }
+
+    // MARK: Closing
+
+    @Test func theCloseTimerGoesOnWhileBytesAreWritten() throws {
+        let test = try HandlerTest(holdingWrites: true)
+        _ = try test.offer([0x00])
+        test.handler.flush()
+        _ = try test.offer([0x01, 0xA1])
+        test.handler.close()
+        test.channel.embeddedEventLoop.advanceTime(by: .seconds(4))
+        test.writes.completeFirst()
+        test.channel.embeddedEventLoop.advanceTime(by: .seconds(4))
+        #expect(test.channel.isActive, "5 s are over, but there was progress")
+        test.channel.embeddedEventLoop.advanceTime(by: .seconds(10))
+        #expect(!test.channel.isActive)
+        #expect(test.handler.closed.value?.unwrittenByteCount == 2)
+        #expect(test.handler.closed.value?.failedInUse == false)
+    }
+
+    @Test func abortEndsEverythingAtOnce() throws {
+        let test = try HandlerTest(holdingWrites: true)
+        _ = try test.offer([0x00])
+        test.handler.flush()
+        test.handler.fail(.closedLocally, resetting: true)
+        #expect(test.record.end?.code == .closedLocally)
+        #expect(test.handler.closed.value?.unwrittenByteCount == 1)
+        #expect(!test.channel.isActive)
+    }
+}
+
+/// A handler in a channel that a test drives.
+private struct HandlerTest {
+    let channel = EmbeddedChannel()
+    let handler: ConnectionHandler<RecordingReceiver>
+    let record = Record()
+    let reads = ReadCounter()
+    let writes = WriteHolder()
+
+    init(limit: Int = 1000, holdingWrites: Bool = false) throws {
+        handler = ConnectionHandler(
+            receiver: RecordingReceiver(inbox: record),
+            options: ConnectionOptions(
+                maximumFrameLength: limit,
+                connectTimeout: .seconds(1),
+                closeTimeout: .seconds(5),
+                outboundMarks: WaterMarks(low: 100, high: 200)
+            )
+        )
+        if holdingWrites { try channel.pipeline.syncOperations.addHandler(writes) }
+        try channel.pipeline.syncOperations.addHandlers(reads, handler)
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+    }
+
+    func offer(_ bytes: [UInt8]) throws -> OutboundQueue.Offer {
+        try bytes.withUnsafeBytes { try handler.outbound.offer($0) }
+    }
+}
+
+/// What a receiver got. Used on the test's thread only; @unchecked because an inbox has to be Sendable.
+private final class Record: @unchecked Sendable {
+    var batches: [[[UInt8]]] = []
+    var hasEnded = false
+    var end: ConnectionError?
+    var demand = ReadDemand.more
+}
+
+private struct RecordingReceiver: FrameReceiver {
+    struct Undecodable: Error {}
+
+    let inbox: Record
+    private var batch: [[UInt8]] = []
+
+    init(inbox: Record) { self.inbox = inbox }
+
+    mutating func receive(frame: UnsafeRawBufferPointer) throws {
+        if frame.first == 0xFF { throw Undecodable() }
+        batch.append(Array(frame))
+    }
+
+    mutating func finishBatch() -> ReadDemand {
+        inbox.batches.append(batch)
+        batch = []
+        return inbox.demand
+    }
+
+    mutating func finish(throwing error: ConnectionError?) {
+        inbox.hasEnded = true
+        inbox.end = error
+    }
+}
+
+private final class ReadCounter: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+    var count = 0
+    func read(context: ChannelHandlerContext) {
+        count += 1
+        context.read()
+    }
+}
+
+/// A socket whose peer does not read: writes complete when the test says so.
+private final class WriteHolder: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+    var held: [(data: ByteBuffer, promise: EventLoopPromise<Void>?)] = []
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        held.append((unwrapOutboundIn(data), promise))
+    }
+
+    func completeFirst() { held.removeFirst().promise?.succeed() }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        for (_, promise) in held { promise?.fail(ChannelError.ioOnClosedChannel) }
+    }
+}
