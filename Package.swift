@@ -144,6 +144,7 @@ let package = Package(
             dependencies: [
                 "Lifeline",
                 "LifelineTestSupport",
+                "LifelineWellKnownTypes",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict

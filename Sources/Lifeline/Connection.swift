@@ -6,7 +6,7 @@ internal import LifelineTransport
 ///
 /// It is valid inside the closure of `withConnection` or of a server's handler. It may be used from several tasks: all
 /// may send, one at a time may iterate.
-public struct Connection<Received: Message, Sent: Message>: Sendable {
+public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable {
     /// This side's end.
     public var localEndpoint: Endpoint { transport.localEndpoint }
 
@@ -66,7 +66,7 @@ public struct Connection<Received: Message, Sent: Message>: Sendable {
 
     private func offer(_ message: Sent) throws -> PendingSend? {
         do {
-            return try message.withDelimitedBytes { frame in
+            return try message.withDelimitedBytes(partial: false) { frame in
                 try encoder.checkFrame(frame)
                 return try transport.offer(frame)
             }
@@ -75,7 +75,7 @@ public struct Connection<Received: Message, Sent: Message>: Sendable {
         } catch {
             throw ConnectionError(
                 code: .messageRefused,
-                message: "The \(Sent.protoMessageName) was not sent; the connection goes on.",
+                message: "The \(Sent.self) was not sent; the connection goes on.",
                 cause: error
             )
         }

@@ -3,7 +3,7 @@ internal import LifelineMessages
 internal import LifelineTransport
 
 /// Decodes the frames of one connection on its event loop and hands the messages of each read on together.
-struct MessageReceiver<Received: Message>: FrameReceiver {
+struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
     /// What a message takes besides its bytes, roughly: its value and its storage's header. Without it, a peer that
     /// sends empty messages could fill the queue with a hundred times what is counted.
     private static var overheadPerMessage: Int { 64 }
@@ -19,7 +19,7 @@ struct MessageReceiver<Received: Message>: FrameReceiver {
     }
 
     mutating func receive(frame: UnsafeRawBufferPointer) throws {
-        batch.append(try Received(serializedBytes: frame, options: decodingOptions))
+        batch.append(try Received(serializedBytes: frame, partial: false, options: decodingOptions))
         cost += frame.count + Self.overheadPerMessage
     }
 

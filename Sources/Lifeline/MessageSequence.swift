@@ -9,7 +9,7 @@ internal import LifelineTransport
 ///
 /// One task may iterate at a time. A loop that is left loses nothing: the next one goes on where it stopped. Iteration
 /// suspends only when all messages that have arrived are used up.
-public struct MessageSequence<Element: Message>: AsyncSequence, Sendable {
+public struct MessageSequence<Element: DelimitedMessage>: AsyncSequence, Sendable {
     private let inbox: BatchQueue<Element>
     private let connection: any TransportConnection
 

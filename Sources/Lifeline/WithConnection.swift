@@ -13,7 +13,7 @@ internal import LifelineTransport
 ///
 /// - Throws: `ConnectionError` when connecting fails, when the connection failed and `body` returned all the same, or
 ///   when accepted messages could not be written; what `body` throws; `CancellationError`.
-public nonisolated(nonsending) func withConnection<Received: Message, Sent: Message, Result>(
+public nonisolated(nonsending) func withConnection<Received: DelimitedMessage, Sent: DelimitedMessage, Result>(
     to endpoint: Endpoint,
     configuration: ConnectionConfiguration = ConnectionConfiguration(),
     receiving: Received.Type,

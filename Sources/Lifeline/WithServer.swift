@@ -18,7 +18,7 @@ public import Logging
 /// - Parameter logger: gets what happens to single connections. Errors of `accept`: `error`; connections that failed:
 ///   `warning`; the connection limit: `notice`.
 /// - Throws: `ConnectionError` when listening fails; what `body` throws.
-public nonisolated(nonsending) func withServer<Received: Message, Sent: Message, Result>(
+public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent: DelimitedMessage, Result>(
     listeningOn endpoint: Endpoint,
     configuration: ServerConfiguration = ServerConfiguration(),
     logger: Logger = Logger(label: "lifeline.server"),
@@ -60,7 +60,7 @@ public nonisolated(nonsending) func withServer<Received: Message, Sent: Message,
 }
 
 /// The accept loop of a server and the tasks of its handlers.
-private struct Service<Received: Message, Sent: Message>: Sendable {
+private struct Service<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable {
     let server: Server
     let listener: any TransportListener<BatchQueue<Received>>
     let configuration: ConnectionConfiguration
