@@ -13,6 +13,7 @@ let package = Package(
     products: [
         .library(name: "Lifeline", targets: ["Lifeline"]),
         .library(name: "LifelineMessages", targets: ["LifelineMessages", "LifelineWellKnownTypes"]),
+        .executable(name: "lifeline", targets: ["LifelineCLI"]),
         .plugin(name: "GenerateMessages", targets: ["GenerateMessages"]),
         .executable(name: "protoc-gen-lifeline", targets: ["protoc-gen-lifeline"]),
     ],
@@ -106,6 +107,19 @@ let package = Package(
                 "LifelineTransport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "LifelineCLI",
+            dependencies: [
+                "Lifeline",
+                "LifelineCore",
+                "LifelineMessages",
+                "LifelineProtos",
+                "LifelineWellKnownTypes",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
         ),

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import LifelineMessages
 
 extension Google_Protobuf_Duration {
@@ -21,6 +22,13 @@ extension Google_Protobuf_Timestamp {
             seconds -= 1
             nanos += 1_000_000_000
         }
+    }
+
+    /// The moment at which it is called, by the system's clock.
+    public static func now() -> Self {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Self(sinceEpoch: .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec))
     }
 
     /// How long after 1970-01-01T00:00:00Z it is.

@@ -1,0 +1,52 @@
+internal import ArgumentParser
+internal import Lifeline
+
+/// Why the command cannot go on, in words for its user, and the code that it exits with (sysexits.h).
+struct CommandFailure: Error {
+    enum Status: Int32 {
+        case badData = 65
+        case unavailable = 69
+        case inputOutput = 74
+    }
+
+    let status: Status
+    let message: String
+}
+
+extension CommandFailure {
+    /// What `error` means to the user; nil when it is not one that a peer, a file or an endpoint can cause.
+    init?(_ error: any Error) {
+        switch error {
+        case let error as CommandFailure:
+            self = error
+        case let error as PartialSendError:
+            guard let cause = CommandFailure(error.cause) else { return nil }
+            self = cause
+        case let error as ConnectionError:
+            self.init(status: Self.status(of: error), message: "\(error)")
+        case is FramingError, is MessageError:
+            self.init(status: .badData, message: "\(error)")
+        default:
+            return nil
+        }
+    }
+
+    private static func status(of error: ConnectionError) -> Status {
+        switch error.code {
+        case .connectFailed, .connectTimeout, .listenFailed, .addressInUse, .unixSocketPathTooLong: .unavailable
+        case .protocolViolation, .messageRefused: .badData
+        default: .inputOutput
+        }
+    }
+}
+
+/// Runs a command; when it fails, prints why and exits with the code that stands for it.
+func exitingOnFailure(_ body: () async throws -> Void) async throws {
+    do {
+        try await body()
+    } catch {
+        guard let failure = CommandFailure(error) else { throw error }
+        writeError("lifeline: \(failure.message)\n")
+        throw ExitCode(failure.status.rawValue)
+    }
+}

@@ -1,0 +1,22 @@
+internal import ArgumentParser
+
+@main
+struct LifelineCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "lifeline",
+        abstract: "Sends and receives chat messages as varint-delimited protobuf.",
+        discussion: """
+            Every message is a sample.chat.v1.ChatMessage behind its length as a varint, so any program that reads and \
+            writes delimited protobuf can be the other end.
+
+            In one terminal:
+              lifeline receive --on tcp://127.0.0.1:7000
+            In another:
+              lifeline send --to tcp://127.0.0.1:7000 --text "Hello" --from Ada
+
+            Exit codes: 0 done, 64 wrong usage, 65 bad data, 69 peer or endpoint unavailable, 74 input or output failed.
+            """,
+        version: "0.1.0",
+        subcommands: [ReceiveCommand.self, SendCommand.self]
+    )
+}

@@ -1,0 +1,71 @@
+internal import Dispatch
+internal import Glibc
+internal import Lifeline
+internal import LifelineMessages
+internal import LifelineProtos
+
+/// Prints the messages of all connections, one batch at a time, until enough have come.
+///
+/// Writing blocks: while standard output takes nothing, no batch is taken off a connection, and so the peers wait too.
+actor MessagePrinter {
+    private let format: MessageFormat
+    private let limit: Int?
+    private var printedCount = 0
+    private var progress = Progress(verb: "received")
+    private nonisolated let done: AsyncThrowingStream<Never, any Error>
+    private nonisolated let finisher: AsyncThrowingStream<Never, any Error>.Continuation
+
+    init(format: MessageFormat, limit: Int?) {
+        self.format = format
+        self.limit = limit
+        (done, finisher) = AsyncThrowingStream.makeStream(of: Never.self)
+    }
+
+    /// Waits until the limit is reached, printing failed, or the user interrupts the command.
+    nonisolated func untilDone() async throws {
+        let signals = [SIGINT, SIGTERM].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number)
+            source.setEventHandler { [finisher] in finisher.finish() }
+            source.resume()
+            return source
+        }
+        defer { for source in signals { source.cancel() } }
+        for try await _ in done {}
+        await finishProgress()
+    }
+
+    /// Prints messages up to the limit. The ones before one that is no ChatMessage are printed before its error is thrown.
+    func print(_ batch: [RawMessage]) throws {
+        var output: [UInt8] = []
+        defer { progress.report(count: printedCount) }
+        do {
+            for message in batch where limit.map({ printedCount < $0 }) ?? true {
+                try append(message, to: &output)
+                printedCount += 1
+            }
+        } catch {
+            try writeToStandardOutput(output)
+            throw error
+        }
+        do {
+            try writeToStandardOutput(output)
+        } catch {
+            finisher.finish(throwing: error)
+            throw error
+        }
+        if printedCount == limit { finisher.finish() }
+    }
+
+    private func append(_ raw: RawMessage, to output: inout [UInt8]) throws {
+        let message = try Sample_Chat_V1_ChatMessage(serializedBytes: raw.bytes)
+        switch format {
+        case .text: output += (message.textFormat + "\n").utf8
+        case .delimited: try raw.withDelimitedBytes { output += $0 }
+        }
+    }
+
+    private func finishProgress() {
+        progress.finish(count: printedCount)
+    }
+}

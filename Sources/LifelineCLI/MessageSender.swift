@@ -1,0 +1,83 @@
+internal import Lifeline
+internal import LifelineCore
+internal import LifelineMessages
+internal import LifelineProtos
+internal import LifelineWellKnownTypes
+
+/// Sends the messages that the user gave, in batches, and shows how far it is.
+struct MessageSender {
+    private static let batchSize = 256
+
+    private let connection: Connection<RawMessage, RawMessage>
+    private let limit: Int?
+    private var sentCount = 0
+    private var progress = Progress(verb: "sent")
+
+    init(connection: Connection<RawMessage, RawMessage>, limit: Int?) {
+        self.connection = connection
+        self.limit = limit
+    }
+
+    /// Sends `text` once, or as often as the limit says, each time as a message of its own.
+    mutating func send(text: String, from sender: String?) async throws {
+        let total = limit ?? 1
+        while sentCount < total {
+            let batch = try (sentCount..<min(total, sentCount + Self.batchSize)).map { number in
+                try RawMessage(Self.message(text: text, from: sender, number: number))
+            }
+            try await send(batch)
+        }
+        progress.finish(count: sentCount)
+    }
+
+    private static func message(text: String, from sender: String?, number: Int) -> Sample_Chat_V1_ChatMessage {
+        .with {
+            $0.id = "\(number + 1)"
+            $0.from = sender ?? ""
+            $0.text = text
+            $0.kind = .text
+            $0.nonce = .random(in: .min ... .max)
+            $0.position = Int64(number)
+            $0.sentAt = .now()
+        }
+    }
+
+    /// Sends the messages of a delimited stream as they are, after a look whether they are ChatMessages.
+    mutating func send(streamFrom file: consuming InputFile) async throws {
+        var assembler = FrameAssembler(
+            decoder: FrameDecoder(maximumFrameLength: ConnectionConfiguration().maximumFrameLength)
+        )
+        while !isLimitReached {
+            let chunk = try await file.readChunk()
+            if chunk.isEmpty {
+                try assembler.finish()
+                break
+            }
+            var messages = MessageCollector()
+            let failure = Result { try chunk.withUnsafeBytes { try assembler.receive($0, into: &messages) } }
+            // What stands before the bad data is sent.
+            try await send(Array(messages.collected.prefix(remaining)))
+            if !isLimitReached { try failure.get() }
+        }
+        progress.finish(count: sentCount)
+    }
+
+    private var remaining: Int { limit.map { $0 - sentCount } ?? .max }
+    private var isLimitReached: Bool { remaining == 0 }
+
+    private mutating func send(_ batch: [RawMessage]) async throws {
+        try await connection.send(contentsOf: batch)
+        sentCount += batch.count
+        progress.report(count: sentCount)
+    }
+}
+
+/// Takes the frames of a chunk as messages.
+private struct MessageCollector: FrameSink {
+    private(set) var collected: [RawMessage] = []
+
+    mutating func receive(frame: UnsafeRawBufferPointer) throws {
+        _ = try Sample_Chat_V1_ChatMessage(serializedBytes: frame)
+        collected.append(RawMessage(bytes: [UInt8](frame)))
+    }
+}

@@ -1,0 +1,68 @@
+internal import ArgumentParser
+internal import Glibc
+internal import Lifeline
+internal import LifelineMessages
+internal import Logging
+
+struct ReceiveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "receive",
+        abstract: "Listens, and prints the messages that come.",
+        discussion: """
+            Takes any number of connections at once. A connection that sends what is no message is closed, with the \
+            reason on standard error; the others go on. Runs until --count messages have come or it is interrupted.
+
+            Examples:
+              lifeline receive --on tcp://127.0.0.1:7000
+              lifeline receive --on tcp://127.0.0.1:0 --count 1      (prints the port it got)
+              lifeline receive --on unix:///tmp/chat.sock --format delimited > chat.bin
+            """
+    )
+
+    @Option(
+        help: ArgumentHelp(
+            "Where to listen: tcp://HOST:PORT or unix:///PATH. Port 0 takes a free one.",
+            valueName: "url"
+        ),
+        transform: parseEndpoint
+    )
+    var on: Endpoint
+
+    @Option(help: "Stop after this many messages.")
+    var count: Int?
+
+    @Option(help: "text prints messages in protobuf's text format; delimited writes the frames as they came.")
+    var format: MessageFormat = .text
+
+    func validate() throws {
+        if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
+    }
+
+    /// When enough messages have come, a sender that has sent all of its own gets a regular end; one that sends more is
+    /// not waited for.
+    private static var serverConfiguration: ServerConfiguration {
+        var configuration = ServerConfiguration()
+        configuration.connection.closeTimeout = .seconds(1)
+        configuration.shutdownGracePeriod = .seconds(2)
+        return configuration
+    }
+
+    func run() async throws {
+        signal(SIGPIPE, SIG_IGN)
+        try await exitingOnFailure {
+            let printer = MessagePrinter(format: format, limit: count)
+            try await withServer(
+                listeningOn: on,
+                configuration: Self.serverConfiguration,
+                logger: Logger(label: "lifeline", factory: StandardErrorLogHandler.init),
+                receiving: RawMessage.self,
+                sending: RawMessage.self
+            ) { connection in
+                for try await batch in connection.messages.batches { try await printer.print(batch) }
+            } _: { server in
+                writeError("listening on \(server.endpoint)\n")
+                try await printer.untilDone()
+            }
+        }
+    }
+}

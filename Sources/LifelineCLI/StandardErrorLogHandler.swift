@@ -1,0 +1,20 @@
+internal import Logging
+
+/// Prints what the server reports about single connections, a line each.
+struct StandardErrorLogHandler: LogHandler {
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.notice
+
+    init(label: String) {}
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let details = metadata.merging(event.metadata ?? [:]) { $1 }
+        let text = details.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
+        writeError("lifeline: \(event.message):\(text)\n")
+    }
+}
