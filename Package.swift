@@ -160,6 +160,7 @@ let package = Package(
                 "LifelineTestSupport",
                 "LifelineWellKnownTypes",
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
             swiftSettings: strict
         ),

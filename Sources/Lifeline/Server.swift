@@ -1,6 +1,6 @@
 public import LifelineCore
 internal import LifelineTransport
-internal import Synchronization
+internal import NIOConcurrencyHelpers
 
 /// A running server, as the body of `withServer` sees it.
 public final class Server: Sendable {
@@ -15,7 +15,7 @@ public final class Server: Sendable {
     }
 
     private let stopAccepting: @Sendable () async -> Void
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
     private let shutdownRequest = Latch<Duration>()
     private let idle = Latch<Void>()
     private let finished = Latch<Void>()
@@ -30,7 +30,7 @@ public final class Server: Sendable {
     ///
     /// Returns when all handlers have returned, or the task is cancelled. Further calls wait for the first one's end.
     public func shutdown(gracePeriod: Duration) async {
-        let connections = state.withLock { state in
+        let connections = state.withLockedValue { state in
             state.isShuttingDown = true
             return Array(state.connections.values)
         }
@@ -54,7 +54,7 @@ public final class Server: Sendable {
 extension Server {
     /// A connection was accepted. Returns its name for `remove(_:)`.
     func add(_ connection: any TransportConnection) -> UInt64 {
-        let (id, isShuttingDown) = state.withLock { state in
+        let (id, isShuttingDown) = state.withLockedValue { state in
             state.nextID += 1
             state.connections[state.nextID] = connection
             return (state.nextID, state.isShuttingDown)
@@ -65,7 +65,7 @@ extension Server {
 
     /// A connection is closed and its handler has returned.
     func remove(_ id: UInt64) {
-        let isIdle = state.withLock { state in
+        let isIdle = state.withLockedValue { state in
             state.connections[id] = nil
             return state.hasStoppedAccepting && state.connections.isEmpty
         }
@@ -75,7 +75,7 @@ extension Server {
     /// No more connections are accepted: waits until the handlers have returned or the grace period is over, and cuts
     /// the connections that are left.
     func drain() async {
-        let isIdle = state.withLock { state in
+        let isIdle = state.withLockedValue { state in
             state.hasStoppedAccepting = true
             return state.connections.isEmpty
         }
@@ -97,7 +97,7 @@ extension Server {
     }
 
     private func cutConnections() {
-        for connection in state.withLock({ Array($0.connections.values) }) {
+        for connection in state.withLockedValue({ Array($0.connections.values) }) {
             connection.abort(ConnectionError(code: .closedLocally, message: "The server is shutting down."))
         }
     }

@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import NIOConcurrencyHelpers
 
 /// Opens once, with a value; whoever waits goes on then.
 package final class Latch<Value: Sendable>: Sendable {
@@ -9,21 +9,23 @@ package final class Latch<Value: Sendable>: Sendable {
         var nextID: UInt64 = 0
     }
 
-    private let state = Mutex(State())
+    // Here and in the queues: a pthread mutex, so that ThreadSanitizer sees the order it makes. It does not see that of
+    // the standard library's Mutex, and calls every use of one a race.
+    private let state = NIOLockedValueBox(State())
 
     package init() {}
 
     /// Opens the latch. The first value counts; true when it is this one.
     @discardableResult
     package func open(with value: Value) -> Bool {
-        let isFirst = state.withLock { state in
+        let isFirst = state.withLockedValue { state in
             if state.value != nil { return false }
             state.value = value
             return true
         }
         guard isFirst else { return false }
         // Nobody is added once there is a value.
-        let (waiters, uninterrupted) = state.withLock { state in
+        let (waiters, uninterrupted) = state.withLockedValue { state in
             defer { (state.waiters, state.uninterruptedWaiters) = ([:], []) }
             return (state.waiters, state.uninterruptedWaiters)
         }
@@ -33,19 +35,19 @@ package final class Latch<Value: Sendable>: Sendable {
     }
 
     /// The value, when the latch is open.
-    package var value: Value? { state.withLock { $0.value } }
+    package var value: Value? { state.withLockedValue { $0.value } }
 
     /// Waits until the latch is open.
     ///
     /// - Throws: `CancellationError` when the task is cancelled first.
     package func wait() async throws -> Value {
-        let id = state.withLock { state in
+        let id = state.withLockedValue { state in
             state.nextID += 1
             return state.nextID
         }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let result: Result<Value, any Error>? = state.withLock { state in
+                let result: Result<Value, any Error>? = state.withLockedValue { state in
                     if let value = state.value { return .success(value) }
                     // A cancellation before this line ran its handler in vain; one after it finds the waiter.
                     if Task.isCancelled { return .failure(CancellationError()) }
@@ -55,14 +57,14 @@ package final class Latch<Value: Sendable>: Sendable {
                 if let result { continuation.resume(with: result) }
             }
         } onCancel: {
-            state.withLock { $0.waiters.removeValue(forKey: id) }?.resume(throwing: CancellationError())
+            state.withLockedValue { $0.waiters.removeValue(forKey: id) }?.resume(throwing: CancellationError())
         }
     }
 
     /// Waits until the latch is open, whether or not the task is cancelled.
     package func waitUninterrupted() async -> Value {
         await withCheckedContinuation { continuation in
-            let value: Value? = state.withLock { state in
+            let value: Value? = state.withLockedValue { state in
                 if state.value == nil { state.uninterruptedWaiters.append(continuation) }
                 return state.value
             }

@@ -1,6 +1,7 @@
 import Lifeline
 import LifelineTestSupport
 import Logging
+import NIOConcurrencyHelpers
 import Synchronization
 import Testing
 
@@ -42,13 +43,13 @@ import Testing
             [0xFF, 0xFF, 0xFF, 0x01], [0x80], [0x05, 0x00], [0x01, 0xFF],
         ]
         let attacks = vectors + (0..<500).map { _ in random.bytes(Int.random(in: 1...200, using: &random)) }
-        let failures = Mutex<[ConnectionError?]>([])
+        let failures = NIOLockedValueBox<[ConnectionError?]>([])
         let log = TestLog()
         try await withTestServer(log: log) { connection in
             do {
                 for try await _ in connection.messages { try await connection.send(TestMessage(number: 1)) }
             } catch {
-                failures.withLock { $0.append(error as? ConnectionError) }
+                failures.withLockedValue { $0.append(error as? ConnectionError) }
                 throw error
             }
         } _: { server in
@@ -65,7 +66,7 @@ import Testing
             }
             await server.shutdown(gracePeriod: .seconds(60))
         }
-        let codes = failures.withLock { $0.map { $0?.code } }
+        let codes = failures.withLockedValue { $0.map { $0?.code } }
         #expect(codes.count >= vectors.count)
         // Writing back to a peer that is gone may be what fails first.
         #expect(codes.allSatisfy { $0 == .protocolViolation || $0 == .closedByPeer })
@@ -176,19 +177,19 @@ import Testing
 
     @Test func cancellationShutsDown() async throws {
         let (listening, started) = (Event(), Event())
-        let port = Mutex(0)
+        let port = NIOLockedValueBox(0)
         let task = Task {
             try await withTestServer { connection in
                 started.signal()
                 for try await _ in connection.messages {}
             } _: { server in
-                port.withLock { $0 = server.endpoint.port! }
+                port.withLockedValue { $0 = server.endpoint.port! }
                 listening.signal()
                 try await server.waitUntilShutDown()
             }
         }
         try await listening.wait()
-        let peer = try await RawSocket.connect(toPort: port.withLock { $0 })
+        let peer = try await RawSocket.connect(toPort: port.withLockedValue { $0 })
         try await started.wait()
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }

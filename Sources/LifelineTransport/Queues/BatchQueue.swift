@@ -1,5 +1,5 @@
 package import LifelineCore
-internal import Synchronization
+internal import NIOConcurrencyHelpers
 
 /// Carries batches from one producer, which never waits, to one consumer, which waits when there is nothing.
 ///
@@ -11,17 +11,17 @@ package final class BatchQueue<Element: Sendable>: Sendable {
         var waiter: CheckedContinuation<Void, any Error>?
     }
 
-    private let state: Mutex<State>
+    private let state: NIOLockedValueBox<State>
 
     package init(marks: WaterMarks) {
-        state = Mutex(State(machine: StateMachine(marks: marks)))
+        state = NIOLockedValueBox(State(machine: StateMachine(marks: marks)))
     }
 
     // MARK: The producer's side
 
     /// Adds a batch, whose cost counts until the consumer takes it. Tells whether to go on.
     package func receive(_ elements: [Element], cost: Int) -> ReadDemand {
-        let (waiter, demand) = state.withLock { state in
+        let (waiter, demand) = state.withLockedValue { state in
             let action = state.machine.received(elements, cost: cost)
             return (action.wakeConsumer ? state.waiter.take() : nil, action.demand)
         }
@@ -31,7 +31,7 @@ package final class BatchQueue<Element: Sendable>: Sendable {
 
     /// Ends the queue after what it holds. Only the first call counts.
     package func finish(throwing error: ConnectionError?) {
-        state.withLock { $0.machine.finished(throwing: error) ? $0.waiter.take() : nil }?.resume()
+        state.withLockedValue { $0.machine.finished(throwing: error) ? $0.waiter.take() : nil }?.resume()
     }
 
     // MARK: The consumer's side
@@ -44,7 +44,7 @@ package final class BatchQueue<Element: Sendable>: Sendable {
     package nonisolated(nonsending) func next(resumeReading: () -> Void) async throws -> Element? {
         while true {
             try Task.checkCancellation()
-            switch state.withLock({ $0.machine.nextRequested() }) {
+            switch state.withLockedValue({ $0.machine.nextRequested() }) {
             case .deliver(let element, let resumes):
                 if resumes { resumeReading() }
                 return element
@@ -59,7 +59,7 @@ package final class BatchQueue<Element: Sendable>: Sendable {
     package nonisolated(nonsending) func nextBatch(resumeReading: () -> Void) async throws -> [Element]? {
         while true {
             try Task.checkCancellation()
-            switch state.withLock({ $0.machine.nextBatchRequested() }) {
+            switch state.withLockedValue({ $0.machine.nextBatchRequested() }) {
             case .deliver(let elements, let resumes):
                 if resumes { resumeReading() }
                 return elements
@@ -71,10 +71,10 @@ package final class BatchQueue<Element: Sendable>: Sendable {
     }
 
     private nonisolated(nonsending) func waitForBatch() async throws {
-        let id = state.withLock { $0.machine.makeConsumerID() }
+        let id = state.withLockedValue { $0.machine.makeConsumerID() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let result: Result<Void, any Error>? = state.withLock { state in
+                let result: Result<Void, any Error>? = state.withLockedValue { state in
                     // A cancellation before this line ran its handler in vain; one after it finds the waiter.
                     if Task.isCancelled { return .failure(CancellationError()) }
                     switch state.machine.consumerWillWait(id) {
@@ -88,7 +88,7 @@ package final class BatchQueue<Element: Sendable>: Sendable {
                 if let result { continuation.resume(with: result) }
             }
         } onCancel: {
-            state.withLock { $0.machine.consumerCancelled(id) ? $0.waiter.take() : nil }?
+            state.withLockedValue { $0.machine.consumerCancelled(id) ? $0.waiter.take() : nil }?
                 .resume(throwing: CancellationError())
         }
     }

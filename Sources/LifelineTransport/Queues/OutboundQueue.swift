@@ -1,6 +1,6 @@
 package import LifelineCore
+internal import NIOConcurrencyHelpers
 package import NIOCore
-internal import Synchronization
 
 /// A frame's place in the line while it waits to be accepted.
 package struct PendingSend: Sendable, Hashable {
@@ -36,10 +36,10 @@ package final class OutboundQueue: Sendable {
         }
     }
 
-    private let state: Mutex<State>
+    private let state: NIOLockedValueBox<State>
 
     package init(marks: WaterMarks) {
-        state = Mutex(State(machine: StateMachine(marks: marks)))
+        state = NIOLockedValueBox(State(machine: StateMachine(marks: marks)))
     }
 
     // MARK: The senders' side
@@ -54,7 +54,7 @@ package final class OutboundQueue: Sendable {
 
     /// Takes a copy of a frame's bytes.
     package func offer(_ frame: UnsafeRawBufferPointer) throws(ConnectionError) -> Offer {
-        let result: Result<Offer, ConnectionError> = state.withLock { state in
+        let result: Result<Offer, ConnectionError> = state.withLockedValue { state in
             switch state.machine.offered(byteCount: frame.count) {
             case .accept(let scheduleFlush):
                 state.buffer.writeBytes(frame)
@@ -77,7 +77,7 @@ package final class OutboundQueue: Sendable {
         let id = pending.id
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let result: Result<Void, any Error>? = state.withLock { state in
+                let result: Result<Void, any Error>? = state.withLockedValue { state in
                     if let reason = state.refusals.removeValue(forKey: id) { return .failure(reason) }
                     guard state.waiters[id] != nil else { return .success(()) }
                     // A cancellation before this line found no continuation; one after it does.
@@ -91,7 +91,7 @@ package final class OutboundQueue: Sendable {
                 if let result { continuation.resume(with: result) }
             }
         } onCancel: {
-            let waiter: Waiter? = state.withLock { state in
+            let waiter: Waiter? = state.withLockedValue { state in
                 guard state.waiters[id]?.continuation != nil, state.machine.cancelled(id: id) else { return nil }
                 return state.waiters.removeValue(forKey: id)
             }
@@ -101,7 +101,7 @@ package final class OutboundQueue: Sendable {
 
     /// Takes no more frames; see `StateMachine.finishRequested`. Tells whether to schedule a flush.
     package func finish(refusingWaiting reason: ConnectionError? = nil) -> Bool {
-        let (scheduleFlush, refused) = state.withLock { state in
+        let (scheduleFlush, refused) = state.withLockedValue { state in
             let action = state.machine.finishRequested(refusingWaiting: reason != nil)
             return (action.scheduleFlush, reason.map { state.refuse(action.refused, $0) } ?? [])
         }
@@ -120,7 +120,7 @@ package final class OutboundQueue: Sendable {
 
     /// Takes what is to be written now.
     package func takeForFlush() -> Flush {
-        state.withLock { state in
+        state.withLockedValue { state in
             switch state.machine.flushStarted() {
             case .none: return .none
             case .endOutput: return .endOutput
@@ -134,7 +134,7 @@ package final class OutboundQueue: Sendable {
 
     /// The kernel has taken the write. Lets waiting sends in and tells whether to flush again.
     package func completeWrite() -> Bool {
-        let (scheduleFlush, admitted) = state.withLock { state in
+        let (scheduleFlush, admitted) = state.withLockedValue { state in
             let action = state.machine.written()
             let admitted = action.admitted.compactMap { id in
                 let waiter = state.waiters.removeValue(forKey: id)
@@ -149,7 +149,7 @@ package final class OutboundQueue: Sendable {
 
     /// The connection is gone: fails waiting and later sends with `reason`. Returns how many accepted bytes are lost.
     package func close(_ reason: ConnectionError) -> Int {
-        let (unwritten, refused) = state.withLock { state in
+        let (unwritten, refused) = state.withLockedValue { state in
             let action = state.machine.closed(reason)
             state.buffer = ByteBuffer()
             return (action.unwrittenByteCount, state.refuse(action.refused, reason))
@@ -159,7 +159,7 @@ package final class OutboundQueue: Sendable {
     }
 
     /// Bytes accepted and not yet taken by the kernel.
-    package var unwrittenByteCount: Int { state.withLock { $0.machine.unwrittenByteCount } }
+    package var unwrittenByteCount: Int { state.withLockedValue { $0.machine.unwrittenByteCount } }
 }
 
 extension ConnectionError {

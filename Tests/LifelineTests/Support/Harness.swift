@@ -1,6 +1,6 @@
 import Lifeline
 import Logging
-import Synchronization
+import NIOConcurrencyHelpers
 
 typealias TestConnection = Connection<TestMessage, TestMessage>
 
@@ -81,9 +81,9 @@ final class TestLog: Sendable {
         var text: String
     }
 
-    private let log = Mutex<[Entry]>([])
+    private let log = NIOLockedValueBox<[Entry]>([])
 
-    var entries: [Entry] { log.withLock { $0 } }
+    var entries: [Entry] { log.withLockedValue { $0 } }
 
     var logger: Logger { Logger(label: "test") { _ in Handler(log: self) } }
 
@@ -99,7 +99,7 @@ final class TestLog: Sendable {
 
         func log(event: LogEvent) {
             let text = "\(event.message) \(event.metadata ?? [:])"
-            log.log.withLock { $0.append(Entry(level: event.level, text: text)) }
+            log.log.withLockedValue { $0.append(Entry(level: event.level, text: text)) }
         }
     }
 }
