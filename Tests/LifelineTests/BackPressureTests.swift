@@ -105,6 +105,37 @@ import Testing
         }
     }
 
+    /// What arrives is exactly what `send` accepted, whenever a task is cancelled: before, in, or after its wait.
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func whatArrivesIsWhatWasAccepted(seed: UInt64) async throws {
+        var random = SeededGenerator(seed: seed)
+        let cancelled = (0..<600).map { _ in Bool.random(using: &random) }
+        var configuration = ConnectionConfiguration()
+        configuration.outboundWaterMarks = WaterMarks(low: 0, high: 1)
+        try await withTestServer(handler: echo) { server in
+            try await withTestConnection(to: server.endpoint, configuration: configuration) { connection in
+                let sends = (0..<cancelled.count).map { number in
+                    Task { try await connection.send(TestMessage(number: number)) }
+                }
+                for (send, isCancelled) in zip(sends, cancelled) where isCancelled { send.cancel() }
+                var accepted: Set<Int> = []
+                for (number, send) in sends.enumerated() {
+                    do {
+                        try await send.value
+                        accepted.insert(number)
+                    } catch {
+                        #expect(error is CancellationError)
+                        #expect(cancelled[number])
+                    }
+                }
+                try await connection.finishSending()
+                var received: Set<Int> = []
+                for try await message in connection.messages { try received.insert(#require(message.number)) }
+                #expect(received == accepted)
+            }
+        }
+    }
+
     @Test func aCancelledSendContentsOfTellsHowManyWereAccepted() async throws {
         let listener = try await RawSocket.listen()
         try await withTestConnection(to: .tcp(host: "127.0.0.1", port: UInt16(listener.port))) { connection in

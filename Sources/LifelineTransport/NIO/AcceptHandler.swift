@@ -18,7 +18,7 @@ final class AcceptHandler: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
     private var connectionCount = 0
     private var isPausedAfterError = false
-    private var isReading = true
+    private(set) var isReading = true
 
     init(maximumConnections: Int, logger: Logger, whenInactive: @escaping () -> Void) {
         self.maximumConnections = max(1, maximumConnections)
