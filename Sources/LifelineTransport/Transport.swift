@@ -99,7 +99,7 @@ package protocol TransportListener<Inbox>: AnyObject, Sendable {
     func nextConnection() async throws -> OpenedConnection<Inbox>?
     /// Gives the place of a connection that was accepted to another one.
     func releaseConnection()
-    /// Stops accepting. Connections go on.
+    /// Stops accepting and aborts the connections that nobody has taken yet. The others go on.
     func close() async
 }
 

@@ -63,7 +63,7 @@ import Testing
         ) { connection in
             try await connection.send(contentsOf: messages)
         }
-        #expect(try await received == messages.flatMap { try! $0.delimitedBytes })
+        #expect(try await received == messages.flatMap { try $0.delimitedBytes })
     }
 
     /// A socket that is closed, or not read, answers what the peer sends with a reset; and that destroys what is still on

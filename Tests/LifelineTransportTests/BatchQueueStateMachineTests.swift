@@ -88,6 +88,23 @@ private typealias Machine = BatchQueue<Int>.StateMachine
         #expect(queue.consumerWillWait(1) == .askAgain)
     }
 
+    @Test func discardingReturnsWhatNobodyTook() {
+        let queue = make {
+            _ = $0.received([1, 2], cost: 2)
+            _ = $0.received([3], cost: 1)
+            _ = $0.received([4, 5], cost: 2)
+            _ = $0.nextRequested()
+        }
+        #expect(queue.discarded() == [2, 3, 4, 5])
+        #expect(queue.discarded() == [])
+        #expect(describe(queue.nextRequested()) == "wait")
+        #expect(
+            make {
+                _ = $0.received([1], cost: 1); _ = $0.nextRequested()
+            }.discarded() == []
+        )
+    }
+
     // MARK: Sequences
 
     @Test func oneOversizedBatchPausesAndResumes() {
@@ -140,6 +157,7 @@ private typealias Machine = BatchQueue<Int>.StateMachine
         init(_ machine: Machine) { self.machine = machine }
         func received(_ elements: [Int], cost: Int) -> Machine.ReceivedAction { machine.received(elements, cost: cost) }
         func finished(throwing error: ConnectionError?) -> Bool { machine.finished(throwing: error) }
+        func discarded() -> [Int] { machine.discarded() }
         func nextRequested() -> Machine.NextAction<Int> { machine.nextRequested() }
         func nextBatchRequested() -> Machine.NextAction<[Int]> { machine.nextBatchRequested() }
         func consumerWillWait(_ id: UInt64) -> Machine.WaitAction { machine.consumerWillWait(id) }

@@ -145,6 +145,9 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         socketFile?.remove()
         // Fails when the socket is closed already.
         try? await channel.close()
-        accepted.finish(throwing: nil)
+        for opened in accepted.finishDiscarding() {
+            opened.connection.abort(.closedLocally)
+            releaseConnection()
+        }
     }
 }

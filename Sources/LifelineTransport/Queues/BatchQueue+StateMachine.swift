@@ -58,6 +58,12 @@ extension BatchQueue {
             return takeWaiter()
         }
 
+        /// The owner throws away what is queued. Returns it.
+        package mutating func discarded() -> [Element] {
+            defer { (current, batches, firstBatch, cost) = ([], [], 0, 0) }
+            return current.reversed() + batches[firstBatch...].flatMap(\.elements)
+        }
+
         /// What a consumer that asked for elements gets.
         package enum NextAction<Output> {
             /// An element, or a batch of them. With `resumeReading`, the producer that was paused goes on.

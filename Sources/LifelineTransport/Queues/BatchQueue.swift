@@ -34,6 +34,12 @@ package final class BatchQueue<Element: Sendable>: Sendable {
         state.withLockedValue { $0.machine.finished(throwing: error) ? $0.waiter.take() : nil }?.resume()
     }
 
+    /// Ends the queue at once. Returns what nobody has taken.
+    package func finishDiscarding() -> [Element] {
+        finish(throwing: nil)
+        return state.withLockedValue { $0.machine.discarded() }
+    }
+
     // MARK: The consumer's side
 
     /// The next element, or nil at the end. Suspends only when there is none.
