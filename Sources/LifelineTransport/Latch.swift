@@ -4,8 +4,8 @@ internal import NIOConcurrencyHelpers
 package final class Latch<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
-        var waiters: [UInt64: CheckedContinuation<Value, any Error>] = [:]
-        var uninterruptedWaiters: [CheckedContinuation<Value, Never>] = []
+        var waiters: [UInt64: CheckedContinuation<Void, any Error>] = [:]
+        var uninterruptedWaiters: [CheckedContinuation<Void, Never>] = []
         var nextID: UInt64 = 0
     }
 
@@ -29,8 +29,8 @@ package final class Latch<Value: Sendable>: Sendable {
             defer { (state.waiters, state.uninterruptedWaiters) = ([:], []) }
             return (state.waiters, state.uninterruptedWaiters)
         }
-        for waiter in waiters.values { waiter.resume(returning: value) }
-        for waiter in uninterrupted { waiter.resume(returning: value) }
+        for waiter in waiters.values { waiter.resume() }
+        for waiter in uninterrupted { waiter.resume() }
         return true
     }
 
@@ -41,14 +41,35 @@ package final class Latch<Value: Sendable>: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled first.
     package func wait() async throws -> Value {
+        while true {
+            if let value { return value }
+            try await waitForOpening()
+        }
+    }
+
+    /// Waits until the latch is open, whether or not the task is cancelled.
+    package func waitUninterrupted() async -> Value {
+        while true {
+            if let value { return value }
+            await withCheckedContinuation { continuation in
+                let isOpen = state.withLockedValue { state in
+                    if state.value == nil { state.uninterruptedWaiters.append(continuation) }
+                    return state.value != nil
+                }
+                if isOpen { continuation.resume() }
+            }
+        }
+    }
+
+    private func waitForOpening() async throws {
         let id = state.withLockedValue { state in
             state.nextID += 1
             return state.nextID
         }
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let result: Result<Value, any Error>? = state.withLockedValue { state in
-                    if let value = state.value { return .success(value) }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                let result: Result<Void, any Error>? = state.withLockedValue { state in
+                    if state.value != nil { return .success(()) }
                     // A cancellation before this line ran its handler in vain; one after it finds the waiter.
                     if Task.isCancelled { return .failure(CancellationError()) }
                     state.waiters[id] = continuation
@@ -58,17 +79,6 @@ package final class Latch<Value: Sendable>: Sendable {
             }
         } onCancel: {
             state.withLockedValue { $0.waiters.removeValue(forKey: id) }?.resume(throwing: CancellationError())
-        }
-    }
-
-    /// Waits until the latch is open, whether or not the task is cancelled.
-    package func waitUninterrupted() async -> Value {
-        await withCheckedContinuation { continuation in
-            let value: Value? = state.withLockedValue { state in
-                if state.value == nil { state.uninterruptedWaiters.append(continuation) }
-                return state.value
-            }
-            if let value { continuation.resume(returning: value) }
         }
     }
 }

@@ -52,6 +52,8 @@ import Testing
         let messages = (0..<2000).map { TestMessage(repeatElement(UInt8(truncatingIfNeeded: $0), count: 1000)) }
         var configuration = ConnectionConfiguration()
         configuration.outboundWaterMarks = WaterMarks(low: 0, high: 8 << 20)
+        // However slow the machine is, the peer is given the time to read.
+        configuration.closeTimeout = .seconds(100)
         // The peer reads only after everything has been accepted, and ends its side after that.
         async let received: [UInt8] = {
             let peer = try await listener.accept()
@@ -74,6 +76,8 @@ import Testing
         let count = 3000
         var configuration = ConnectionConfiguration()
         configuration.outboundWaterMarks = WaterMarks(low: 0, high: 8 << 20)
+        // However slow the machine is, the peer is given the time to read.
+        configuration.closeTimeout = .seconds(100)
         async let received: Int = {
             let peer = try await listener.accept()
             let flood = try (0..<60).flatMap { _ in try message.delimitedBytes }
