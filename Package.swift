@@ -165,6 +165,12 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        .testTarget(
+            name: "InteropTests",
+            dependencies: ["Lifeline", "LifelineCLI", "LifelineCore", "LifelineProtos"],
+            exclude: ["Peers"],
+            swiftSettings: strict
+        ),
     ],
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11

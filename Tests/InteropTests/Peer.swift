@@ -1,0 +1,44 @@
+import Foundation
+import Testing
+
+/// A program in another language, with the commands that Peers/README.md lists.
+enum Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
+    case python, java, cpp, netty
+
+    /// Those that read and write files too; Netty is a codec for sockets.
+    static let withFiles: [Peer] = [.python, .java, .cpp]
+
+    var testDescription: String { rawValue }
+
+    var program: URL { Checkout.folder.appending(path: ".build-interop/bin/\(rawValue)-peer") }
+
+    /// Runs a command to its end, and returns what it wrote to standard output. A failure is an issue of the test.
+    @discardableResult
+    func run(_ arguments: String..., input: Data = Data()) async throws -> Data {
+        try await Program(program, arguments).run(input: input)
+    }
+}
+
+/// The corpora that Peers/build made.
+enum Corpus: String, CaseIterable, Sendable {
+    case empty, small, large
+    case everyField = "every-field"
+
+    /// The stream as Python wrote it.
+    var reference: Data {
+        get throws {
+            try Data(contentsOf: Checkout.folder.appending(path: ".build-interop/corpus/\(rawValue).delimited"))
+        }
+    }
+}
+
+enum Checkout {
+    static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    /// A product of this package, which stands beside the test's own executable.
+    static func product(_ name: String) throws -> URL {
+        let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        return URL(filePath: tests).deletingLastPathComponent().appending(path: name)
+    }
+}

@@ -1,0 +1,105 @@
+"""The Python peer: see ../README.md for what its commands do."""
+
+import os
+import socket
+import sys
+import threading
+from pathlib import Path
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.proto import parse_length_prefixed, serialize_length_prefixed
+
+from corpus import corpus
+
+
+def load_chat_message():
+    """The message class, from the descriptors that protoc wrote: needs no generated code of a certain version."""
+    files = descriptor_pb2.FileDescriptorSet.FromString(Path(os.environ["LIFELINE_DESCRIPTORS"]).read_bytes())
+    pool = descriptor_pool.DescriptorPool()
+    for file in files.file:
+        pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("sample.chat.v1.ChatMessage"))
+
+
+ChatMessage = load_chat_message()
+
+
+def write_all(messages, stream):
+    for message in messages:
+        serialize_length_prefixed(message, stream)
+    stream.flush()
+
+
+def read_all(stream):
+    messages = []
+    while (message := parse_length_prefixed(ChatMessage, stream)) is not None:
+        messages.append(message)
+    return messages
+
+
+def check(received, expected):
+    """Compares by deterministic bytes, since a NaN does not equal itself."""
+    if len(received) != len(expected):
+        return f"{len(received)} messages came, {len(expected)} were expected"
+    for index, (left, right) in enumerate(zip(received, expected)):
+        if left.SerializeToString(deterministic=True) != right.SerializeToString(deterministic=True):
+            return f"message {index} differs:\n{left}\nwas expected to be\n{right}"
+    return None
+
+
+def report(problem):
+    if problem:
+        print(problem[:4000], file=sys.stderr)
+        sys.exit(1)
+
+
+def echo_server():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        print(server.getsockname()[1], flush=True)
+        connection, _ = server.accept()
+        with connection, connection.makefile("rwb") as stream:
+            while (message := parse_length_prefixed(ChatMessage, stream)) is not None:
+                serialize_length_prefixed(message, stream)
+                stream.flush()
+
+
+def echo_client(port, messages):
+    with socket.create_connection(("127.0.0.1", int(port))) as connection:
+        received = []
+        with connection.makefile("rb") as stream:
+            reader = threading.Thread(target=lambda: received.extend(read_all(stream)))
+            reader.start()
+            with connection.makefile("wb") as output:
+                write_all(messages, output)
+            connection.shutdown(socket.SHUT_WR)
+            reader.join()
+    report(check(received, messages))
+
+
+def send(port, name, one_byte):
+    """Sends the very bytes of the reference stream: the order of a map's entries differs from run to run."""
+    data = Path(os.environ["LIFELINE_CORPUS_DIR"], name + ".delimited").read_bytes()
+    with socket.create_connection(("127.0.0.1", int(port))) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        step = 1 if one_byte else 1 << 20
+        for start in range(0, len(data), step):
+            connection.sendall(data[start:start + step])
+
+
+def main():
+    command, *arguments = sys.argv[1:]
+    if command == "make":
+        write_all(corpus(arguments[0], ChatMessage), sys.stdout.buffer)
+    elif command == "check":
+        report(check(read_all(sys.stdin.buffer), corpus(arguments[0], ChatMessage)))
+    elif command == "echo-server":
+        echo_server()
+    elif command == "echo-client":
+        echo_client(arguments[0], corpus(arguments[1], ChatMessage))
+    elif command == "send":
+        send(arguments[0], arguments[1], "--one-byte" in arguments)
+    else:
+        sys.exit(f"unknown command {command}")
+
+
+main()
