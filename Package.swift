@@ -166,8 +166,13 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "LifelineCLITests",
+            dependencies: ["LifelineCLI", "LifelineMessages", "LifelineProtos", "LifelineTestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "InteropTests",
-            dependencies: ["Lifeline", "LifelineCLI", "LifelineCore", "LifelineProtos"],
+            dependencies: ["Lifeline", "LifelineCLI", "LifelineCore", "LifelineProtos", "LifelineTestSupport"],
             exclude: ["Peers"],
             swiftSettings: strict
         ),

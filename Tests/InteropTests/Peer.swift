@@ -1,4 +1,5 @@
 import Foundation
+import LifelineTestSupport
 import Testing
 
 /// A program in another language, with the commands that Peers/README.md lists.
@@ -14,7 +15,7 @@ enum Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
 
     /// Runs a command to its end, and returns what it wrote to standard output. A failure is an issue of the test.
     @discardableResult
-    func run(_ arguments: String..., input: Data = Data()) async throws -> Data {
+    func run(_ arguments: [String], input: Data = Data()) async throws -> Data {
         try await Program(program, arguments).run(input: input)
     }
 }
@@ -23,6 +24,15 @@ enum Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
 enum Corpus: String, CaseIterable, Sendable {
     case empty, small, large
     case everyField = "every-field"
+
+    /// How many messages it has.
+    var count: Int {
+        switch self {
+        case .empty, .large: 3
+        case .small: 100
+        case .everyField: 14
+        }
+    }
 
     /// The stream as Python wrote it.
     var reference: Data {
@@ -35,10 +45,4 @@ enum Corpus: String, CaseIterable, Sendable {
 enum Checkout {
     static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
-
-    /// A product of this package, which stands beside the test's own executable.
-    static func product(_ name: String) throws -> URL {
-        let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        return URL(filePath: tests).deletingLastPathComponent().appending(path: name)
-    }
 }

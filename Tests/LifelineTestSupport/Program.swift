@@ -1,0 +1,140 @@
+package import Foundation
+
+/// Another process.
+package struct Program: Sendable {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// How a process ended.
+    package struct Outcome: Sendable {
+        package let status: Int32
+        package let output: Data
+        package let errorText: String
+    }
+
+    private let executable: URL
+    private let arguments: [String]
+
+    package init(_ executable: URL, _ arguments: [String]) {
+        self.executable = executable
+        self.arguments = arguments
+    }
+
+    package var path: String { executable.path }
+
+    /// A product of this package, which stands beside the test's own executable.
+    package static func product(_ name: String, _ arguments: [String]) throws -> Program {
+        let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        return Program(URL(filePath: tests).deletingLastPathComponent().appending(path: name), arguments)
+    }
+
+    /// Runs it to its end. Its streams are files, so that neither side can wait for the other.
+    package func outcome(input: Data = Data()) async throws -> Outcome {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "program-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let files = ["input", "output", "error"].map { folder.appending(path: $0) }
+        try input.write(to: files[0])
+        for file in files[1...] { try Data().write(to: file) }
+
+        let process = try makeProcess()
+        process.standardInput = try FileHandle(forReadingFrom: files[0])
+        process.standardOutput = try FileHandle(forWritingTo: files[1])
+        process.standardError = try FileHandle(forWritingTo: files[2])
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            process.terminationHandler = { _ in continuation.resume() }
+            do { try process.run() } catch { continuation.resume(throwing: error) }
+        }
+        return Outcome(
+            status: process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus,
+            output: try Data(contentsOf: files[1]),
+            errorText: String(decoding: try Data(contentsOf: files[2]), as: UTF8.self)
+        )
+    }
+
+    /// Runs it to its end, which must be a success, and returns its output.
+    package func run(input: Data = Data()) async throws -> Data {
+        let outcome = try await outcome(input: input)
+        guard outcome.status == 0 else { throw failure(status: outcome.status, complaint: outcome.errorText) }
+        return outcome.output
+    }
+
+    /// Runs `body` with the first line of the output while the process goes on, and then waits for its success.
+    package func run<Result>(_ body: (_ firstLine: String) async throws -> Result) async throws -> Result {
+        let process = try makeProcess()
+        let output = Pipe()
+        process.standardOutput = output
+        let ended = AsyncStream.makeStream(of: Never.self)
+        process.terminationHandler = { _ in ended.continuation.finish() }
+        try process.run()
+        do {
+            let result = try await body(firstLine(of: output))
+            for await _ in ended.stream {}
+            guard process.terminationReason == .exit, process.terminationStatus == 0 else {
+                throw failure(status: process.terminationStatus, complaint: "it says why above")
+            }
+            return result
+        } catch {
+            process.terminate()
+            throw error
+        }
+    }
+
+    /// Waits on a thread that may block.
+    private func firstLine(of pipe: Pipe) async throws -> String {
+        let file = pipe.fileHandleForReading
+        let line: String? = await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                var bytes = Data()
+                while let byte = try? file.read(upToCount: 1), byte != Data("\n".utf8) { bytes += byte }
+                continuation.resume(returning: bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self))
+                // The rest is read too, or the process would wait for room in the pipe.
+                _ = try? file.readToEnd()
+            }
+        }
+        guard let line else { throw Failure(description: "\(executable.path) said nothing") }
+        return line
+    }
+
+    private func makeProcess() throws -> Process {
+        guard FileManager.default.isExecutableFile(atPath: executable.path) else {
+            throw Failure(
+                description:
+                    "\(executable.path) is missing. Build the package, and run scripts/install-dependencies test "
+                    + "and Tests/InteropTests/Peers/build."
+            )
+        }
+        let process = Process()
+        process.executableURL = executable
+        process.arguments = arguments
+        return process
+    }
+
+    private func failure(status: Int32, complaint: String) -> Failure {
+        let command = ([executable.lastPathComponent] + arguments).joined(separator: " ")
+        return Failure(description: "\(command) ended with status \(status): \(complaint)")
+    }
+}
+
+/// Runs `lifeline receive` until it has had `count` messages, and `body` with its endpoint meanwhile; returns what it
+/// wrote to standard output.
+package func receive(
+    on endpoint: String = "tcp://127.0.0.1:0",
+    count: Int,
+    format: String,
+    _ body: (_ endpoint: String) async throws -> Void
+) async throws -> Data {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "receive-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let output = folder.appending(path: "output")
+    // What it announces on standard error becomes the shell's output, and its messages go into a file.
+    let command = "exec 3>&1; exec \"$0\" receive --on \"$1\" --count \"$2\" --format \"$3\" 2>&3 3>&- >\"$4\""
+    let lifeline = try Program.product("lifeline", []).path
+    let arguments = ["-c", command, lifeline, endpoint, "\(count)", format, output.path]
+    try await Program(URL(filePath: "/bin/sh"), arguments).run { line in
+        try await body(String(line.split(separator: " ").last ?? ""))
+    }
+    return try Data(contentsOf: output)
+}
