@@ -3,7 +3,7 @@ internal import CLifelineMessages
 /// Limits on what decoding a message may cost.
 public struct DecodingOptions: Hashable, Sendable {
     /// How many messages and groups may stand inside each other; more is an error. 100 by default, as in other protobuf
-    /// implementations. Values above 10,000 count as 10,000, so that the stack suffices.
+    /// implementations. Values above 1,000 count as 1,000, so that a thread's stack suffices.
     public var maximumDepth: Int
 
     /// Bytes that decoding may allocate beyond twice the input and a constant; more is an error. 64 MiB by default.
@@ -108,7 +108,7 @@ extension MessageStorage {
             copy.assumingMemoryBound(to: UInt8.self),
             bytes.count,
             allocator,
-            UInt32(clamping: min(options.maximumDepth, 10_000)),
+            UInt32(clamping: min(options.maximumDepth, 1_000)),
             &failure
         )
         allocator.pointee.budget = .max

@@ -56,7 +56,7 @@ extension Message {
         lifeline_encoder_init(&encoder)
         defer { lifeline_encoder_destroy(&encoder) }
         var failure = LifelineFailure()
-        let depth = UInt32(clamping: min(maximumDepth, 10_000))
+        let depth = UInt32(clamping: min(maximumDepth, 1_000))
         guard lifeline_message_encode(Self._table, _message.fields, delimited, depth, &encoder, &failure) else {
             throw MessageError(failure, typeName: Self.protoMessageName)
         }
