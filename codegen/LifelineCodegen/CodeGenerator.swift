@@ -31,6 +31,8 @@ package struct CodeGenerator {
         let options = try GeneratorOptions(parameter: request.parameter)
         try SchemaCheck.check(request.protoFile, generating: request.fileToGenerate)
 
+        try checkPaths(of: request.fileToGenerate, options: options)
+
         let schema = Schema(DescriptorSet(protos: request.protoFile))
         var files = try protobufC.files(for: request, rewrittenBy: SchemaRewriter(schema: schema))
         for index in files.indices {
@@ -55,16 +57,27 @@ package struct CodeGenerator {
         }
         return files
     }
+
+    private func checkPaths(of protoPaths: [String], options: GeneratorOptions) throws {
+        for (swiftPath, paths) in Dictionary(grouping: protoPaths, by: options.swiftPath) where paths.count > 1 {
+            throw GeneratorError(
+                "\(paths.joined(separator: " and ")) would both be written to \(swiftPath). Rename one of them, or generate "
+                    + "them into different targets."
+            )
+        }
+    }
 }
 
-/// The files of a request, and the C names in them.
+/// The files of a request, and the names that C and Swift give to what is in them.
 struct Schema {
     let descriptors: DescriptorSet
     let names: CNames
+    let swiftNames: SwiftNames
 
     init(_ descriptors: DescriptorSet) {
         self.descriptors = descriptors
         names = CNames(files: descriptors.files)
+        swiftNames = SwiftNames(files: descriptors.files)
     }
 }
 

@@ -17,14 +17,14 @@ struct SwiftEnumGenerator {
         cases = type.values.filter { numbers.insert($0.number).inserted }
     }
 
-    private func name(_ value: EnumValueDescriptor) -> String { context.namer.relativeName(enumValue: value) }
-    private func dotted(_ value: EnumValueDescriptor) -> String { context.namer.dottedRelativeName(enumValue: value) }
+    private func name(_ value: EnumValueDescriptor) -> String { context.caseName(value) }
+    private func dotted(_ value: EnumValueDescriptor) -> String { context.dottedCaseName(value) }
 
     func print(to printer: inout CodePrinter) {
         let int = context.standard("Int")
         printer.printComments(type.protoSourceCommentsWithDeprecation())
         printer.print(
-            "\(context.frozenModifier)enum \(context.namer.relativeName(enum: type)): \(context.runtime("ProtobufEnum")) {"
+            "\(context.frozenModifier)enum \(context.swiftNames.relativeName(type)): \(context.runtime("ProtobufEnum")) {"
         )
         printer.withIndentation { printer in
             for value in cases {
