@@ -19,13 +19,19 @@ struct SwiftFileGenerator {
             ""
         )
         let imports = importedModules.sorted()
-        for module in imports { printer.print("\(context.importModifier) import \(module)") }
+        for module in imports { printer.print("\(importModifier) import \(module)") }
         if !imports.isEmpty { printer.print("") }
         for type in file.enums { SwiftEnumGenerator(type: type, context: context).print(to: &printer) }
         for message in file.messages where !message.options.mapEntry {
             SwiftMessageGenerator(message: message, context: context).print(to: &printer)
         }
         return printer.content
+    }
+
+    private var importModifier: String {
+        // To Swift 6.3, a package enum's conformance does not use the protocol's module, and it warns of a package import.
+        let hasOnlyEnums = file.messages.isEmpty
+        return hasOnlyEnums && context.options.visibility == .package ? "internal" : context.importModifier
     }
 
     private var importedModules: Set<String> {
