@@ -42,7 +42,7 @@ package struct CodeGenerator {
             guard let file = schema.descriptors.fileDescriptor(named: name) else {
                 throw GeneratorError("\(name): protoc asks to generate this file but did not send it.")
             }
-            let tables = TableGenerator(file: file, names: schema.names)
+            let tables = TableGenerator(file: file, schema: schema)
             if let header = tables.header(), let source = tables.source() {
                 files.append(.init(name: options.cHeaderPath(for: name, suffix: ".lifeline.h"), content: header))
                 files.append(.init(name: options.cSourcePath(for: name, suffix: ".lifeline.c"), content: source))
@@ -65,19 +65,6 @@ package struct CodeGenerator {
                     + "them into different targets."
             )
         }
-    }
-}
-
-/// The files of a request, and the names that C and Swift give to what is in them.
-struct Schema {
-    let descriptors: DescriptorSet
-    let names: CNames
-    let swiftNames: SwiftNames
-
-    init(_ descriptors: DescriptorSet) {
-        self.descriptors = descriptors
-        names = CNames(files: descriptors.files)
-        swiftNames = SwiftNames(files: descriptors.files)
     }
 }
 

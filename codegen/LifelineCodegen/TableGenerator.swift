@@ -4,12 +4,13 @@ internal import SwiftProtobufPluginLibrary
 /// Writes the tables that the decoder and the encoder work by: see lifeline_table.h.
 struct TableGenerator {
     private let file: FileDescriptor
-    private let names: CNames
+    private let schema: Schema
+    private var names: CNames { schema.names }
     private let messages: [Descriptor]
 
-    init(file: FileDescriptor, names: CNames) {
+    init(file: FileDescriptor, schema: Schema) {
         self.file = file
-        self.names = names
+        self.schema = schema
         messages = file.allMessages
     }
 
@@ -114,7 +115,7 @@ struct TableGenerator {
         let denseCount = zip(fields, 1...).prefix { $0.number == $1 }.count
         var flags: [String] = []
         if message.options.mapEntry { flags.append("LIFELINE_MESSAGE_MAP_ENTRY") }
-        if message.reachesRequiredField { flags.append("LIFELINE_MESSAGE_HAS_REQUIRED") }
+        if schema.reachesRequiredField(message) { flags.append("LIFELINE_MESSAGE_HAS_REQUIRED") }
         printer.print(
             "const LifelineMessageTable \(prefix)__table = {",
             "    .full_name = \"\(message.fullName)\",",
