@@ -11,7 +11,7 @@ struct SwiftMessageGenerator {
         self.context = context
     }
 
-    func print(to printer: inout CodePrinter) {
+    func print(to printer: inout SourcePrinter) {
         let modifier = context.modifier
         let reference = "\(context.runtime("MessageReference"))<_Fields>"
         printer.printComments(message.protoSourceCommentsWithDeprecation())
@@ -38,7 +38,7 @@ struct SwiftMessageGenerator {
         printer.print("}", "")
     }
 
-    private func printField(_ field: FieldDescriptor, to printer: inout CodePrinter) {
+    private func printField(_ field: FieldDescriptor, to printer: inout SourcePrinter) {
         let property = SwiftProperty(field: field, context: context)
         if field.isMap {
             property.printMap(to: &printer)

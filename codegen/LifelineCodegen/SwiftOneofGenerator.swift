@@ -10,7 +10,7 @@ struct SwiftOneofGenerator {
         self.context = context
     }
 
-    func print(to printer: inout CodePrinter) {
+    func print(to printer: inout SourcePrinter) {
         let type = context.swiftNames.type(oneof)
         let property = context.swiftNames.property(oneof)
         let caseMember = context.names.caseMember(oneof)

@@ -32,8 +32,8 @@ struct SwiftProperty {
     /// Prints `var name: type {`, then what `accessors` prints, then `}`.
     func printProperty(
         ofType type: String,
-        to printer: inout CodePrinter,
-        accessors: (inout CodePrinter) -> Void
+        to printer: inout SourcePrinter,
+        accessors: (inout SourcePrinter) -> Void
     ) {
         printer.printComments(field.protoSourceCommentsWithDeprecation())
         printer.print("\(context.inlinableModifier)var \(swift.name): \(type) {")
@@ -52,7 +52,7 @@ struct SwiftProperty {
     }
 
     /// Prints `hasX` and `clearX()`, which members of real oneofs do not have: there, one asks the oneof.
-    func printPresence(to printer: inout CodePrinter) {
+    func printPresence(to printer: inout SourcePrinter) {
         guard let isPresent, field.realContainingOneof == nil else { return }
         let clearing =
             switch presence {
