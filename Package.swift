@@ -124,9 +124,29 @@ let package = Package(
             swiftSettings: strict
         ),
         // Tests
+        .target(
+            name: "CTestProtos",
+            dependencies: ["CProtobufC", "CLifelineMessages", "CLifelineWellKnownTypes"],
+            path: "Tests/CTestProtos"
+        ),
+        .target(
+            name: "TestProtos",
+            dependencies: ["LifelineMessages", "LifelineWellKnownTypes", "CTestProtos"],
+            path: "Tests/TestProtos",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LifelineCodegenTests",
+            dependencies: [
+                "LifelineCodegen",
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+                .product(name: "SwiftProtobufPluginLibrary", package: "swift-protobuf"),
+            ],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "LifelineMessagesTests",
-            dependencies: ["LifelineMessages", "LifelineProtos", "LifelineWellKnownTypes"],
+            dependencies: ["LifelineMessages", "LifelineProtos", "LifelineWellKnownTypes", "TestProtos"],
             swiftSettings: strict
         ),
         .target(

@@ -72,7 +72,7 @@ public import LifelineWellKnownTypes
         set { _mutableFields().pointee.verified = newValue ? 1 : 0 }
     }
 
-    public typealias _Fields = Sample__Chat__V1__User
+    public typealias _Fields = CLifelineProtos.Sample__Chat__V1__User
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__chat__v1__user__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -110,7 +110,7 @@ public import LifelineWellKnownTypes
         }
     }
 
-    public typealias _Fields = Sample__Chat__V1__Attachment
+    public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Attachment
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__chat__v1__attachment__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -140,7 +140,7 @@ public import LifelineWellKnownTypes
         set { _mutableFields().pointee.altitude = newValue }
     }
 
-    public typealias _Fields = Sample__Chat__V1__Location
+    public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Location
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__chat__v1__location__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -216,7 +216,7 @@ public import LifelineWellKnownTypes
     /// Forgets `closesAt`; it then reads as its default.
     @inlinable public mutating func clearClosesAt() { _mutableFields().pointee.closes_at = nil }
 
-    public typealias _Fields = Sample__Chat__V1__Poll
+    public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Poll
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__chat__v1__poll__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -558,10 +558,10 @@ public import LifelineWellKnownTypes
     @inlinable public var body: OneOf_Body? {
         get {
             switch _message.fields.pointee.body_case.rawValue {
-            case 15: .location(location)
-            case 16: .poll(poll)
-            case 17: .sticker(sticker)
-            case 18: .voice(voice)
+            case 15: .location(self.location)
+            case 16: .poll(self.poll)
+            case 17: .sticker(self.sticker)
+            case 18: .voice(self.voice)
             default: nil
             }
         }
@@ -584,7 +584,7 @@ public import LifelineWellKnownTypes
         case voice([UInt8])
     }
 
-    public typealias _Fields = Sample__Chat__V1__ChatMessage
+    public typealias _Fields = CLifelineProtos.Sample__Chat__V1__ChatMessage
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__chat__v1__chat_message__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

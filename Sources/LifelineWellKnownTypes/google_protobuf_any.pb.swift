@@ -131,7 +131,7 @@ public import LifelineMessages
         }
     }
 
-    public typealias _Fields = Google__Protobuf__Any
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Any
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__any__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

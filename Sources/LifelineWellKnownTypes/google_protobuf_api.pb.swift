@@ -141,7 +141,7 @@ public import LifelineMessages
         set { _mutableFields().pointee.syntax = newValue._cValue }
     }
 
-    public typealias _Fields = Google__Protobuf__Api
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Api
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__api__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -215,7 +215,7 @@ public import LifelineMessages
         set { _mutableFields().pointee.syntax = newValue._cValue }
     }
 
-    public typealias _Fields = Google__Protobuf__Method
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Method
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__method__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -319,7 +319,7 @@ public import LifelineMessages
         }
     }
 
-    public typealias _Fields = Google__Protobuf__Mixin
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Mixin
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__mixin__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

@@ -82,7 +82,7 @@ public import LifelineMessages
         set { _mutableFields().pointee.nanos = newValue }
     }
 
-    public typealias _Fields = Google__Protobuf__Duration
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Duration
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__duration__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

@@ -12,7 +12,7 @@ public import LifelineMessages
 ///       rpc Bar(google.protobuf.Empty) returns (google.protobuf.Empty);
 ///     }
 @frozen public struct Google_Protobuf_Empty: LifelineMessages.Message {
-    public typealias _Fields = Google__Protobuf__Empty
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Empty
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__empty__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

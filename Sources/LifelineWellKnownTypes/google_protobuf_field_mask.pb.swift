@@ -225,7 +225,7 @@ public import LifelineMessages
         }
     }
 
-    public typealias _Fields = Google__Protobuf__FieldMask
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__FieldMask
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__field_mask__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

@@ -63,7 +63,7 @@ public import LifelineMessages
         }
     }
 
-    public typealias _Fields = Google__Protobuf__Struct
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Struct
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__struct__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -163,12 +163,12 @@ public import LifelineMessages
     @inlinable public var kind: OneOf_Kind? {
         get {
             switch _message.fields.pointee.kind_case.rawValue {
-            case 1: .nullValue(nullValue)
-            case 2: .numberValue(numberValue)
-            case 3: .stringValue(stringValue)
-            case 4: .boolValue(boolValue)
-            case 5: .structValue(structValue)
-            case 6: .listValue(listValue)
+            case 1: .nullValue(self.nullValue)
+            case 2: .numberValue(self.numberValue)
+            case 3: .stringValue(self.stringValue)
+            case 4: .boolValue(self.boolValue)
+            case 5: .structValue(self.structValue)
+            case 6: .listValue(self.listValue)
             default: nil
             }
         }
@@ -201,7 +201,7 @@ public import LifelineMessages
         case listValue(Google_Protobuf_ListValue)
     }
 
-    public typealias _Fields = Google__Protobuf__Value
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Value
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -232,7 +232,7 @@ public import LifelineMessages
         }
     }
 
-    public typealias _Fields = Google__Protobuf__ListValue
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__ListValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__list_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

@@ -134,7 +134,7 @@ public import LifelineMessages
         set { _mutableFields().pointee.syntax = newValue._cValue }
     }
 
-    public typealias _Fields = Google__Protobuf__Type
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Type
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__type__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -367,7 +367,7 @@ public import LifelineMessages
         public static let allCases: [Self] = [.unknown, .optional, .required, .repeated]
     }
 
-    public typealias _Fields = Google__Protobuf__Field
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Field
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__field__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -452,7 +452,7 @@ public import LifelineMessages
         set { _mutableFields().pointee.syntax = newValue._cValue }
     }
 
-    public typealias _Fields = Google__Protobuf__Enum
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Enum
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__enum__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -496,7 +496,7 @@ public import LifelineMessages
         }
     }
 
-    public typealias _Fields = Google__Protobuf__EnumValue
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__EnumValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__enum_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -540,7 +540,7 @@ public import LifelineMessages
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
-    public typealias _Fields = Google__Protobuf__Option
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Option
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__option__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

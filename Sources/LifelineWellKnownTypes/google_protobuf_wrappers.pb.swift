@@ -14,7 +14,7 @@ public import LifelineMessages
         set { _mutableFields().pointee.value = newValue }
     }
 
-    public typealias _Fields = Google__Protobuf__DoubleValue
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__DoubleValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__double_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -30,7 +30,7 @@ public import LifelineMessages
         set { _mutableFields().pointee.value = newValue }
     }
 
-    public typealias _Fields = Google__Protobuf__FloatValue
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__FloatValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__float_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -46,7 +46,7 @@ public import LifelineMessages
         set { _mutableFields().pointee.value = newValue }
     }
 
-    public typealias _Fields = Google__Protobuf__Int64Value
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Int64Value
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__int64_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -62,7 +62,7 @@ public import LifelineMessages
         set { _mutableFields().pointee.value = newValue }
     }
 
-    public typealias _Fields = Google__Protobuf__UInt64Value
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__UInt64Value
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__uint64_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -78,7 +78,7 @@ public import LifelineMessages
         set { _mutableFields().pointee.value = newValue }
     }
 
-    public typealias _Fields = Google__Protobuf__Int32Value
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Int32Value
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__int32_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -94,7 +94,7 @@ public import LifelineMessages
         set { _mutableFields().pointee.value = newValue }
     }
 
-    public typealias _Fields = Google__Protobuf__UInt32Value
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__UInt32Value
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__uint32_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -110,7 +110,7 @@ public import LifelineMessages
         set { _mutableFields().pointee.value = newValue ? 1 : 0 }
     }
 
-    public typealias _Fields = Google__Protobuf__BoolValue
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__BoolValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__bool_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -129,7 +129,7 @@ public import LifelineMessages
         }
     }
 
-    public typealias _Fields = Google__Protobuf__StringValue
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__StringValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__string_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -148,7 +148,7 @@ public import LifelineMessages
         }
     }
 
-    public typealias _Fields = Google__Protobuf__BytesValue
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__BytesValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__bytes_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

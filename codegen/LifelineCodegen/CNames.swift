@@ -15,77 +15,78 @@ package struct CNames {
 
     package init(files: [FileDescriptor]) {
         for file in files {
-            var taken: Set<String> = []
+            var symbols: Set<String> = []
             let package = file.package.isEmpty ? Self.packageOfNone : file.package
-            for message in file.messages { add(message, in: package, taken: &taken) }
+            for message in file.messages { add(message, in: package, symbols: &symbols) }
         }
     }
 
-    private mutating func add(_ message: Descriptor, in scope: String, taken: inout Set<String>) {
-        var name = message.name
-        var mangled = Self.manglings(of: "\(scope).\(name)")
+    /// `symbols` are the names that the file's header has at its top level.
+    private mutating func add(_ message: Descriptor, in scope: String, symbols: inout Set<String>) {
+        var fullName = "\(scope).\(message.name)"
         var suffix = 2
-        while !taken.isDisjoint(with: mangled) {
-            name = "\(message.name)_N\(suffix)"
-            mangled = Self.manglings(of: "\(scope).\(name)")
+        while !symbols.isDisjoint(with: ProtobufCMangling.symbols(ofMessage: fullName)) {
+            fullName = "\(scope).\(message.name)_N\(suffix)"
             suffix += 1
         }
-        taken.formUnion(mangled)
-        let fullName = "\(scope).\(name)"
+        symbols.formUnion(ProtobufCMangling.symbols(ofMessage: fullName))
         messages[message.fullName] = fullName
-        addMembers(of: message)
-        for nested in message.messages { add(nested, in: fullName, taken: &taken) }
+        let members = addFields(of: message)
+        addOneofs(of: message, named: fullName, members: members, symbols: &symbols)
+        for nested in message.messages { add(nested, in: fullName, symbols: &symbols) }
     }
 
-    /// All the ways in which protoc-gen-c writes a message's name; none may be another message's.
-    private static func manglings(of fullName: String) -> Set<String> {
-        [ProtobufCMangling.type(fullName), ProtobufCMangling.lower(fullName), ProtobufCMangling.upper(fullName)]
-    }
-
-    private mutating func addMembers(of message: Descriptor) {
-        var taken: Set<String> = ["base"]
+    /// Returns the struct's members.
+    private mutating func addFields(of message: Descriptor) -> Set<String> {
+        var members: Set<String> = ["base"]
         for field in message.fields {
             var name = field.name.lowercased()
             let isTaken = { (name: String) in
-                Self.reserved.contains(name) || !taken.isDisjoint(with: [name, "n_\(name)", "has_\(name)"])
+                Self.reserved.contains(name) || !members.isDisjoint(with: [name, "n_\(name)", "has_\(name)"])
             }
             if isTaken(name) { name = "\(name)_\(field.number)" }
             while isTaken(name) { name += "_" }
-            taken.formUnion([name, "n_\(name)", "has_\(name)"])
+            members.formUnion([name, "n_\(name)", "has_\(name)"])
             fields[field.fullName] = name
         }
-        var enumerators: Set<String> = []
+        return members
+    }
+
+    private mutating func addOneofs(
+        of message: Descriptor,
+        named fullName: String,
+        members: Set<String>,
+        symbols: inout Set<String>
+    ) {
+        var members = members
         for oneof in message.oneofs {
+            let fieldNames = oneof.fields.compactMap { fields[$0.fullName] }
             // protoc names the oneof of a proto3 `optional` field `_field`.
-            var name =
-                oneof.isOfOptionalField ? "has_\(fields[oneof.fields[0].fullName] ?? "")" : oneof.name.lowercased()
-            let members = oneof.fields.compactMap { fields[$0.fullName] }
-            let own = { (name: String) in Set(members.map { "\(name)_\($0)" }) }
-            while taken.contains("\(name)_case") || !enumerators.isDisjoint(with: own(name)) { name += "_of" }
-            taken.insert("\(name)_case")
-            enumerators.formUnion(own(name))
+            var name = oneof.isOfOptionalField ? "has_\(fieldNames.first ?? "")" : oneof.name.lowercased()
+            let symbolsOf = { (name: String) in
+                ProtobufCMangling.symbols(ofOneof: name, with: fieldNames, in: fullName)
+            }
+            while members.contains("\(name)_case") || !symbols.isDisjoint(with: symbolsOf(name)) { name += "_of" }
+            members.insert("\(name)_case")
+            symbols.formUnion(symbolsOf(name))
             oneofs[oneof.fullName] = name
         }
     }
 
     /// Names that a struct's member cannot have: C's and C++'s keywords, macros that compilers and the headers of
     /// protobuf-c define in lower case, and what Swift does not take behind a dot.
+    // swift-format-ignore
     private static let reserved: Set<String> = [
         "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch",
-        "char",
-        "class", "compl", "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue",
-        "co_await",
-        "co_return", "co_yield", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum",
-        "explicit",
-        "export", "extern", "false", "final", "float", "for", "friend", "goto", "if", "import", "inline", "int", "long",
-        "module", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq",
-        "override",
-        "private", "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return", "short",
-        "signed",
-        "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
-        "throw",
-        "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unsigned", "using", "virtual", "void",
-        "volatile", "wchar_t", "while", "xor", "xor_eq",
+        "char", "class", "compl", "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue",
+        "co_await", "co_return", "co_yield", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else",
+        "enum", "explicit", "export", "extern", "false", "final", "float", "for", "friend", "goto", "if", "import",
+        "inline", "int", "long", "module", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr",
+        "operator", "or", "or_eq", "override", "private", "protected", "public", "register", "reinterpret_cast",
+        "requires", "restrict", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast",
+        "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid",
+        "typename", "typeof", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor",
+        "xor_eq",
         "assert", "errno", "i386", "linux", "offsetof", "stderr", "stdin", "stdout", "unix",
         "init", "self", "type", "protocol",
     ]
@@ -115,10 +116,6 @@ extension CNames {
     /// What the names of the message's functions and constants begin with.
     package func prefix(_ message: Descriptor) -> String { ProtobufCMangling.lower(rewrittenFullName(message)) }
 
-    /// The macro that initialises the struct.
-    package func initializer(_ message: Descriptor) -> String {
-        ProtobufCMangling.upper(rewrittenFullName(message)) + "__INIT"
-    }
 }
 
 /// How protoc-gen-c turns full names into C's: parts are joined by two underscores.
@@ -135,6 +132,18 @@ enum ProtobufCMangling {
 
     /// `foo.BarBaz` begins the names of macros with `FOO__BAR_BAZ`.
     static func upper(_ fullName: String) -> String { join(fullName) { words($0).uppercased() } }
+
+    /// All that a header calls the message, and the macro that initialises it.
+    static func symbols(ofMessage fullName: String) -> Set<String> {
+        [type(fullName), lower(fullName), upper(fullName), upper(fullName) + "__INIT"]
+    }
+
+    /// The enum that says which field of a oneof is set, and its enumerators.
+    static func symbols(ofOneof name: String, with fields: [String], in fullName: String) -> Set<String> {
+        let prefix = "\(upper(fullName))__\(upper(name))"
+        return Set(fields.map { "\(prefix)_\(upper($0))" })
+            .union(["\(type(fullName))__\(type(name))Case", "\(prefix)__NOT_SET"])
+    }
 
     private static func join(_ fullName: String, _ transform: (Substring) -> String) -> String {
         fullName.split(separator: ".").map(transform).joined(separator: "__")

@@ -31,6 +31,8 @@ package struct CodeGenerator {
         let options = try GeneratorOptions(parameter: request.parameter)
         try SchemaCheck.check(request.protoFile, generating: request.fileToGenerate)
 
+        try checkPaths(of: request.fileToGenerate, options: options)
+
         let schema = Schema(DescriptorSet(protos: request.protoFile))
         var files = try protobufC.files(for: request, rewrittenBy: SchemaRewriter(schema: schema))
         for index in files.indices {
@@ -40,7 +42,7 @@ package struct CodeGenerator {
             guard let file = schema.descriptors.fileDescriptor(named: name) else {
                 throw GeneratorError("\(name): protoc asks to generate this file but did not send it.")
             }
-            let tables = TableGenerator(file: file, names: schema.names)
+            let tables = TableGenerator(file: file, schema: schema)
             if let header = tables.header(), let source = tables.source() {
                 files.append(.init(name: options.cHeaderPath(for: name, suffix: ".lifeline.h"), content: header))
                 files.append(.init(name: options.cSourcePath(for: name, suffix: ".lifeline.c"), content: source))
@@ -55,16 +57,14 @@ package struct CodeGenerator {
         }
         return files
     }
-}
 
-/// The files of a request, and the C names in them.
-struct Schema {
-    let descriptors: DescriptorSet
-    let names: CNames
-
-    init(_ descriptors: DescriptorSet) {
-        self.descriptors = descriptors
-        names = CNames(files: descriptors.files)
+    private func checkPaths(of protoPaths: [String], options: GeneratorOptions) throws {
+        for (swiftPath, paths) in Dictionary(grouping: protoPaths, by: options.swiftPath) where paths.count > 1 {
+            throw GeneratorError(
+                "\(paths.joined(separator: " and ")) would both be written to \(swiftPath). Rename one of them, or generate "
+                    + "them into different targets."
+            )
+        }
     }
 }
 

@@ -62,23 +62,6 @@ extension FieldPresence {
     }
 }
 
-extension Descriptor {
-    /// Whether this message, or one that can stand anywhere below it, has a proto2 `required` field.
-    var reachesRequiredField: Bool {
-        var seen: Set<String> = [fullName]
-        var pending = [self]
-        while let message = pending.popLast() {
-            for field in message.fields {
-                if field.isRequired { return true }
-                if field.type == .message, seen.insert(field.messageType.fullName).inserted {
-                    pending.append(field.messageType)
-                }
-            }
-        }
-        return false
-    }
-}
-
 extension Google_Protobuf_FieldDescriptorProto.TypeEnum {
     /// What stands behind LIFELINE_TYPE_.
     var cName: String {

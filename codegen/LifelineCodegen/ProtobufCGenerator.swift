@@ -44,6 +44,7 @@ package struct ProtobufCGenerator {
             throw GeneratorError("protoc-gen-c refused the schema: \(response.error)")
         }
         try checkVersion(of: response.file)
+        try checkCompleteness(of: response.file, for: request)
         return response.file
     }
 
@@ -61,6 +62,20 @@ package struct ProtobufCGenerator {
                     + "LIFELINE_PROTOC_GEN_C to a newer one."
             )
         }
+    }
+
+    private func checkCompleteness(
+        of files: [Google_Protobuf_Compiler_CodeGeneratorResponse.File],
+        for request: Google_Protobuf_Compiler_CodeGeneratorRequest
+    ) throws {
+        let generated = Set(files.map(\.name))
+        let wanted = request.fileToGenerate.flatMap { file in
+            [".pb-c.h", ".pb-c.c"].map { file.withoutProtoSuffix + $0 }
+        }
+        guard let missing = wanted.first(where: { !generated.contains($0) }) else { return }
+        throw GeneratorError(
+            "protoc-gen-c did not generate \(missing). Is \(executable ?? "it") protobuf-c's plugin?"
+        )
     }
 }
 

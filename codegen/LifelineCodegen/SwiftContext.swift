@@ -5,27 +5,42 @@ internal import SwiftProtobufPluginLibrary
 struct SwiftContext {
     static let runtime = "LifelineMessages"
 
-    let namer: SwiftProtobufNamer
     let names: CNames
+    let swiftNames: SwiftNames
     let options: GeneratorOptions
+    /// For the cases of enums.
+    private let namer: SwiftProtobufNamer
     /// Names of generated types that stand in scopes where the standard library's would be looked for.
     private let shadowingNames: Set<String>
+    /// Names of this file's nested types, which are found before those of other scopes.
+    private let nestedNames: Set<String>
     private let generatedFiles: Set<String>
 
     init(file: FileDescriptor, schema: Schema, options: GeneratorOptions, generating files: [String]) {
-        // Without a module for the well-known types, which the namer would look for in swift-protobuf's.
         let mappings = ProtoFileToModuleMappings(swiftProtobufModuleName: "")
         namer = SwiftProtobufNamer(currentFile: file, protoFileToModuleMappings: mappings)
         names = schema.names
+        swiftNames = schema.swiftNames
         self.options = options
         generatedFiles = Set(files)
-        var shadowing: Set<String> = []
-        for message in schema.descriptors.files.flatMap(\.allMessages) {
-            shadowing.insert(namer.relativeName(message: message))
-            shadowing.formUnion(message.enums.map(namer.relativeName))
+        nestedNames = Self.typeNames(of: file, in: schema.swiftNames).nested
+        shadowingNames = schema.descriptors.files.reduce(into: []) { shadowing, file in
+            let (topLevel, nested) = Self.typeNames(of: file, in: schema.swiftNames)
+            shadowing.formUnion(topLevel.union(nested))
         }
-        shadowing.formUnion(schema.descriptors.files.flatMap(\.enums).map(namer.relativeName))
-        shadowingNames = shadowing
+    }
+
+    private static func typeNames(
+        of file: FileDescriptor,
+        in names: SwiftNames
+    ) -> (topLevel: Set<String>, nested: Set<String>) {
+        let topLevel = Set(file.messages.map(names.relativeName) + file.enums.map(names.relativeName))
+        var nested: Set<String> = []
+        for message in file.allMessages where !message.options.mapEntry {
+            if message.containingType != nil { nested.insert(names.relativeName(message)) }
+            nested.formUnion(message.enums.map(names.relativeName))
+        }
+        return (topLevel, nested)
     }
 
     func isGeneratedHere(_ file: FileDescriptor) -> Bool { generatedFiles.contains(file.name) }
@@ -62,8 +77,20 @@ struct SwiftContext {
         case .bool: standard("Bool")
         case .string: standard("String")
         case .bytes: "[\(standard("UInt8"))]"
-        case .enum: namer.fullName(enum: field.enumType)
-        case .message, .group: namer.fullName(message: field.messageType)
+        case .enum: qualified(swiftNames.path(field.enumType), from: field.enumType.file)
+        case .message, .group: qualified(swiftNames.path(field.messageType), from: field.messageType.file)
         }
     }
+
+    /// A generated type's full name: with its module where a nested type would be found in place of its first part.
+    private func qualified(_ path: [String], from file: FileDescriptor) -> String {
+        let name = path.joined(separator: ".")
+        guard nestedNames.contains(path[0]) else { return name }
+        return options.module(ofFile: file.name, isGeneratedHere: isGeneratedHere(file)).swift + "." + name
+    }
+
+    // MARK: Cases of enums
+
+    func caseName(_ value: EnumValueDescriptor) -> String { namer.relativeName(enumValue: value) }
+    func dottedCaseName(_ value: EnumValueDescriptor) -> String { namer.dottedRelativeName(enumValue: value) }
 }

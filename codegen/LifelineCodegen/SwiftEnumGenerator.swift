@@ -17,14 +17,14 @@ struct SwiftEnumGenerator {
         cases = type.values.filter { numbers.insert($0.number).inserted }
     }
 
-    private func name(_ value: EnumValueDescriptor) -> String { context.namer.relativeName(enumValue: value) }
-    private func dotted(_ value: EnumValueDescriptor) -> String { context.namer.dottedRelativeName(enumValue: value) }
+    private func name(_ value: EnumValueDescriptor) -> String { context.caseName(value) }
+    private func dotted(_ value: EnumValueDescriptor) -> String { context.dottedCaseName(value) }
 
-    func print(to printer: inout CodePrinter) {
+    func print(to printer: inout SourcePrinter) {
         let int = context.standard("Int")
         printer.printComments(type.protoSourceCommentsWithDeprecation())
         printer.print(
-            "\(context.frozenModifier)enum \(context.namer.relativeName(enum: type)): \(context.runtime("ProtobufEnum")) {"
+            "\(context.frozenModifier)enum \(context.swiftNames.relativeName(type)): \(context.runtime("ProtobufEnum")) {"
         )
         printer.withIndentation { printer in
             for value in cases {
@@ -45,7 +45,7 @@ struct SwiftEnumGenerator {
         printer.print("}", "")
     }
 
-    private func printAliases(to printer: inout CodePrinter) {
+    private func printAliases(to printer: inout SourcePrinter) {
         // Two values may have one Swift name, which then serves for both.
         var names = Set(cases.map(name))
         let aliases = type.values.filter { names.insert(name($0)).inserted }
@@ -57,7 +57,7 @@ struct SwiftEnumGenerator {
         if !aliases.isEmpty { printer.print("") }
     }
 
-    private func printInitializer(to printer: inout CodePrinter, int: String) {
+    private func printInitializer(to printer: inout SourcePrinter, int: String) {
         printer.print("\(context.inlinableModifier)init?(rawValue: \(int)) {")
         printer.withIndentation { printer in
             printer.print("switch rawValue {")
@@ -67,7 +67,7 @@ struct SwiftEnumGenerator {
         printer.print("}", "")
     }
 
-    private func printRawValue(to printer: inout CodePrinter, int: String) {
+    private func printRawValue(to printer: inout SourcePrinter, int: String) {
         printer.print("\(context.inlinableModifier)var rawValue: \(int) {")
         printer.withIndentation { printer in
             printer.print("switch self {")
@@ -76,12 +76,5 @@ struct SwiftEnumGenerator {
             printer.print("}")
         }
         printer.print("}", "")
-    }
-}
-
-extension CodePrinter {
-    /// Prints doc comments, which end with a line break of their own.
-    mutating func printComments(_ comments: String) {
-        for line in comments.split(separator: "\n") { print(String(line)) }
     }
 }

@@ -11,11 +11,13 @@ enum SwiftLiteral {
             return string(text)
         case .bytes:
             return "[" + unescaped(text).map { "\($0)" }.joined(separator: ", ") + "]"
-        case .float, .double:
-            return floatingPoint(text)
+        case .float:
+            return Float(text).map { floatingPoint($0, text, as: context.standard("Float")) } ?? text
+        case .double:
+            return Double(text).map { floatingPoint($0, text, as: context.standard("Double")) } ?? text
         case .enum:
             let value = field.enumType.values.first { $0.name == text }
-            return value.map(context.namer.dottedRelativeName) ?? implicitDefault(of: field, in: context)
+            return value.map(context.dottedCaseName) ?? implicitDefault(of: field, in: context)
         default:
             return text
         }
@@ -26,18 +28,24 @@ enum SwiftLiteral {
         case .string: "\"\""
         case .bytes: "[]"
         case .bool: "false"
-        case .enum: context.namer.dottedRelativeName(enumValue: field.enumType.values[0])
+        case .enum: context.dottedCaseName(field.enumType.values[0])
         default: "0"
         }
     }
 
-    private static func floatingPoint(_ text: String) -> String {
-        switch text {
-        case "inf": ".infinity"
-        case "-inf": "-.infinity"
-        case "nan", "-nan": ".nan"
-        default: text
+    /// `text` is how protoc writes `number`.
+    static func floatingPoint<Number: BinaryFloatingPoint>(_ number: Number, _ text: String, as type: String) -> String
+    {
+        if number.isNaN { return ".nan" }
+        if number.isInfinite { return number < 0 ? "-.infinity" : ".infinity" }
+        // Swift would read the integer -0, which has no sign.
+        if number.isZero { return number.sign == .minus ? "-0.0" : "0" }
+        // The compiler warns of decimal literals of these, which it calls an underflow.
+        if number.isSubnormal {
+            let sign = number < 0 ? "-" : ""
+            return "\(sign)\(type)(bitPattern: \(number.significandBitPattern))"
         }
+        return text
     }
 
     /// Only printable ASCII stays as it is.

@@ -11,12 +11,12 @@ struct SwiftMessageGenerator {
         self.context = context
     }
 
-    func print(to printer: inout CodePrinter) {
+    func print(to printer: inout SourcePrinter) {
         let modifier = context.modifier
         let reference = "\(context.runtime("MessageReference"))<_Fields>"
         printer.printComments(message.protoSourceCommentsWithDeprecation())
         printer.print(
-            "\(context.frozenModifier)struct \(context.namer.relativeName(message: message)): \(context.runtime("Message")) {"
+            "\(context.frozenModifier)struct \(context.swiftNames.relativeName(message)): \(context.runtime("Message")) {"
         )
         printer.withIndentation { printer in
             for field in message.fields { printField(field, to: &printer) }
@@ -28,7 +28,7 @@ struct SwiftMessageGenerator {
                 SwiftMessageGenerator(message: nested, context: context).print(to: &printer)
             }
             printer.print(
-                "\(modifier)typealias _Fields = \(context.names.type(message))",
+                "\(modifier)typealias _Fields = \(context.options.cTarget).\(context.names.type(message))",
                 "\(context.inlinableModifier)static var _table: \(context.standard("UnsafePointer"))<"
                     + "\(context.runtime("MessageTable"))> { \(context.names.prefix(message))__get_table() }",
                 "\(modifier)var _message: \(reference)",
@@ -38,7 +38,7 @@ struct SwiftMessageGenerator {
         printer.print("}", "")
     }
 
-    private func printField(_ field: FieldDescriptor, to printer: inout CodePrinter) {
+    private func printField(_ field: FieldDescriptor, to printer: inout SourcePrinter) {
         let property = SwiftProperty(field: field, context: context)
         if field.isMap {
             property.printMap(to: &printer)

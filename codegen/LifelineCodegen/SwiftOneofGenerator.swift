@@ -10,14 +10,14 @@ struct SwiftOneofGenerator {
         self.context = context
     }
 
-    func print(to printer: inout CodePrinter) {
-        let type = context.namer.relativeName(oneof: oneof)
-        let property = context.namer.messagePropertyName(oneof: oneof).name
+    func print(to printer: inout SourcePrinter) {
+        let type = context.swiftNames.type(oneof)
+        let property = context.swiftNames.property(oneof)
         let caseMember = context.names.caseMember(oneof)
         let members = oneof.fields.map { field in
             (
                 number: field.number, type: context.elementType(of: field),
-                name: context.namer.messagePropertyNames(field: field, prefixed: ".", includeHasAndClear: false),
+                property: context.swiftNames.property(field),
                 comments: field.protoSourceCommentsWithDeprecation()
             )
         }
@@ -26,11 +26,11 @@ struct SwiftOneofGenerator {
         printer.withIndentation { printer in
             printer.print("get {", "    switch _message.fields.pointee.\(caseMember).rawValue {")
             for member in members {
-                printer.print("    case \(member.number): \(member.name.prefixed)(\(member.name.name))")
+                printer.print("    case \(member.number): \(member.property.dotted)(self.\(member.property.name))")
             }
             printer.print("    default: nil", "    }", "}", "set {", "    switch newValue {")
             for member in members {
-                printer.print("    case \(member.name.prefixed)(let value)?: self.\(member.name.name) = value")
+                printer.print("    case \(member.property.dotted)(let value)?: self.\(member.property.name) = value")
             }
             printer.print(
                 "    case nil: _mutableFields().pointee.\(caseMember).rawValue = 0",
@@ -46,7 +46,7 @@ struct SwiftOneofGenerator {
         printer.withIndentation { printer in
             for member in members {
                 printer.printComments(member.comments)
-                printer.print("case \(member.name.name)(\(member.type))")
+                printer.print("case \(member.property.name)(\(member.type))")
             }
         }
         printer.print("}", "")

@@ -3,7 +3,7 @@ internal import SwiftProtobufPluginLibrary
 
 // Repeated fields and maps.
 extension SwiftProperty {
-    func printRepeated(to printer: inout CodePrinter) {
+    func printRepeated(to printer: inout SourcePrinter) {
         guard case .repeated(let count) = presence else { return }
         let (readCount, writtenCount) = ("_message.fields.pointee.\(count)", "fields.pointee.\(count)")
         let list = "\(context.runtime("RepeatedField"))<\(type)>"
@@ -30,7 +30,7 @@ extension SwiftProperty {
         }
     }
 
-    func printMap(to printer: inout CodePrinter) {
+    func printMap(to printer: inout SourcePrinter) {
         guard case .map(let count) = presence, let (key, mapped) = field.messageType.mapKeyAndValue else { return }
         let (readCount, writtenCount) = ("_message.fields.pointee.\(count)", "fields.pointee.\(count)")
         let map =

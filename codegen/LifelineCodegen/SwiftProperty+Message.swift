@@ -3,7 +3,7 @@ internal import SwiftProtobufPluginLibrary
 
 // A submessage that is there at most once.
 extension SwiftProperty {
-    func printMessage(to printer: inout CodePrinter) {
+    func printMessage(to printer: inout SourcePrinter) {
         printProperty(ofType: type, to: &printer) { printer in
             let fields: String
             if case .oneof = presence, let isPresent {
@@ -18,7 +18,7 @@ extension SwiftProperty {
         printPresence(to: &printer)
     }
 
-    private func printMessageSetter(to printer: inout CodePrinter) {
+    private func printMessageSetter(to printer: inout SourcePrinter) {
         printer.print("set {")
         printer.withIndentation { printer in
             printer.print(
@@ -32,7 +32,7 @@ extension SwiftProperty {
         printer.print("}")
     }
 
-    private func printMessageModifier(to printer: inout CodePrinter) {
+    private func printMessageModifier(to printer: inout SourcePrinter) {
         printer.print("_modify {")
         printer.withIndentation { printer in
             printer.print("let fields = _mutableFields()")

@@ -3,7 +3,7 @@ internal import SwiftProtobufPluginLibrary
 
 // Numbers, enums, strings and bytes that are there at most once.
 extension SwiftProperty {
-    func printScalar(to printer: inout CodePrinter) {
+    func printScalar(to printer: inout SourcePrinter) {
         printProperty(ofType: type, to: &printer) { printer in
             if let isPresent {
                 printer.print("get { \(isPresent) ? \(loaded) : \(SwiftLiteral.defaultValue(of: field, in: context)) }")
@@ -26,7 +26,7 @@ extension SwiftProperty {
         }
     }
 
-    private func printSetter(to printer: inout CodePrinter) {
+    private func printSetter(to printer: inout SourcePrinter) {
         if case .implicit = presence, !isBuffer {
             printer.print("set { _mutableFields().pointee.\(context.names.member(field)) = \(stored) }")
             return

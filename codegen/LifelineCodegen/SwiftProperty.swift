@@ -9,7 +9,7 @@ struct SwiftProperty {
     let context: SwiftContext
     let presence: FieldPresence
     /// The property's name, and those of `hasX` and `clearX`.
-    let swift: SwiftProtobufNamer.MessageFieldNames
+    let swift: SwiftNames.Property
     /// The value's type, or that of an element.
     let type: String
     /// Where the struct has the value; `member(of:)` of the variable that points to the struct.
@@ -19,7 +19,7 @@ struct SwiftProperty {
         self.field = field
         self.context = context
         presence = field.presence(in: context.names)
-        swift = context.namer.messagePropertyNames(field: field, prefixed: "_", includeHasAndClear: true)
+        swift = context.swiftNames.property(field)
         type = context.elementType(of: field)
         memberName = context.names.member(field)
     }
@@ -32,8 +32,8 @@ struct SwiftProperty {
     /// Prints `var name: type {`, then what `accessors` prints, then `}`.
     func printProperty(
         ofType type: String,
-        to printer: inout CodePrinter,
-        accessors: (inout CodePrinter) -> Void
+        to printer: inout SourcePrinter,
+        accessors: (inout SourcePrinter) -> Void
     ) {
         printer.printComments(field.protoSourceCommentsWithDeprecation())
         printer.print("\(context.inlinableModifier)var \(swift.name): \(type) {")
@@ -52,7 +52,7 @@ struct SwiftProperty {
     }
 
     /// Prints `hasX` and `clearX()`, which members of real oneofs do not have: there, one asks the oneof.
-    func printPresence(to printer: inout CodePrinter) {
+    func printPresence(to printer: inout SourcePrinter) {
         guard let isPresent, field.realContainingOneof == nil else { return }
         let clearing =
             switch presence {

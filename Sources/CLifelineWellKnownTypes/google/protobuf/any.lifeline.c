@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-static const Google__Protobuf__Any google__protobuf__any__default = GOOGLE__PROTOBUF__ANY__INIT;
+static const Google__Protobuf__Any google__protobuf__any__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__any__descriptor)};
 static const LifelineField google__protobuf__any__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Any, type_url),

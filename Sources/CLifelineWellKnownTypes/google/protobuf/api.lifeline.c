@@ -10,7 +10,7 @@ static const char *const google__protobuf__Syntax__enum__names[] = {"SYNTAX_PROT
 static const LifelineEnum google__protobuf__Syntax__enum = {
     .count = 2, .numbers = google__protobuf__Syntax__enum__numbers, .names = google__protobuf__Syntax__enum__names};
 
-static const Google__Protobuf__Api google__protobuf__api__default = GOOGLE__PROTOBUF__API__INIT;
+static const Google__Protobuf__Api google__protobuf__api__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__api__descriptor)};
 static const LifelineField google__protobuf__api__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Api, name),
@@ -51,7 +51,7 @@ const LifelineMessageTable google__protobuf__api__table = {
     .flags = 0,
 };
 
-static const Google__Protobuf__Method google__protobuf__method__default = GOOGLE__PROTOBUF__METHOD__INIT;
+static const Google__Protobuf__Method google__protobuf__method__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__method__descriptor)};
 static const LifelineField google__protobuf__method__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Method, name),
@@ -92,7 +92,7 @@ const LifelineMessageTable google__protobuf__method__table = {
     .flags = 0,
 };
 
-static const Google__Protobuf__Mixin google__protobuf__mixin__default = GOOGLE__PROTOBUF__MIXIN__INIT;
+static const Google__Protobuf__Mixin google__protobuf__mixin__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__mixin__descriptor)};
 static const LifelineField google__protobuf__mixin__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Mixin, name),

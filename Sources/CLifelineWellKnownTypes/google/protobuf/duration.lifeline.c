@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-static const Google__Protobuf__Duration google__protobuf__duration__default = GOOGLE__PROTOBUF__DURATION__INIT;
+static const Google__Protobuf__Duration google__protobuf__duration__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__duration__descriptor)};
 static const LifelineField google__protobuf__duration__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Duration, seconds),

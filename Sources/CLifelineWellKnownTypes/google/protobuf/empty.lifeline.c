@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-static const Google__Protobuf__Empty google__protobuf__empty__default = GOOGLE__PROTOBUF__EMPTY__INIT;
+static const Google__Protobuf__Empty google__protobuf__empty__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__empty__descriptor)};
 const LifelineMessageTable google__protobuf__empty__table = {
     .full_name = "google.protobuf.Empty",
     .default_instance = &google__protobuf__empty__default,

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-static const Google__Protobuf__FieldMask google__protobuf__field_mask__default = GOOGLE__PROTOBUF__FIELD_MASK__INIT;
+static const Google__Protobuf__FieldMask google__protobuf__field_mask__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__field_mask__descriptor)};
 static const LifelineField google__protobuf__field_mask__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__FieldMask, paths),

@@ -8,7 +8,7 @@ static const char *const google__protobuf__NullValue__enum__names[] = {"NULL_VAL
 static const LifelineEnum google__protobuf__NullValue__enum = {
     .count = 1, .numbers = google__protobuf__NullValue__enum__numbers, .names = google__protobuf__NullValue__enum__names};
 
-static const Google__Protobuf__Struct google__protobuf__struct__default = GOOGLE__PROTOBUF__STRUCT__INIT;
+static const Google__Protobuf__Struct google__protobuf__struct__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__struct__descriptor)};
 static const LifelineField google__protobuf__struct__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .offset = offsetof(Google__Protobuf__Struct, fields),
@@ -29,7 +29,7 @@ _Static_assert(offsetof(Google__Protobuf__Struct__FieldsEntry, key) == sizeof(Pr
 _Static_assert(
     offsetof(Google__Protobuf__Struct__FieldsEntry, value) == (offsetof(Google__Protobuf__Struct__FieldsEntry, key) + sizeof(((Google__Protobuf__Struct__FieldsEntry *)0)->key) + _Alignof(__typeof__(((Google__Protobuf__Struct__FieldsEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Google__Protobuf__Struct__FieldsEntry *)0)->value)) * _Alignof(__typeof__(((Google__Protobuf__Struct__FieldsEntry *)0)->value)),
     "value of google.protobuf.Struct.FieldsEntry");
-static const Google__Protobuf__Struct__FieldsEntry google__protobuf__struct__fields_entry__default = GOOGLE__PROTOBUF__STRUCT__FIELDS_ENTRY__INIT;
+static const Google__Protobuf__Struct__FieldsEntry google__protobuf__struct__fields_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__struct__fields_entry__descriptor)};
 static const LifelineField google__protobuf__struct__fields_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Struct__FieldsEntry, key),
@@ -50,7 +50,7 @@ const LifelineMessageTable google__protobuf__struct__fields_entry__table = {
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
 };
 
-static const Google__Protobuf__Value google__protobuf__value__default = GOOGLE__PROTOBUF__VALUE__INIT;
+static const Google__Protobuf__Value google__protobuf__value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__value__descriptor)};
 static const LifelineField google__protobuf__value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Google__Protobuf__Value, null_value),
@@ -87,7 +87,7 @@ const LifelineMessageTable google__protobuf__value__table = {
     .flags = 0,
 };
 
-static const Google__Protobuf__ListValue google__protobuf__list_value__default = GOOGLE__PROTOBUF__LIST_VALUE__INIT;
+static const Google__Protobuf__ListValue google__protobuf__list_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__list_value__descriptor)};
 static const LifelineField google__protobuf__list_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .offset = offsetof(Google__Protobuf__ListValue, values),

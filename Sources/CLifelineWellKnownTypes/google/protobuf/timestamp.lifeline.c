@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-static const Google__Protobuf__Timestamp google__protobuf__timestamp__default = GOOGLE__PROTOBUF__TIMESTAMP__INIT;
+static const Google__Protobuf__Timestamp google__protobuf__timestamp__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__timestamp__descriptor)};
 static const LifelineField google__protobuf__timestamp__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Timestamp, seconds),

@@ -20,7 +20,7 @@ static const char *const google__protobuf__Syntax__enum__names[] = {"SYNTAX_PROT
 static const LifelineEnum google__protobuf__Syntax__enum = {
     .count = 2, .numbers = google__protobuf__Syntax__enum__numbers, .names = google__protobuf__Syntax__enum__names};
 
-static const Google__Protobuf__Type google__protobuf__type__default = GOOGLE__PROTOBUF__TYPE__INIT;
+static const Google__Protobuf__Type google__protobuf__type__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__type__descriptor)};
 static const LifelineField google__protobuf__type__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Type, name),
@@ -57,7 +57,7 @@ const LifelineMessageTable google__protobuf__type__table = {
     .flags = 0,
 };
 
-static const Google__Protobuf__Field google__protobuf__field__default = GOOGLE__PROTOBUF__FIELD__INIT;
+static const Google__Protobuf__Field google__protobuf__field__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__field__descriptor)};
 static const LifelineField google__protobuf__field__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Field, kind),
@@ -110,7 +110,7 @@ const LifelineMessageTable google__protobuf__field__table = {
     .flags = 0,
 };
 
-static const Google__Protobuf__Enum google__protobuf__enum__default = GOOGLE__PROTOBUF__ENUM__INIT;
+static const Google__Protobuf__Enum google__protobuf__enum__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__enum__descriptor)};
 static const LifelineField google__protobuf__enum__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Enum, name),
@@ -143,7 +143,7 @@ const LifelineMessageTable google__protobuf__enum__table = {
     .flags = 0,
 };
 
-static const Google__Protobuf__EnumValue google__protobuf__enum_value__default = GOOGLE__PROTOBUF__ENUM_VALUE__INIT;
+static const Google__Protobuf__EnumValue google__protobuf__enum_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__enum_value__descriptor)};
 static const LifelineField google__protobuf__enum_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__EnumValue, name),
@@ -168,7 +168,7 @@ const LifelineMessageTable google__protobuf__enum_value__table = {
     .flags = 0,
 };
 
-static const Google__Protobuf__Option google__protobuf__option__default = GOOGLE__PROTOBUF__OPTION__INIT;
+static const Google__Protobuf__Option google__protobuf__option__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__option__descriptor)};
 static const LifelineField google__protobuf__option__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Option, name),

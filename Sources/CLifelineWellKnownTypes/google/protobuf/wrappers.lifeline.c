@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-static const Google__Protobuf__DoubleValue google__protobuf__double_value__default = GOOGLE__PROTOBUF__DOUBLE_VALUE__INIT;
+static const Google__Protobuf__DoubleValue google__protobuf__double_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__double_value__descriptor)};
 static const LifelineField google__protobuf__double_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__DoubleValue, value),
@@ -20,7 +20,7 @@ const LifelineMessageTable google__protobuf__double_value__table = {
     .flags = 0,
 };
 
-static const Google__Protobuf__FloatValue google__protobuf__float_value__default = GOOGLE__PROTOBUF__FLOAT_VALUE__INIT;
+static const Google__Protobuf__FloatValue google__protobuf__float_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__float_value__descriptor)};
 static const LifelineField google__protobuf__float_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_FLOAT, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__FloatValue, value),
@@ -37,7 +37,7 @@ const LifelineMessageTable google__protobuf__float_value__table = {
     .flags = 0,
 };
 
-static const Google__Protobuf__Int64Value google__protobuf__int64_value__default = GOOGLE__PROTOBUF__INT64_VALUE__INIT;
+static const Google__Protobuf__Int64Value google__protobuf__int64_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__int64_value__descriptor)};
 static const LifelineField google__protobuf__int64_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Int64Value, value),
@@ -54,7 +54,7 @@ const LifelineMessageTable google__protobuf__int64_value__table = {
     .flags = 0,
 };
 
-static const Google__Protobuf__UInt64Value google__protobuf__uint64_value__default = GOOGLE__PROTOBUF__UINT64_VALUE__INIT;
+static const Google__Protobuf__UInt64Value google__protobuf__uint64_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__uint64_value__descriptor)};
 static const LifelineField google__protobuf__uint64_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__UInt64Value, value),
@@ -71,7 +71,7 @@ const LifelineMessageTable google__protobuf__uint64_value__table = {
     .flags = 0,
 };
 
-static const Google__Protobuf__Int32Value google__protobuf__int32_value__default = GOOGLE__PROTOBUF__INT32_VALUE__INIT;
+static const Google__Protobuf__Int32Value google__protobuf__int32_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__int32_value__descriptor)};
 static const LifelineField google__protobuf__int32_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Int32Value, value),
@@ -88,7 +88,7 @@ const LifelineMessageTable google__protobuf__int32_value__table = {
     .flags = 0,
 };
 
-static const Google__Protobuf__UInt32Value google__protobuf__uint32_value__default = GOOGLE__PROTOBUF__UINT32_VALUE__INIT;
+static const Google__Protobuf__UInt32Value google__protobuf__uint32_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__uint32_value__descriptor)};
 static const LifelineField google__protobuf__uint32_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__UInt32Value, value),
@@ -105,7 +105,7 @@ const LifelineMessageTable google__protobuf__uint32_value__table = {
     .flags = 0,
 };
 
-static const Google__Protobuf__BoolValue google__protobuf__bool_value__default = GOOGLE__PROTOBUF__BOOL_VALUE__INIT;
+static const Google__Protobuf__BoolValue google__protobuf__bool_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__bool_value__descriptor)};
 static const LifelineField google__protobuf__bool_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__BoolValue, value),
@@ -122,7 +122,7 @@ const LifelineMessageTable google__protobuf__bool_value__table = {
     .flags = 0,
 };
 
-static const Google__Protobuf__StringValue google__protobuf__string_value__default = GOOGLE__PROTOBUF__STRING_VALUE__INIT;
+static const Google__Protobuf__StringValue google__protobuf__string_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__string_value__descriptor)};
 static const LifelineField google__protobuf__string_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__StringValue, value),
@@ -139,7 +139,7 @@ const LifelineMessageTable google__protobuf__string_value__table = {
     .flags = 0,
 };
 
-static const Google__Protobuf__BytesValue google__protobuf__bytes_value__default = GOOGLE__PROTOBUF__BYTES_VALUE__INIT;
+static const Google__Protobuf__BytesValue google__protobuf__bytes_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__bytes_value__descriptor)};
 static const LifelineField google__protobuf__bytes_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__BytesValue, value),

@@ -9,7 +9,7 @@ static const char *const sample__chat__v1__Kind__enum__names[] = {"KIND_UNSPECIF
 static const LifelineEnum sample__chat__v1__Kind__enum = {
     .count = 4, .numbers = sample__chat__v1__Kind__enum__numbers, .names = sample__chat__v1__Kind__enum__names};
 
-static const Sample__Chat__V1__User sample__chat__v1__user__default = SAMPLE__CHAT__V1__USER__INIT;
+static const Sample__Chat__V1__User sample__chat__v1__user__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__user__descriptor)};
 static const LifelineField sample__chat__v1__user__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Sample__Chat__V1__User, id),
@@ -42,7 +42,7 @@ const LifelineMessageTable sample__chat__v1__user__table = {
     .flags = 0,
 };
 
-static const Sample__Chat__V1__Attachment sample__chat__v1__attachment__default = SAMPLE__CHAT__V1__ATTACHMENT__INIT;
+static const Sample__Chat__V1__Attachment sample__chat__v1__attachment__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__attachment__descriptor)};
 static const LifelineField sample__chat__v1__attachment__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Sample__Chat__V1__Attachment, url),
@@ -71,7 +71,7 @@ const LifelineMessageTable sample__chat__v1__attachment__table = {
     .flags = 0,
 };
 
-static const Sample__Chat__V1__Location sample__chat__v1__location__default = SAMPLE__CHAT__V1__LOCATION__INIT;
+static const Sample__Chat__V1__Location sample__chat__v1__location__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__location__descriptor)};
 static const LifelineField sample__chat__v1__location__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Sample__Chat__V1__Location, latitude),
@@ -100,7 +100,7 @@ const LifelineMessageTable sample__chat__v1__location__table = {
     .flags = 0,
 };
 
-static const Sample__Chat__V1__Poll sample__chat__v1__poll__default = SAMPLE__CHAT__V1__POLL__INIT;
+static const Sample__Chat__V1__Poll sample__chat__v1__poll__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__poll__descriptor)};
 static const LifelineField sample__chat__v1__poll__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Sample__Chat__V1__Poll, question),
@@ -133,7 +133,7 @@ _Static_assert(offsetof(Sample__Chat__V1__Poll__VotesEntry, key) == sizeof(Proto
 _Static_assert(
     offsetof(Sample__Chat__V1__Poll__VotesEntry, value) == (offsetof(Sample__Chat__V1__Poll__VotesEntry, key) + sizeof(((Sample__Chat__V1__Poll__VotesEntry *)0)->key) + _Alignof(__typeof__(((Sample__Chat__V1__Poll__VotesEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Sample__Chat__V1__Poll__VotesEntry *)0)->value)) * _Alignof(__typeof__(((Sample__Chat__V1__Poll__VotesEntry *)0)->value)),
     "value of sample.chat.v1.Poll.VotesEntry");
-static const Sample__Chat__V1__Poll__VotesEntry sample__chat__v1__poll__votes_entry__default = SAMPLE__CHAT__V1__POLL__VOTES_ENTRY__INIT;
+static const Sample__Chat__V1__Poll__VotesEntry sample__chat__v1__poll__votes_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__poll__votes_entry__descriptor)};
 static const LifelineField sample__chat__v1__poll__votes_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_FIXED64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .offset = offsetof(Sample__Chat__V1__Poll__VotesEntry, key),
@@ -154,7 +154,7 @@ const LifelineMessageTable sample__chat__v1__poll__votes_entry__table = {
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
 };
 
-static const Sample__Chat__V1__ChatMessage sample__chat__v1__chat_message__default = SAMPLE__CHAT__V1__CHAT_MESSAGE__INIT;
+static const Sample__Chat__V1__ChatMessage sample__chat__v1__chat_message__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__chat_message__descriptor)};
 static const LifelineField sample__chat__v1__chat_message__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Sample__Chat__V1__ChatMessage, id),
@@ -271,7 +271,7 @@ _Static_assert(offsetof(Sample__Chat__V1__ChatMessage__HeadersEntry, key) == siz
 _Static_assert(
     offsetof(Sample__Chat__V1__ChatMessage__HeadersEntry, value) == (offsetof(Sample__Chat__V1__ChatMessage__HeadersEntry, key) + sizeof(((Sample__Chat__V1__ChatMessage__HeadersEntry *)0)->key) + _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__HeadersEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__HeadersEntry *)0)->value)) * _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__HeadersEntry *)0)->value)),
     "value of sample.chat.v1.ChatMessage.HeadersEntry");
-static const Sample__Chat__V1__ChatMessage__HeadersEntry sample__chat__v1__chat_message__headers_entry__default = SAMPLE__CHAT__V1__CHAT_MESSAGE__HEADERS_ENTRY__INIT;
+static const Sample__Chat__V1__ChatMessage__HeadersEntry sample__chat__v1__chat_message__headers_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__chat_message__headers_entry__descriptor)};
 static const LifelineField sample__chat__v1__chat_message__headers_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Sample__Chat__V1__ChatMessage__HeadersEntry, key),
@@ -296,7 +296,7 @@ _Static_assert(offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntry, key) == s
 _Static_assert(
     offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntry, value) == (offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntry, key) + sizeof(((Sample__Chat__V1__ChatMessage__ReactionsEntry *)0)->key) + _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__ReactionsEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__ReactionsEntry *)0)->value)) * _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__ReactionsEntry *)0)->value)),
     "value of sample.chat.v1.ChatMessage.ReactionsEntry");
-static const Sample__Chat__V1__ChatMessage__ReactionsEntry sample__chat__v1__chat_message__reactions_entry__default = SAMPLE__CHAT__V1__CHAT_MESSAGE__REACTIONS_ENTRY__INIT;
+static const Sample__Chat__V1__ChatMessage__ReactionsEntry sample__chat__v1__chat_message__reactions_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__chat_message__reactions_entry__descriptor)};
 static const LifelineField sample__chat__v1__chat_message__reactions_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntry, key),

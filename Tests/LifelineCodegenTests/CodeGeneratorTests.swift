@@ -1,0 +1,106 @@
+import Foundation
+import SwiftProtobufPluginLibrary
+import Testing
+
+@testable import LifelineCodegen
+
+@Suite struct CodeGeneratorTests {
+    /// The committed code of every file below Protos/test, which TestProtos compiles.
+    @Test func makesWhatIsCommitted() throws {
+        let protos = repository.appending(path: "Protos")
+        let paths = try #require(FileManager.default.subpaths(atPath: protos.appending(path: "test").path))
+            .filter { $0.hasSuffix(".proto") }.map { "test/\($0)" }.sorted()
+        #expect(paths.count > 20)
+        let parameter = "SwiftTarget=TestProtos,CTarget=CTestProtos,Visibility=Public"
+        let response = generate(try .compiling(paths, in: protos, parameter: parameter))
+        #expect(response.error == "")
+        for file in response.file {
+            let committed = repository.appending(path: "Tests").appending(path: file.name)
+            #expect(try file.content == String(contentsOf: committed, encoding: .utf8), "\(file.name)")
+        }
+    }
+
+    @Test func isDeterministic() throws {
+        let protos = repository.appending(path: "Protos")
+        let request = try Request.compiling(["test/names/types.proto", "test/imports/user.proto"], in: protos)
+        let first = generate(request)
+        for _ in 0..<5 { #expect(generate(request) == first) }
+    }
+
+    @Test func aFileIsTheSameWhateverElseIsGenerated() throws {
+        let protos = repository.appending(path: "Protos")
+        let path = "test/names/clashes.proto"
+        let alone = generate(try .compiling([path], in: protos))
+        let together = generate(try .compiling(["test/imports/recursion.proto", path], in: protos))
+        for file in alone.file { #expect(try together.content(file.name) == file.content) }
+    }
+
+    @Test func twoFilesOfOnePathAreRefused() throws {
+        let folder = try TemporaryFolder()
+        try folder.write("syntax = \"proto3\";", to: "a/b_c.proto")
+        try folder.write("syntax = \"proto3\";", to: "a_b/c.proto")
+        let response = generate(try .compiling(["a/b_c.proto", "a_b/c.proto"], in: folder.url))
+        #expect(response.error.contains("a/b_c.proto and a_b/c.proto would both be written to Sample/a_b_c.pb.swift"))
+    }
+
+    @Test func headersOfDifferentPathsHaveDifferentGuards() throws {
+        let folder = try TemporaryFolder()
+        let message = "syntax = \"proto3\"; message M { int32 n = 1; }"
+        var guards: Set<String> = []
+        for path in ["a/b_c", "a_b/c", "a-b/c", "a.b/c"] {
+            try folder.write(message, to: "\(path).proto")
+            let response = generate(try .compiling(["\(path).proto"], in: folder.url))
+            let header = try response.content("CSample/include/\(path).lifeline.h")
+            guards.insert(String(try #require(header.split(separator: "\n").first { $0.hasPrefix("#ifndef") })))
+        }
+        #expect(guards.count == 4)
+    }
+
+    @Test(arguments: [("Public", "public "), ("Package", "package "), ("Internal", "")])
+    func visibility(name: String, modifier: String) throws {
+        let text = "syntax = \"proto3\"; message M { E e = 1; } enum E { ZERO = 0; }"
+        let swift = try generate(.compiling(text, parameter: "\(targets),Visibility=\(name)"))
+            .content("Sample/test.pb.swift")
+        #expect(swift.contains("\n\(name.lowercased()) import LifelineMessages\n"))
+        #expect(swift.contains("\(modifier)struct M: "))
+        #expect(swift.contains("\(modifier)enum E: "))
+        #expect(swift.contains("@inlinable") == (name == "Public"))
+        if name != "Public" { #expect(!swift.contains("public ")) }
+    }
+
+    @Test func importsTheModulesThatFieldsNeed() throws {
+        let folder = try TemporaryFolder()
+        try folder.write("syntax = \"proto3\"; message Other {}", to: "other/o.proto")
+        try folder.write("syntax = \"proto3\"; enum Kind { ZERO = 0; }", to: "kinds/k.proto")
+        try folder.write("syntax = \"proto3\"; message Unused {}", to: "unused/u.proto")
+        try folder.write(
+            """
+            syntax = "proto3";
+            import "other/o.proto"; import "kinds/k.proto"; import "unused/u.proto"; import "google/protobuf/any.proto";
+            message M { map<string, Other> others = 1; Kind kind = 2; google.protobuf.Any any = 3; }
+            """,
+            to: "m.proto"
+        )
+        let parameter =
+            "\(targets),ModuleMapping=other:OtherProtos:COther,ModuleMapping=kinds:Kinds:CKinds,"
+            + "ModuleMapping=unused:Unused:CUnused"
+        let response = generate(try .compiling(["m.proto"], in: folder.url, parameter: parameter))
+        let imports = try response.content("Sample/m.pb.swift").split(separator: "\n").filter {
+            $0.contains(" import ")
+        }
+        let modules = ["CSample", "Kinds", "LifelineMessages", "LifelineWellKnownTypes", "OtherProtos"]
+        #expect(imports.map(String.init) == modules.map { "internal import \($0)" })
+    }
+
+    @Test func commentsStayComments() throws {
+        let protos = repository.appending(path: "Protos")
+        let swift = try generate(.compiling(["test/comments/comments.proto"], in: protos))
+            .content("Sample/test_comments_comments.pb.swift")
+        // Swift ends a comment at a carriage return too.
+        for line in swift.split(whereSeparator: \.isNewline) where line.contains("fatalError") || line.contains("*/") {
+            #expect(line.drop { $0 == " " }.hasPrefix("///"), "\(line)")
+        }
+        #expect(swift.contains("/// Third line, after an empty one."))
+        #expect(!swift.contains("\r"))
+    }
+}

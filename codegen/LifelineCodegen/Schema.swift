@@ -1,0 +1,36 @@
+internal import SwiftProtobuf
+internal import SwiftProtobufPluginLibrary
+
+/// The files of a request, and the names that C and Swift give to what is in them.
+struct Schema {
+    let descriptors: DescriptorSet
+    let names: CNames
+    let swiftNames: SwiftNames
+    /// Full names of the messages that have a proto2 `required` field, or below which one can stand.
+    private let messagesThatReachRequired: Set<String>
+
+    init(_ descriptors: DescriptorSet) {
+        self.descriptors = descriptors
+        messagesThatReachRequired = Self.messagesThatReachRequired(among: descriptors.files.flatMap(\.allMessages))
+        names = CNames(files: descriptors.files)
+        swiftNames = SwiftNames(files: descriptors.files)
+    }
+
+    func reachesRequiredField(_ message: Descriptor) -> Bool { messagesThatReachRequired.contains(message.fullName) }
+
+    /// From the messages with a required field to those that hold them, and so on: each message is looked at once.
+    private static func messagesThatReachRequired(among messages: [Descriptor]) -> Set<String> {
+        var holders: [String: [String]] = [:]
+        for message in messages {
+            for field in message.fields where field.type == .message {
+                holders[field.messageType.fullName, default: []].append(message.fullName)
+            }
+        }
+        var pending = messages.filter { $0.fields.contains { $0.isRequired } }.map(\.fullName)
+        var found = Set(pending)
+        while let name = pending.popLast() {
+            for holder in holders[name, default: []] where found.insert(holder).inserted { pending.append(holder) }
+        }
+        return found
+    }
+}
