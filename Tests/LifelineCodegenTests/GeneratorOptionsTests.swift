@@ -33,6 +33,9 @@ import Testing
         ("\(targets),ModuleMapping=a:B:", "ModuleMapping needs a module's name, and \"\" is none"),
         ("\(targets),FileNaming=FullPath", "no parameter \"FileNaming\""),
         ("\(targets),swifttarget=A", "no parameter \"swifttarget\""),
+        ("SwiftTarget=A,CTarget=C,SwiftTarget=B", "SwiftTarget is both \"A\" and \"B\""),
+        ("\(targets),Visibility=Public,Visibility=Internal", "Visibility is both \"Public\" and \"Internal\""),
+        ("\(targets),ModuleMapping=a:B:C,ModuleMapping=a:D:E", "ModuleMapping is both \"a:B:C\" and \"a:D:E\""),
     ])
     func saysWhatIsWrong(parameter: String, complaint: String) {
         let error = #expect(throws: GeneratorError.self) { try GeneratorOptions(parameter: parameter) }
@@ -52,6 +55,11 @@ import Testing
         #expect(module("ab/x.proto") == "Sample")
         #expect(module("google/protobuf/any.proto") == "LifelineWellKnownTypes")
         #expect(options.module(ofFile: "a/b/c.proto", isGeneratedHere: true).swift == "Sample")
+    }
+
+    @Test func theSameTwiceIsNoContradiction() throws {
+        let options = try GeneratorOptions(parameter: "\(targets),\(targets),ModuleMapping=a:B:C,ModuleMapping=a:B:C")
+        #expect(options.modules["a"] == .init(swift: "B", c: "C"))
     }
 
     @Test func filesGoWhereTheirTargetsAre() throws {

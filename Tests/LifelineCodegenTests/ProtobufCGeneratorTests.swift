@@ -28,6 +28,9 @@ import Testing
 
         let named = ProtobufCGenerator.installed(environment: ["LIFELINE_PROTOC_GEN_C": "/nowhere/protoc-gen-c"])
         #expect(CodeGenerator(protobufC: named).response(to: request).error.contains("/nowhere/protoc-gen-c"))
+
+        let empty = ProtobufCGenerator.installed(environment: ["LIFELINE_PROTOC_GEN_C": "", "PATH": "/nowhere"])
+        #expect(CodeGenerator(protobufC: empty).response(to: request).error.contains("not installed"))
     }
 
     @Test func foundOnThePath() throws {

@@ -13,11 +13,11 @@ struct Options {
                                      whose name is its own with a C in front)
           --c-target NAME            the target that the C goes into (default: the Swift target's name with a C in front)
           --visibility LEVEL         public, package or internal (default: public)
-          --import-path DIR          where imported .proto files are; may be repeated
+          --import-path DIR          where imported .proto files are; may be repeated (those of protobuf itself are found)
           --module-mapping FILE_OR_FOLDER:SWIFT_MODULE:C_MODULE
                                      where imported files were generated; may be repeated
 
-        Files that an earlier run generated and this one does not are removed.
+        Paths start at the package's folder. Files that an earlier run generated and this one does not are removed.
         """
 
     var protos = "Protos"

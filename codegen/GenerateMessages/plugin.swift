@@ -10,7 +10,10 @@ struct GenerateMessages: CommandPlugin {
             return
         }
         let package = context.package
-        let protoFolder = URL(filePath: options.protos, relativeTo: package.directoryURL)
+        let protoFolder = package.directoryURL.appending(argument: options.protos)
+        let importFolders =
+            options.importPaths.map(package.directoryURL.appending(argument:))
+            + [URL(filePath: "/usr/local/include"), URL(filePath: "/usr/include")].filter(exists)
         let targets = try Targets(options: options, package: package)
         let protos = try protoFiles(below: protoFolder)
         let parameter =
@@ -21,17 +24,17 @@ struct GenerateMessages: CommandPlugin {
         try run(
             protoc(),
             ["--plugin=protoc-gen-lifeline=\(try context.tool(named: "protoc-gen-lifeline").url.path)"]
-                + ["-I\(protoFolder.path)"] + options.importPaths.map { "-I\($0)" }
-                + ["-I/usr/local/include", "-I/usr/include"].filter(isFolder)
+                + ([protoFolder] + importFolders).map { "-I\($0.path)" }
                 + ["--lifeline_out=\(output.path)", "--lifeline_opt=\(parameter)"] + protos
         )
-        try targets.replaceGeneratedFiles(with: output)
+        try GeneratedFiles(targets: targets, packageFolder: package.directoryURL).replace(with: output)
+        print("The code of \(protos.count) .proto file\(protos.count == 1 ? "" : "s") is up to date.")
     }
 
-    /// The .proto files below a folder, as paths relative to it, in order.
+    /// The .proto files below a folder, as paths relative to it, in order. Hidden folders, like .build, do not count.
     private func protoFiles(below folder: URL) throws -> [String] {
         let paths = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? []
-        let protos = paths.filter { $0.hasSuffix(".proto") }.sorted()
+        let protos = paths.filter { $0.hasSuffix(".proto") && !"/\($0)".contains("/.") }.sorted()
         if protos.isEmpty {
             throw PluginError(
                 "There are no .proto files in \(folder.path). Put them there, or name their folder with --protos."
@@ -50,7 +53,7 @@ struct GenerateMessages: CommandPlugin {
         return URL(filePath: found)
     }
 
-    private func isFolder(_ flag: String) -> Bool { FileManager.default.fileExists(atPath: String(flag.dropFirst(2))) }
+    private func exists(_ url: URL) -> Bool { FileManager.default.fileExists(atPath: url.path) }
 
     private func run(_ tool: URL, _ arguments: [String]) throws {
         let process = Process()
@@ -59,7 +62,7 @@ struct GenerateMessages: CommandPlugin {
         try process.run()
         process.waitUntilExit()
         if process.terminationReason != .exit || process.terminationStatus != 0 {
-            throw PluginError("protoc failed; it says why above.")
+            throw PluginError("protoc failed; what it printed says why.")
         }
     }
 }
@@ -71,6 +74,11 @@ struct PluginError: Error, CustomStringConvertible {
 }
 
 extension URL {
+    /// What a command's argument names: a path from this folder, or an absolute one.
+    fileprivate func appending(argument path: String) -> URL {
+        path.hasPrefix("/") ? URL(filePath: path) : appending(path: path).standardizedFileURL
+    }
+
     /// A new folder below this one, without what was in it before.
     fileprivate func emptiedFolder(named name: String) throws -> URL {
         let folder = appending(path: name)

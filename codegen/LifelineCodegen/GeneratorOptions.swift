@@ -26,9 +26,16 @@ package struct GeneratorOptions: Equatable {
 
     /// Reads protoc's parameter: `key=value` pairs with commas between them.
     package init(parameter: String) throws {
+        var given: [String: String] = [:]
         for pair in parameter.split(separator: ",") {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            try set(parts[0], to: parts.count == 2 ? parts[1] : "")
+            let (key, value) = (parts[0], parts.count == 2 ? parts[1] : "")
+            try set(key, to: value)
+            // A parameter says one thing, and a mapping one thing of each path.
+            let subject = key == "ModuleMapping" ? "\(key)=\(value.prefix { $0 != ":" })" : key
+            if let other = given.updateValue(value, forKey: subject), other != value {
+                throw GeneratorError("--lifeline_opt: \(key) is both \"\(other)\" and \"\(value)\". Give it once.")
+            }
         }
         if swiftTarget.isEmpty || cTarget.isEmpty {
             throw GeneratorError(

@@ -16,7 +16,9 @@ package struct ProtobufCGenerator {
 
     /// Finds protoc-gen-c: where `LIFELINE_PROTOC_GEN_C` says, else on the search path.
     package static func installed(environment: [String: String]) -> ProtobufCGenerator {
-        if let path = environment["LIFELINE_PROTOC_GEN_C"] { return ProtobufCGenerator(executable: path) }
+        if let path = environment["LIFELINE_PROTOC_GEN_C"], !path.isEmpty {
+            return ProtobufCGenerator(executable: path)
+        }
         let folders = (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
         let candidates = folders.map { "\($0)/protoc-gen-c" }
         return ProtobufCGenerator(executable: candidates.first { FileManager.default.isExecutableFile(atPath: $0) })
