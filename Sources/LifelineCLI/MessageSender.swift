@@ -43,23 +43,29 @@ struct MessageSender {
     }
 
     /// Sends the messages of a delimited stream as they are, after a look whether they are ChatMessages.
-    mutating func send(streamFrom file: consuming InputFile) async throws {
+    ///
+    /// - Returns: Why the stream cannot be read to its end; what stands before that place is sent all the same.
+    mutating func send(streamFrom file: consuming InputFile) async throws -> CommandFailure? {
         var assembler = FrameAssembler(
             decoder: FrameDecoder(maximumFrameLength: ConnectionConfiguration().maximumFrameLength)
         )
-        while !isLimitReached {
-            let chunk = try await file.readChunk()
-            if chunk.isEmpty {
-                try assembler.finish()
-                break
-            }
+        var failure: CommandFailure?
+        var isAtEnd = false
+        while !isLimitReached, !isAtEnd, failure == nil {
             var messages = MessageCollector()
-            let failure = Result { try chunk.withUnsafeBytes { try assembler.receive($0, into: &messages) } }
-            // What stands before the bad data is sent.
+            do {
+                let chunk = try await file.readChunk()
+                isAtEnd = chunk.isEmpty
+                if isAtEnd { try assembler.finish() }
+                try chunk.withUnsafeBytes { try assembler.receive($0, into: &messages) }
+            } catch {
+                failure = CommandFailure(error)
+                if failure == nil { throw error }
+            }
             try await send(Array(messages.collected.prefix(remaining)))
-            if !isLimitReached { try failure.get() }
         }
         progress.finish(count: sentCount)
+        return isLimitReached ? nil : failure
     }
 
     private var remaining: Int { limit.map { $0 - sentCount } ?? .max }

@@ -56,16 +56,21 @@ struct SendCommand: AsyncParsableCommand {
     func run() async throws {
         signal(SIGPIPE, SIG_IGN)
         try await exitingOnFailure {
-            try await withConnection(to: to, receiving: RawMessage.self, sending: RawMessage.self) { connection in
+            // Bad input is reported after the graceful close, so that the messages before it arrive.
+            let failure = try await withConnection(
+                to: to,
+                receiving: RawMessage.self,
+                sending: RawMessage.self
+            ) { connection in
                 var sender = MessageSender(connection: connection, limit: count)
                 if let text {
                     try await sender.send(text: text, from: from)
-                } else if let file {
-                    try await sender.send(streamFrom: InputFile(path: file))
-                } else {
-                    try await sender.send(streamFrom: .standardInput())
+                    return nil as CommandFailure?
                 }
+                let input = try file.map(InputFile.init(path:)) ?? .standardInput()
+                return try await sender.send(streamFrom: input)
             }
+            if let failure { throw failure }
         }
     }
 }
