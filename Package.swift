@@ -146,7 +146,9 @@ let package = Package(
         ),
         .testTarget(
             name: "LifelineMessagesTests",
-            dependencies: ["LifelineMessages", "LifelineProtos", "LifelineWellKnownTypes", "TestProtos"],
+            dependencies: [
+                "LifelineMessages", "LifelineProtos", "LifelineTestSupport", "LifelineWellKnownTypes", "TestProtos",
+            ],
             swiftSettings: strict
         ),
         .target(

@@ -1,5 +1,6 @@
 import LifelineMessages
 import LifelineProtos
+import LifelineTestSupport
 import LifelineWellKnownTypes
 import Testing
 
