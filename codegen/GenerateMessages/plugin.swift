@@ -59,6 +59,9 @@ struct GenerateMessages: CommandPlugin {
         let process = Process()
         process.executableURL = tool
         process.arguments = arguments
+        // The Swift Package Manager closes the plugin's own. protoc would then make a pipe of descriptor 0, and close it in
+        // its plugin.
+        process.standardInput = FileHandle.nullDevice
         try process.run()
         process.waitUntilExit()
         if process.terminationReason != .exit || process.terminationStatus != 0 {

@@ -42,7 +42,8 @@ if isatty(STDIN_FILENO) == 1 {
 signal(SIGPIPE, SIG_IGN)
 
 do {
-    let input = FileHandle.standardInput.readDataToEndOfFile()
+    // readDataToEndOfFile() would trap on a standard input that is closed.
+    let input = try FileHandle.standardInput.readToEnd() ?? Data()
     let request = try Google_Protobuf_Compiler_CodeGeneratorRequest(serializedBytes: input)
     let generator = CodeGenerator(protobufC: .installed(environment: ProcessInfo.processInfo.environment))
     let response: Data = try generator.response(to: request).serializedBytes()
