@@ -6,7 +6,7 @@ import Testing
 
 /// A receiver that anybody can connect to: what one peer sends never harms it, nor the other peers.
 @Suite(.timeLimit(.minutes(5))) struct HostilePeerTests {
-    /// What DESIGN's framing table refuses or waits for, frames that hold no ChatMessage, and the bombs of other decoders.
+    /// Prefixes that are refused or waited for, frames that hold no ChatMessage, and what other decoders choke on.
     private static let vectors: [[UInt8]] = [
         [0x80, 0x80, 0x80], [0x80, 0x80, 0x80, 0x80], [0x80, 0x80, 0x80, 0x80, 0x80, 0x01],
         [0xFF, 0xFF, 0xFF, 0xFF, 0x0F], [0xFF, 0xFF, 0xFF, 0xFF, 0x1F], [0xFF, 0xFF, 0xFF, 0x01], [0x05, 0x0A],
