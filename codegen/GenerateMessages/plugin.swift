@@ -59,8 +59,8 @@ struct GenerateMessages: CommandPlugin {
         let process = Process()
         process.executableURL = tool
         process.arguments = arguments
-        // The Swift Package Manager closes the plugin's own. protoc would then make a pipe of descriptor 0, and close it in
-        // its plugin.
+        // The Swift Package Manager closes the plugin's own, and nothing says what takes its number. A protoc that is started
+        // without one makes a pipe of descriptor 0, and closes it in its plugin.
         process.standardInput = FileHandle.nullDevice
         try process.run()
         process.waitUntilExit()
