@@ -1,0 +1,30 @@
+internal import LifelineMessages
+
+extension Contender {
+    /// Lifeline without a copy for the program: closures borrow strings and bytes where they lie, and the serialized
+    /// message too. What is not here is as for `lifeline`.
+    static func lifelineBorrowed(_ workload: Workload) throws -> Contender {
+        switch workload.content {
+        case .envelopes(let plain): try lifelineBorrowed(Benchmark_Envelope.self, plain, workload.encoded)
+        case .batches(let plain): try lifelineBorrowed(Benchmark_SyncBatch.self, plain, workload.encoded)
+        }
+    }
+
+    private static func lifelineBorrowed<Message: LifelineMessages.Message & BenchmarkMessage>(
+        _: Message.Type,
+        _ plain: [Message.Plain],
+        _ encoded: [[UInt8]]
+    ) throws -> Contender {
+        let messages = try encoded.map { try Message(serializedBytes: $0) }
+        return Contender(
+            name: "lifeline-borrowed",
+            passes: [
+                .serialize: { try messages.sum { try $0.withSerializedBytes { UInt64($0.count) } } },
+                .buildSerialize: { try plain.sum { try Message($0).withSerializedBytes { UInt64($0.count) } } },
+            ],
+            serialized: { try messages[$0].withSerializedBytes { [UInt8]($0) } },
+            built: { try Message(plain[$0]).withSerializedBytes { [UInt8]($0) } },
+            memory: nil
+        )
+    }
+}
