@@ -1,8 +1,8 @@
 #include "allocation_counter.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdatomic.h>
-#include <stddef.h>
 
 // What glibc's own functions are called too: asking dlsym for them would call malloc before there is one.
 extern void *__libc_malloc(size_t size);
@@ -14,6 +14,12 @@ static atomic_uint_fast64_t allocations;
 
 uint64_t allocation_counter_value(void) {
     return atomic_load_explicit(&allocations, memory_order_relaxed);
+}
+
+size_t allocation_counter_heap_bytes(void) {
+    struct mallinfo2 info = mallinfo2();
+    // Large allocations are mappings of their own.
+    return info.uordblks + info.hblkhd;
 }
 
 static void count(void) {

@@ -1,6 +1,7 @@
 /// Contenders do not do the same work: what they would be measured on is not comparable.
 struct Disagreement: Error, CustomStringConvertible {
     let description: String
+    init(_ description: String) { self.description = description }
 }
 
 /// Throws unless all contenders read the same, and serialize and build the same messages.
@@ -12,17 +13,18 @@ func checkAgreement(of contenders: [Contender], on workload: Workload) throws {
             }
             if sum != expected {
                 throw Disagreement(
-                    description: "\(contender.name) reads \(sum) in \(read.rawValue) of \(workload.name), not \(expected)"
+                    "\(contender.name) reads \(sum) in \(read.rawValue) of \(workload.name), not \(expected)"
                 )
             }
         }
         for (index, encoded) in workload.encoded.enumerated() {
-            for (what, bytes) in [
-                ("serializes", try contender.serialized(index)), ("builds", try contender.built(index)),
-            ] where try !workload.content.areSameMessage(bytes, encoded) {
+            if try !workload.content.areSameMessage(contender.serialized(index), encoded) {
                 throw Disagreement(
-                    description: "\(contender.name) \(what) something else than message \(index) of \(workload.name)"
+                    "\(contender.name) does not serialize message \(index) of \(workload.name) as it was"
                 )
+            }
+            if try !workload.content.areSameMessage(contender.built(index), encoded) {
+                throw Disagreement("\(contender.name) builds another message than \(index) of \(workload.name)")
             }
         }
     }

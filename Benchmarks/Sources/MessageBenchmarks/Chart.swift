@@ -12,6 +12,9 @@ struct Chart {
     private let margin = 24.0
     private let headerHeight = 92.0
 
+    /// Ratios above this are drawn as bars that are cut, lest they leave nothing to be seen of the others.
+    private let highestRatio = 20.0
+
     /// Colours that also the colour-blind tell apart (Okabe and Ito), ours first.
     private let colours = ["#0072B2", "#56B4E9", "#E69F00", "#009E73", "#CC79A7"]
 
@@ -33,12 +36,17 @@ struct Chart {
             <title>Cost of messages, relative to Lifeline</title>
             <rect width="100%" height="100%" fill="white"/>
             \(text("Cost relative to lifeline", x: margin, y: 32, size: 18, weight: "bold"))
-            \(text("1 is lifeline's own time or memory, 5 is five times that: shorter is better. Medians of one run.", x: margin, y: 50))
+            \(text(explanation, x: margin, y: 50))
             \(legend(y: 74))
             \(panels.joined(separator: "\n"))
             </svg>
 
             """
+    }
+
+    private var explanation: String {
+        "1 is lifeline's own time or memory, 5 is five times that: shorter is better. Bars above \(number(highestRatio)) "
+            + "are cut. Medians of one run."
     }
 
     private var groupWidth: Double { Double(results.contenders.count) * barWidth }
@@ -59,7 +67,7 @@ struct Chart {
 
     private func panel(_ name: String, x: Double, y: Double) -> String {
         let highest = results.rows.filter { $0.case == name }.map(\.ratio).max() ?? 1
-        let scale = barsHeight / max(highest, 1)
+        let scale = barsHeight / min(max(highest, 1), highestRatio)
         let base = y + 34 + barsHeight
         let groups = results.workloads.enumerated().map { index, workload in
             group(name, workload, x: x + Double(index) * (groupWidth + groupGap), base: base, scale: scale)
@@ -79,18 +87,28 @@ struct Chart {
             results.row(name, workload, contender).map { (colour: colour(index), row: $0) }
         }
         let bars = rows.enumerated().map { index, bar in
-            let left = x + Double(index) * barWidth
-            let height = bar.row.ratio * scale
-            return """
-                <rect x="\(number(left))" y="\(number(base - height))" width="\(number(barWidth - 3))" \
-                height="\(number(height))" fill="\(bar.colour)"><title>\(bar.row.contender): \
-                \(number(bar.row.value)) \(bar.row.unit)</title></rect>
-                \(text(label(bar.row.ratio), x: left + (barWidth - 3) / 2, y: base - height - 4, size: 10, anchor: "middle"))
-                """
+            self.bar(bar.row, colour: bar.colour, x: x + Double(index) * barWidth, base: base, scale: scale)
         }
         let centre = x + (Double(rows.count) * barWidth - 3) / 2
-        let reference = results.row(name, workload, Results.reference).map { " (1 = \(number($0.value.rounded())))" } ?? ""
+        let reference =
+            results.row(name, workload, Results.reference)
+            .map { " (1 = \(String(format: "%.0f", $0.value)))" } ?? ""
         return (bars + [text(workload + reference, x: centre, y: base + 16, anchor: "middle")]).joined(separator: "\n")
+    }
+
+    private func bar(_ row: Row, colour: String, x: Double, base: Double, scale: Double) -> String {
+        let width = barWidth - 3
+        let height = min(row.ratio, highestRatio) * scale
+        let top = base - height
+        let cut = """
+            <rect x="\(number(x))" y="\(number(top + 12))" width="\(number(width))" height="3" fill="white"/>
+            """
+        return """
+            <rect x="\(number(x))" y="\(number(top))" width="\(number(width))" height="\(number(height))" \
+            fill="\(colour)"><title>\(row.contender): \(row.value) \(row.unit)</title></rect>
+            \(row.ratio > highestRatio ? cut : "")
+            \(text(label(row.ratio), x: x + width / 2, y: top - 4, size: 10, anchor: "middle"))
+            """
     }
 
     private func text(

@@ -23,9 +23,10 @@ struct Contender {
     var serialized: (Int) throws -> [UInt8]
     var built: (Int) throws -> [UInt8]
 
-    /// Parses all messages and keeps them until `release`. Nil where that is the same as for another contender.
+    /// Nil where it is the same as for another contender.
     var memory: Memory?
 
+    /// Parses all messages and keeps them until `release`.
     struct Memory {
         var keep: () throws -> Void
         var release: () -> Void
@@ -33,6 +34,9 @@ struct Contender {
 }
 
 extension Contender {
+    /// In the order in which they are shown.
+    static let names = ["lifeline", "lifeline-borrowed", "swift-protobuf", "libprotobuf-c", "libprotobuf"]
+
     /// All of them. The first one is what the others are compared with.
     static func all(on workload: Workload) throws -> [Contender] {
         [

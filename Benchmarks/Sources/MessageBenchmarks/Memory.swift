@@ -2,8 +2,8 @@ internal import Glibc
 
 /// Counts what parsing takes from malloc. It needs the AllocationCounter library, loaded with LD_PRELOAD.
 struct MemoryMeter {
-    private typealias Counter = @convention(c) () -> UInt64
-    private let allocationCount: Counter
+    private let allocationCount: @convention(c) () -> UInt64
+    private let heapInUse: @convention(c) () -> Int
 
     struct Unusable: Error, CustomStringConvertible {
         let description: String
@@ -11,11 +11,16 @@ struct MemoryMeter {
 
     init() throws(Unusable) {
         // The counter is not linked, lest it slow the timed passes down: look for it among what is loaded.
-        guard let symbol = dlsym(nil, "allocation_counter_value") else {
+        guard
+            let count = dlsym(nil, "allocation_counter_value"),
+            let bytes = dlsym(nil, "allocation_counter_heap_bytes")
+        else {
             throw Unusable(description: "The AllocationCounter library is not loaded: use Benchmarks/run")
         }
-        allocationCount = unsafeBitCast(symbol, to: Counter.self)
-        // Whatever is counted comes from Swift's allocator, which has to be the counted one.
+        // As allocation_counter.h declares them.
+        allocationCount = unsafeBitCast(count, to: (@convention(c) () -> UInt64).self)
+        heapInUse = unsafeBitCast(bytes, to: (@convention(c) () -> Int).self)
+        // Swift's own allocations have to be among what is counted.
         let boxes = 100
         let counted = allocations { for _ in 0..<boxes { withExtendedLifetime(Box()) {} } }
         guard counted == boxes else {
@@ -35,12 +40,6 @@ struct MemoryMeter {
         let start = heapInUse()
         try body()
         return heapInUse() - start
-    }
-
-    private func heapInUse() -> Int {
-        let info = mallinfo2()
-        // Large allocations are mappings of their own.
-        return Int(info.uordblks + info.hblkhd)
     }
 }
 

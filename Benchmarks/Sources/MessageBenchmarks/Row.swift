@@ -14,7 +14,7 @@ struct Results: Codable {
     var rows: [Row] = []
 
     /// The contender that the others are compared with.
-    static let reference = "lifeline"
+    static let reference = Contender.names[0]
 
     /// Adds the results of contenders, the reference among them, in one case on one workload.
     mutating func add(_ values: [(contender: String, value: Double)], case: String, workload: String, unit: String) {
@@ -37,7 +37,7 @@ struct Results: Codable {
 extension Results {
     var cases: [String] { unique(rows.map(\.case)) }
     var workloads: [String] { unique(rows.map(\.workload)) }
-    var contenders: [String] { unique(rows.map(\.contender)) }
+    var contenders: [String] { Contender.names.filter { name in rows.contains { $0.contender == name } } }
 
     func row(_ case: String, _ workload: String, _ contender: String) -> Row? {
         rows.first { $0.case == `case` && $0.workload == workload && $0.contender == contender }
