@@ -137,7 +137,7 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
 
 extension RepeatedField {
     @inlinable mutating func _makeUnique() {
-        if !isKnownUniquelyReferenced(&_storage) { _moveToNewStorage() }
+        if !isKnownUniquelyReferenced(&_storage) || _storage.isOverdue { _moveToNewStorage() }
     }
 
     @usableFromInline mutating func _moveToNewStorage() {
@@ -148,10 +148,8 @@ extension RepeatedField {
     @inlinable mutating func _reserve(_ capacity: Int) {
         guard capacity > 0 else { return }
         let stride = MemoryLayout<Element._CValue>.stride
-        guard let elements = lifeline_array_reserve(_storage.allocator, _elements, count, capacity, stride) else {
-            preconditionFailure("Out of memory: a repeated field cannot hold \(capacity) elements")
-        }
-        _elements = elements.assumingMemoryBound(to: Element._CValue.self)
+        _elements = _storage.take { lifeline_array_reserve($0, _elements, count, capacity, stride) }
+            .assumingMemoryBound(to: Element._CValue.self)
     }
 
     /// A deep copy, in `storage`.

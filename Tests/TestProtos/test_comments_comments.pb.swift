@@ -12,7 +12,7 @@ public import LifelineMessages
 @frozen public struct Test_Comments_Commented: LifelineMessages.Message {
     //// Three slashes.
     @inlinable public var slashes: String {
-        get { _message.fields.pointee.has_slashes != 0 ? _message.repairedString(_message.fields.pointee.slashes) : "" }
+        get { _message.fields.pointee.has_slashes != 0 ? _message.string(_message.fields.pointee.slashes) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_slashes = 1
@@ -28,7 +28,7 @@ public import LifelineMessages
     ///
     /// Third line, after an empty one.
     @inlinable public var lines: String {
-        get { _message.fields.pointee.has_lines != 0 ? _message.repairedString(_message.fields.pointee.lines) : "" }
+        get { _message.fields.pointee.has_lines != 0 ? _message.string(_message.fields.pointee.lines) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_lines = 1
@@ -42,7 +42,7 @@ public import LifelineMessages
 
     ///* Doc comment of Java's. 
     @inlinable public var block: String {
-        get { _message.fields.pointee.has_block != 0 ? _message.repairedString(_message.fields.pointee.block) : "" }
+        get { _message.fields.pointee.has_block != 0 ? _message.string(_message.fields.pointee.block) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_block = 1
@@ -57,7 +57,7 @@ public import LifelineMessages
     /// Windows line ends
     /// are here.
     @inlinable public var carriageReturns: String {
-        get { _message.fields.pointee.has_carriage_returns != 0 ? _message.repairedString(_message.fields.pointee.carriage_returns) : "" }
+        get { _message.fields.pointee.has_carriage_returns != 0 ? _message.string(_message.fields.pointee.carriage_returns) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_carriage_returns = 1
@@ -76,7 +76,7 @@ public import LifelineMessages
     /// and 
     /// fatalError().
     @inlinable public var separators: String {
-        get { _message.fields.pointee.has_separators != 0 ? _message.repairedString(_message.fields.pointee.separators) : "" }
+        get { _message.fields.pointee.has_separators != 0 ? _message.string(_message.fields.pointee.separators) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_separators = 1
@@ -93,7 +93,7 @@ public import LifelineMessages
     /// ```
     /// an open code block
     @inlinable public var markup: String {
-        get { _message.fields.pointee.has_markup != 0 ? _message.repairedString(_message.fields.pointee.markup) : "" }
+        get { _message.fields.pointee.has_markup != 0 ? _message.string(_message.fields.pointee.markup) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_markup = 1
@@ -107,7 +107,7 @@ public import LifelineMessages
 
     /// About a member.
     @inlinable public var chosen: String {
-        get { _message.fields.pointee.choice_case.rawValue == 7 ? _message.repairedString(_message.fields.pointee.chosen) : "" }
+        get { _message.fields.pointee.choice_case.rawValue == 7 ? _message.string(_message.fields.pointee.chosen) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.choice_case.rawValue != 7 {

@@ -6,7 +6,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Imports_Right_Item: LifelineMessages.Message {
     @inlinable public var right: String {
-        get { _message.fields.pointee.has_right != 0 ? _message.repairedString(_message.fields.pointee.right) : "" }
+        get { _message.fields.pointee.has_right != 0 ? _message.string(_message.fields.pointee.right) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_right = 1

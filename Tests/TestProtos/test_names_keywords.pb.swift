@@ -6,7 +6,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_CWords: LifelineMessages.Message {
     @inlinable public var alignas: String {
-        get { _message.fields.pointee.has_alignas_1 != 0 ? _message.repairedString(_message.fields.pointee.alignas_1) : "" }
+        get { _message.fields.pointee.has_alignas_1 != 0 ? _message.string(_message.fields.pointee.alignas_1) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_alignas_1 = 1
@@ -19,7 +19,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAlignas() { _mutableFields().pointee.has_alignas_1 = 0 }
 
     @inlinable public var alignof: String {
-        get { _message.fields.pointee.has_alignof_2 != 0 ? _message.repairedString(_message.fields.pointee.alignof_2) : "" }
+        get { _message.fields.pointee.has_alignof_2 != 0 ? _message.string(_message.fields.pointee.alignof_2) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_alignof_2 = 1
@@ -32,7 +32,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAlignof() { _mutableFields().pointee.has_alignof_2 = 0 }
 
     @inlinable public var and: String {
-        get { _message.fields.pointee.has_and_3 != 0 ? _message.repairedString(_message.fields.pointee.and_3) : "" }
+        get { _message.fields.pointee.has_and_3 != 0 ? _message.string(_message.fields.pointee.and_3) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_and_3 = 1
@@ -45,7 +45,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAnd() { _mutableFields().pointee.has_and_3 = 0 }
 
     @inlinable public var andEq: String {
-        get { _message.fields.pointee.has_and_eq_4 != 0 ? _message.repairedString(_message.fields.pointee.and_eq_4) : "" }
+        get { _message.fields.pointee.has_and_eq_4 != 0 ? _message.string(_message.fields.pointee.and_eq_4) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_and_eq_4 = 1
@@ -58,7 +58,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAndEq() { _mutableFields().pointee.has_and_eq_4 = 0 }
 
     @inlinable public var asm: String {
-        get { _message.fields.pointee.has_asm_5 != 0 ? _message.repairedString(_message.fields.pointee.asm_5) : "" }
+        get { _message.fields.pointee.has_asm_5 != 0 ? _message.string(_message.fields.pointee.asm_5) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_asm_5 = 1
@@ -71,7 +71,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAsm() { _mutableFields().pointee.has_asm_5 = 0 }
 
     @inlinable public var auto: String {
-        get { _message.fields.pointee.has_auto_6 != 0 ? _message.repairedString(_message.fields.pointee.auto_6) : "" }
+        get { _message.fields.pointee.has_auto_6 != 0 ? _message.string(_message.fields.pointee.auto_6) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_auto_6 = 1
@@ -84,7 +84,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAuto() { _mutableFields().pointee.has_auto_6 = 0 }
 
     @inlinable public var bitand: String {
-        get { _message.fields.pointee.has_bitand_7 != 0 ? _message.repairedString(_message.fields.pointee.bitand_7) : "" }
+        get { _message.fields.pointee.has_bitand_7 != 0 ? _message.string(_message.fields.pointee.bitand_7) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_bitand_7 = 1
@@ -97,7 +97,7 @@ public import LifelineMessages
     @inlinable public mutating func clearBitand() { _mutableFields().pointee.has_bitand_7 = 0 }
 
     @inlinable public var bitor: String {
-        get { _message.fields.pointee.has_bitor_8 != 0 ? _message.repairedString(_message.fields.pointee.bitor_8) : "" }
+        get { _message.fields.pointee.has_bitor_8 != 0 ? _message.string(_message.fields.pointee.bitor_8) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_bitor_8 = 1
@@ -110,7 +110,7 @@ public import LifelineMessages
     @inlinable public mutating func clearBitor() { _mutableFields().pointee.has_bitor_8 = 0 }
 
     @inlinable public var bool: String {
-        get { _message.fields.pointee.has_bool_9 != 0 ? _message.repairedString(_message.fields.pointee.bool_9) : "" }
+        get { _message.fields.pointee.has_bool_9 != 0 ? _message.string(_message.fields.pointee.bool_9) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_bool_9 = 1
@@ -123,7 +123,7 @@ public import LifelineMessages
     @inlinable public mutating func clearBool() { _mutableFields().pointee.has_bool_9 = 0 }
 
     @inlinable public var `break`: String {
-        get { _message.fields.pointee.has_break_10 != 0 ? _message.repairedString(_message.fields.pointee.break_10) : "" }
+        get { _message.fields.pointee.has_break_10 != 0 ? _message.string(_message.fields.pointee.break_10) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_break_10 = 1
@@ -136,7 +136,7 @@ public import LifelineMessages
     @inlinable public mutating func clearBreak() { _mutableFields().pointee.has_break_10 = 0 }
 
     @inlinable public var `case`: String {
-        get { _message.fields.pointee.has_case_11 != 0 ? _message.repairedString(_message.fields.pointee.case_11) : "" }
+        get { _message.fields.pointee.has_case_11 != 0 ? _message.string(_message.fields.pointee.case_11) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_case_11 = 1
@@ -149,7 +149,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCase() { _mutableFields().pointee.has_case_11 = 0 }
 
     @inlinable public var `catch`: String {
-        get { _message.fields.pointee.has_catch_12 != 0 ? _message.repairedString(_message.fields.pointee.catch_12) : "" }
+        get { _message.fields.pointee.has_catch_12 != 0 ? _message.string(_message.fields.pointee.catch_12) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_catch_12 = 1
@@ -162,7 +162,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCatch() { _mutableFields().pointee.has_catch_12 = 0 }
 
     @inlinable public var char: String {
-        get { _message.fields.pointee.has_char_13 != 0 ? _message.repairedString(_message.fields.pointee.char_13) : "" }
+        get { _message.fields.pointee.has_char_13 != 0 ? _message.string(_message.fields.pointee.char_13) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_char_13 = 1
@@ -175,7 +175,7 @@ public import LifelineMessages
     @inlinable public mutating func clearChar() { _mutableFields().pointee.has_char_13 = 0 }
 
     @inlinable public var `class`: String {
-        get { _message.fields.pointee.has_class_14 != 0 ? _message.repairedString(_message.fields.pointee.class_14) : "" }
+        get { _message.fields.pointee.has_class_14 != 0 ? _message.string(_message.fields.pointee.class_14) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_class_14 = 1
@@ -188,7 +188,7 @@ public import LifelineMessages
     @inlinable public mutating func clearClass() { _mutableFields().pointee.has_class_14 = 0 }
 
     @inlinable public var compl: String {
-        get { _message.fields.pointee.has_compl_15 != 0 ? _message.repairedString(_message.fields.pointee.compl_15) : "" }
+        get { _message.fields.pointee.has_compl_15 != 0 ? _message.string(_message.fields.pointee.compl_15) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_compl_15 = 1
@@ -201,7 +201,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCompl() { _mutableFields().pointee.has_compl_15 = 0 }
 
     @inlinable public var concept: String {
-        get { _message.fields.pointee.has_concept_16 != 0 ? _message.repairedString(_message.fields.pointee.concept_16) : "" }
+        get { _message.fields.pointee.has_concept_16 != 0 ? _message.string(_message.fields.pointee.concept_16) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_concept_16 = 1
@@ -214,7 +214,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConcept() { _mutableFields().pointee.has_concept_16 = 0 }
 
     @inlinable public var const: String {
-        get { _message.fields.pointee.has_const_17 != 0 ? _message.repairedString(_message.fields.pointee.const_17) : "" }
+        get { _message.fields.pointee.has_const_17 != 0 ? _message.string(_message.fields.pointee.const_17) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_const_17 = 1
@@ -227,7 +227,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConst() { _mutableFields().pointee.has_const_17 = 0 }
 
     @inlinable public var constCast: String {
-        get { _message.fields.pointee.has_const_cast_18 != 0 ? _message.repairedString(_message.fields.pointee.const_cast_18) : "" }
+        get { _message.fields.pointee.has_const_cast_18 != 0 ? _message.string(_message.fields.pointee.const_cast_18) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_const_cast_18 = 1
@@ -240,7 +240,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConstCast() { _mutableFields().pointee.has_const_cast_18 = 0 }
 
     @inlinable public var consteval: String {
-        get { _message.fields.pointee.has_consteval_19 != 0 ? _message.repairedString(_message.fields.pointee.consteval_19) : "" }
+        get { _message.fields.pointee.has_consteval_19 != 0 ? _message.string(_message.fields.pointee.consteval_19) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_consteval_19 = 1
@@ -253,7 +253,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConsteval() { _mutableFields().pointee.has_consteval_19 = 0 }
 
     @inlinable public var constexpr: String {
-        get { _message.fields.pointee.has_constexpr_20 != 0 ? _message.repairedString(_message.fields.pointee.constexpr_20) : "" }
+        get { _message.fields.pointee.has_constexpr_20 != 0 ? _message.string(_message.fields.pointee.constexpr_20) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_constexpr_20 = 1
@@ -266,7 +266,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConstexpr() { _mutableFields().pointee.has_constexpr_20 = 0 }
 
     @inlinable public var constinit: String {
-        get { _message.fields.pointee.has_constinit_21 != 0 ? _message.repairedString(_message.fields.pointee.constinit_21) : "" }
+        get { _message.fields.pointee.has_constinit_21 != 0 ? _message.string(_message.fields.pointee.constinit_21) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_constinit_21 = 1
@@ -279,7 +279,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConstinit() { _mutableFields().pointee.has_constinit_21 = 0 }
 
     @inlinable public var `continue`: String {
-        get { _message.fields.pointee.has_continue_22 != 0 ? _message.repairedString(_message.fields.pointee.continue_22) : "" }
+        get { _message.fields.pointee.has_continue_22 != 0 ? _message.string(_message.fields.pointee.continue_22) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_continue_22 = 1
@@ -292,7 +292,7 @@ public import LifelineMessages
     @inlinable public mutating func clearContinue() { _mutableFields().pointee.has_continue_22 = 0 }
 
     @inlinable public var coAwait: String {
-        get { _message.fields.pointee.has_co_await_23 != 0 ? _message.repairedString(_message.fields.pointee.co_await_23) : "" }
+        get { _message.fields.pointee.has_co_await_23 != 0 ? _message.string(_message.fields.pointee.co_await_23) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_co_await_23 = 1
@@ -305,7 +305,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCoAwait() { _mutableFields().pointee.has_co_await_23 = 0 }
 
     @inlinable public var coReturn: String {
-        get { _message.fields.pointee.has_co_return_24 != 0 ? _message.repairedString(_message.fields.pointee.co_return_24) : "" }
+        get { _message.fields.pointee.has_co_return_24 != 0 ? _message.string(_message.fields.pointee.co_return_24) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_co_return_24 = 1
@@ -318,7 +318,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCoReturn() { _mutableFields().pointee.has_co_return_24 = 0 }
 
     @inlinable public var coYield: String {
-        get { _message.fields.pointee.has_co_yield_25 != 0 ? _message.repairedString(_message.fields.pointee.co_yield_25) : "" }
+        get { _message.fields.pointee.has_co_yield_25 != 0 ? _message.string(_message.fields.pointee.co_yield_25) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_co_yield_25 = 1
@@ -331,7 +331,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCoYield() { _mutableFields().pointee.has_co_yield_25 = 0 }
 
     @inlinable public var decltype: String {
-        get { _message.fields.pointee.has_decltype_26 != 0 ? _message.repairedString(_message.fields.pointee.decltype_26) : "" }
+        get { _message.fields.pointee.has_decltype_26 != 0 ? _message.string(_message.fields.pointee.decltype_26) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_decltype_26 = 1
@@ -344,7 +344,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDecltype() { _mutableFields().pointee.has_decltype_26 = 0 }
 
     @inlinable public var `default`: String {
-        get { _message.fields.pointee.has_default_27 != 0 ? _message.repairedString(_message.fields.pointee.default_27) : "" }
+        get { _message.fields.pointee.has_default_27 != 0 ? _message.string(_message.fields.pointee.default_27) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_default_27 = 1
@@ -357,7 +357,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDefault() { _mutableFields().pointee.has_default_27 = 0 }
 
     @inlinable public var delete: String {
-        get { _message.fields.pointee.has_delete_28 != 0 ? _message.repairedString(_message.fields.pointee.delete_28) : "" }
+        get { _message.fields.pointee.has_delete_28 != 0 ? _message.string(_message.fields.pointee.delete_28) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_delete_28 = 1
@@ -370,7 +370,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDelete() { _mutableFields().pointee.has_delete_28 = 0 }
 
     @inlinable public var `do`: String {
-        get { _message.fields.pointee.has_do_29 != 0 ? _message.repairedString(_message.fields.pointee.do_29) : "" }
+        get { _message.fields.pointee.has_do_29 != 0 ? _message.string(_message.fields.pointee.do_29) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_do_29 = 1
@@ -383,7 +383,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDo() { _mutableFields().pointee.has_do_29 = 0 }
 
     @inlinable public var double: String {
-        get { _message.fields.pointee.has_double_30 != 0 ? _message.repairedString(_message.fields.pointee.double_30) : "" }
+        get { _message.fields.pointee.has_double_30 != 0 ? _message.string(_message.fields.pointee.double_30) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_double_30 = 1
@@ -396,7 +396,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDouble() { _mutableFields().pointee.has_double_30 = 0 }
 
     @inlinable public var dynamicCast: String {
-        get { _message.fields.pointee.has_dynamic_cast_31 != 0 ? _message.repairedString(_message.fields.pointee.dynamic_cast_31) : "" }
+        get { _message.fields.pointee.has_dynamic_cast_31 != 0 ? _message.string(_message.fields.pointee.dynamic_cast_31) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_dynamic_cast_31 = 1
@@ -409,7 +409,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDynamicCast() { _mutableFields().pointee.has_dynamic_cast_31 = 0 }
 
     @inlinable public var `else`: String {
-        get { _message.fields.pointee.has_else_32 != 0 ? _message.repairedString(_message.fields.pointee.else_32) : "" }
+        get { _message.fields.pointee.has_else_32 != 0 ? _message.string(_message.fields.pointee.else_32) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_else_32 = 1
@@ -422,7 +422,7 @@ public import LifelineMessages
     @inlinable public mutating func clearElse() { _mutableFields().pointee.has_else_32 = 0 }
 
     @inlinable public var `enum`: String {
-        get { _message.fields.pointee.has_enum_33 != 0 ? _message.repairedString(_message.fields.pointee.enum_33) : "" }
+        get { _message.fields.pointee.has_enum_33 != 0 ? _message.string(_message.fields.pointee.enum_33) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_enum_33 = 1
@@ -435,7 +435,7 @@ public import LifelineMessages
     @inlinable public mutating func clearEnum() { _mutableFields().pointee.has_enum_33 = 0 }
 
     @inlinable public var explicit: String {
-        get { _message.fields.pointee.has_explicit_34 != 0 ? _message.repairedString(_message.fields.pointee.explicit_34) : "" }
+        get { _message.fields.pointee.has_explicit_34 != 0 ? _message.string(_message.fields.pointee.explicit_34) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_explicit_34 = 1
@@ -448,7 +448,7 @@ public import LifelineMessages
     @inlinable public mutating func clearExplicit() { _mutableFields().pointee.has_explicit_34 = 0 }
 
     @inlinable public var export: String {
-        get { _message.fields.pointee.has_export_35 != 0 ? _message.repairedString(_message.fields.pointee.export_35) : "" }
+        get { _message.fields.pointee.has_export_35 != 0 ? _message.string(_message.fields.pointee.export_35) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_export_35 = 1
@@ -461,7 +461,7 @@ public import LifelineMessages
     @inlinable public mutating func clearExport() { _mutableFields().pointee.has_export_35 = 0 }
 
     @inlinable public var extern: String {
-        get { _message.fields.pointee.has_extern_36 != 0 ? _message.repairedString(_message.fields.pointee.extern_36) : "" }
+        get { _message.fields.pointee.has_extern_36 != 0 ? _message.string(_message.fields.pointee.extern_36) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_extern_36 = 1
@@ -474,7 +474,7 @@ public import LifelineMessages
     @inlinable public mutating func clearExtern() { _mutableFields().pointee.has_extern_36 = 0 }
 
     @inlinable public var `false`: String {
-        get { _message.fields.pointee.has_false_37 != 0 ? _message.repairedString(_message.fields.pointee.false_37) : "" }
+        get { _message.fields.pointee.has_false_37 != 0 ? _message.string(_message.fields.pointee.false_37) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_false_37 = 1
@@ -487,7 +487,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFalse() { _mutableFields().pointee.has_false_37 = 0 }
 
     @inlinable public var final: String {
-        get { _message.fields.pointee.has_final_38 != 0 ? _message.repairedString(_message.fields.pointee.final_38) : "" }
+        get { _message.fields.pointee.has_final_38 != 0 ? _message.string(_message.fields.pointee.final_38) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_final_38 = 1
@@ -500,7 +500,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFinal() { _mutableFields().pointee.has_final_38 = 0 }
 
     @inlinable public var float: String {
-        get { _message.fields.pointee.has_float_39 != 0 ? _message.repairedString(_message.fields.pointee.float_39) : "" }
+        get { _message.fields.pointee.has_float_39 != 0 ? _message.string(_message.fields.pointee.float_39) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_float_39 = 1
@@ -513,7 +513,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFloat() { _mutableFields().pointee.has_float_39 = 0 }
 
     @inlinable public var `for`: String {
-        get { _message.fields.pointee.has_for_40 != 0 ? _message.repairedString(_message.fields.pointee.for_40) : "" }
+        get { _message.fields.pointee.has_for_40 != 0 ? _message.string(_message.fields.pointee.for_40) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_for_40 = 1
@@ -526,7 +526,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFor() { _mutableFields().pointee.has_for_40 = 0 }
 
     @inlinable public var friend: String {
-        get { _message.fields.pointee.has_friend_41 != 0 ? _message.repairedString(_message.fields.pointee.friend_41) : "" }
+        get { _message.fields.pointee.has_friend_41 != 0 ? _message.string(_message.fields.pointee.friend_41) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_friend_41 = 1
@@ -539,7 +539,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFriend() { _mutableFields().pointee.has_friend_41 = 0 }
 
     @inlinable public var goto: String {
-        get { _message.fields.pointee.has_goto_42 != 0 ? _message.repairedString(_message.fields.pointee.goto_42) : "" }
+        get { _message.fields.pointee.has_goto_42 != 0 ? _message.string(_message.fields.pointee.goto_42) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_goto_42 = 1
@@ -552,7 +552,7 @@ public import LifelineMessages
     @inlinable public mutating func clearGoto() { _mutableFields().pointee.has_goto_42 = 0 }
 
     @inlinable public var `if`: String {
-        get { _message.fields.pointee.has_if_43 != 0 ? _message.repairedString(_message.fields.pointee.if_43) : "" }
+        get { _message.fields.pointee.has_if_43 != 0 ? _message.string(_message.fields.pointee.if_43) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_if_43 = 1
@@ -565,7 +565,7 @@ public import LifelineMessages
     @inlinable public mutating func clearIf() { _mutableFields().pointee.has_if_43 = 0 }
 
     @inlinable public var `import`: String {
-        get { _message.fields.pointee.has_import_44 != 0 ? _message.repairedString(_message.fields.pointee.import_44) : "" }
+        get { _message.fields.pointee.has_import_44 != 0 ? _message.string(_message.fields.pointee.import_44) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_import_44 = 1
@@ -578,7 +578,7 @@ public import LifelineMessages
     @inlinable public mutating func clearImport() { _mutableFields().pointee.has_import_44 = 0 }
 
     @inlinable public var inline: String {
-        get { _message.fields.pointee.has_inline_45 != 0 ? _message.repairedString(_message.fields.pointee.inline_45) : "" }
+        get { _message.fields.pointee.has_inline_45 != 0 ? _message.string(_message.fields.pointee.inline_45) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_inline_45 = 1
@@ -591,7 +591,7 @@ public import LifelineMessages
     @inlinable public mutating func clearInline() { _mutableFields().pointee.has_inline_45 = 0 }
 
     @inlinable public var int: String {
-        get { _message.fields.pointee.has_int_46 != 0 ? _message.repairedString(_message.fields.pointee.int_46) : "" }
+        get { _message.fields.pointee.has_int_46 != 0 ? _message.string(_message.fields.pointee.int_46) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_int_46 = 1
@@ -604,7 +604,7 @@ public import LifelineMessages
     @inlinable public mutating func clearInt() { _mutableFields().pointee.has_int_46 = 0 }
 
     @inlinable public var long: String {
-        get { _message.fields.pointee.has_long_47 != 0 ? _message.repairedString(_message.fields.pointee.long_47) : "" }
+        get { _message.fields.pointee.has_long_47 != 0 ? _message.string(_message.fields.pointee.long_47) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_long_47 = 1
@@ -617,7 +617,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLong() { _mutableFields().pointee.has_long_47 = 0 }
 
     @inlinable public var module: String {
-        get { _message.fields.pointee.has_module_48 != 0 ? _message.repairedString(_message.fields.pointee.module_48) : "" }
+        get { _message.fields.pointee.has_module_48 != 0 ? _message.string(_message.fields.pointee.module_48) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_module_48 = 1
@@ -630,7 +630,7 @@ public import LifelineMessages
     @inlinable public mutating func clearModule() { _mutableFields().pointee.has_module_48 = 0 }
 
     @inlinable public var mutable: String {
-        get { _message.fields.pointee.has_mutable_49 != 0 ? _message.repairedString(_message.fields.pointee.mutable_49) : "" }
+        get { _message.fields.pointee.has_mutable_49 != 0 ? _message.string(_message.fields.pointee.mutable_49) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_mutable_49 = 1
@@ -643,7 +643,7 @@ public import LifelineMessages
     @inlinable public mutating func clearMutable() { _mutableFields().pointee.has_mutable_49 = 0 }
 
     @inlinable public var namespace: String {
-        get { _message.fields.pointee.has_namespace_50 != 0 ? _message.repairedString(_message.fields.pointee.namespace_50) : "" }
+        get { _message.fields.pointee.has_namespace_50 != 0 ? _message.string(_message.fields.pointee.namespace_50) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_namespace_50 = 1
@@ -656,7 +656,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNamespace() { _mutableFields().pointee.has_namespace_50 = 0 }
 
     @inlinable public var new: String {
-        get { _message.fields.pointee.has_new_51 != 0 ? _message.repairedString(_message.fields.pointee.new_51) : "" }
+        get { _message.fields.pointee.has_new_51 != 0 ? _message.string(_message.fields.pointee.new_51) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_new_51 = 1
@@ -669,7 +669,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNew() { _mutableFields().pointee.has_new_51 = 0 }
 
     @inlinable public var noexcept: String {
-        get { _message.fields.pointee.has_noexcept_52 != 0 ? _message.repairedString(_message.fields.pointee.noexcept_52) : "" }
+        get { _message.fields.pointee.has_noexcept_52 != 0 ? _message.string(_message.fields.pointee.noexcept_52) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_noexcept_52 = 1
@@ -682,7 +682,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNoexcept() { _mutableFields().pointee.has_noexcept_52 = 0 }
 
     @inlinable public var not: String {
-        get { _message.fields.pointee.has_not_53 != 0 ? _message.repairedString(_message.fields.pointee.not_53) : "" }
+        get { _message.fields.pointee.has_not_53 != 0 ? _message.string(_message.fields.pointee.not_53) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_not_53 = 1
@@ -695,7 +695,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNot() { _mutableFields().pointee.has_not_53 = 0 }
 
     @inlinable public var notEq: String {
-        get { _message.fields.pointee.has_not_eq_54 != 0 ? _message.repairedString(_message.fields.pointee.not_eq_54) : "" }
+        get { _message.fields.pointee.has_not_eq_54 != 0 ? _message.string(_message.fields.pointee.not_eq_54) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_not_eq_54 = 1
@@ -708,7 +708,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNotEq() { _mutableFields().pointee.has_not_eq_54 = 0 }
 
     @inlinable public var nullptr: String {
-        get { _message.fields.pointee.has_nullptr_55 != 0 ? _message.repairedString(_message.fields.pointee.nullptr_55) : "" }
+        get { _message.fields.pointee.has_nullptr_55 != 0 ? _message.string(_message.fields.pointee.nullptr_55) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_nullptr_55 = 1
@@ -721,7 +721,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNullptr() { _mutableFields().pointee.has_nullptr_55 = 0 }
 
     @inlinable public var `operator`: String {
-        get { _message.fields.pointee.has_operator_56 != 0 ? _message.repairedString(_message.fields.pointee.operator_56) : "" }
+        get { _message.fields.pointee.has_operator_56 != 0 ? _message.string(_message.fields.pointee.operator_56) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_operator_56 = 1
@@ -734,7 +734,7 @@ public import LifelineMessages
     @inlinable public mutating func clearOperator() { _mutableFields().pointee.has_operator_56 = 0 }
 
     @inlinable public var or: String {
-        get { _message.fields.pointee.has_or_57 != 0 ? _message.repairedString(_message.fields.pointee.or_57) : "" }
+        get { _message.fields.pointee.has_or_57 != 0 ? _message.string(_message.fields.pointee.or_57) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_or_57 = 1
@@ -747,7 +747,7 @@ public import LifelineMessages
     @inlinable public mutating func clearOr() { _mutableFields().pointee.has_or_57 = 0 }
 
     @inlinable public var orEq: String {
-        get { _message.fields.pointee.has_or_eq_58 != 0 ? _message.repairedString(_message.fields.pointee.or_eq_58) : "" }
+        get { _message.fields.pointee.has_or_eq_58 != 0 ? _message.string(_message.fields.pointee.or_eq_58) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_or_eq_58 = 1
@@ -760,7 +760,7 @@ public import LifelineMessages
     @inlinable public mutating func clearOrEq() { _mutableFields().pointee.has_or_eq_58 = 0 }
 
     @inlinable public var override: String {
-        get { _message.fields.pointee.has_override_59 != 0 ? _message.repairedString(_message.fields.pointee.override_59) : "" }
+        get { _message.fields.pointee.has_override_59 != 0 ? _message.string(_message.fields.pointee.override_59) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_override_59 = 1
@@ -773,7 +773,7 @@ public import LifelineMessages
     @inlinable public mutating func clearOverride() { _mutableFields().pointee.has_override_59 = 0 }
 
     @inlinable public var `private`: String {
-        get { _message.fields.pointee.has_private_60 != 0 ? _message.repairedString(_message.fields.pointee.private_60) : "" }
+        get { _message.fields.pointee.has_private_60 != 0 ? _message.string(_message.fields.pointee.private_60) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_private_60 = 1
@@ -786,7 +786,7 @@ public import LifelineMessages
     @inlinable public mutating func clearPrivate() { _mutableFields().pointee.has_private_60 = 0 }
 
     @inlinable public var protected: String {
-        get { _message.fields.pointee.has_protected_61 != 0 ? _message.repairedString(_message.fields.pointee.protected_61) : "" }
+        get { _message.fields.pointee.has_protected_61 != 0 ? _message.string(_message.fields.pointee.protected_61) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_protected_61 = 1
@@ -799,7 +799,7 @@ public import LifelineMessages
     @inlinable public mutating func clearProtected() { _mutableFields().pointee.has_protected_61 = 0 }
 
     @inlinable public var `public`: String {
-        get { _message.fields.pointee.has_public_62 != 0 ? _message.repairedString(_message.fields.pointee.public_62) : "" }
+        get { _message.fields.pointee.has_public_62 != 0 ? _message.string(_message.fields.pointee.public_62) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_public_62 = 1
@@ -812,7 +812,7 @@ public import LifelineMessages
     @inlinable public mutating func clearPublic() { _mutableFields().pointee.has_public_62 = 0 }
 
     @inlinable public var register: String {
-        get { _message.fields.pointee.has_register_63 != 0 ? _message.repairedString(_message.fields.pointee.register_63) : "" }
+        get { _message.fields.pointee.has_register_63 != 0 ? _message.string(_message.fields.pointee.register_63) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_register_63 = 1
@@ -825,7 +825,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRegister() { _mutableFields().pointee.has_register_63 = 0 }
 
     @inlinable public var reinterpretCast: String {
-        get { _message.fields.pointee.has_reinterpret_cast_64 != 0 ? _message.repairedString(_message.fields.pointee.reinterpret_cast_64) : "" }
+        get { _message.fields.pointee.has_reinterpret_cast_64 != 0 ? _message.string(_message.fields.pointee.reinterpret_cast_64) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_reinterpret_cast_64 = 1
@@ -838,7 +838,7 @@ public import LifelineMessages
     @inlinable public mutating func clearReinterpretCast() { _mutableFields().pointee.has_reinterpret_cast_64 = 0 }
 
     @inlinable public var requires: String {
-        get { _message.fields.pointee.has_requires_65 != 0 ? _message.repairedString(_message.fields.pointee.requires_65) : "" }
+        get { _message.fields.pointee.has_requires_65 != 0 ? _message.string(_message.fields.pointee.requires_65) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_requires_65 = 1
@@ -851,7 +851,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRequires() { _mutableFields().pointee.has_requires_65 = 0 }
 
     @inlinable public var restrict: String {
-        get { _message.fields.pointee.has_restrict_66 != 0 ? _message.repairedString(_message.fields.pointee.restrict_66) : "" }
+        get { _message.fields.pointee.has_restrict_66 != 0 ? _message.string(_message.fields.pointee.restrict_66) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_restrict_66 = 1
@@ -864,7 +864,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRestrict() { _mutableFields().pointee.has_restrict_66 = 0 }
 
     @inlinable public var `return`: String {
-        get { _message.fields.pointee.has_return_67 != 0 ? _message.repairedString(_message.fields.pointee.return_67) : "" }
+        get { _message.fields.pointee.has_return_67 != 0 ? _message.string(_message.fields.pointee.return_67) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_return_67 = 1
@@ -877,7 +877,7 @@ public import LifelineMessages
     @inlinable public mutating func clearReturn() { _mutableFields().pointee.has_return_67 = 0 }
 
     @inlinable public var short: String {
-        get { _message.fields.pointee.has_short_68 != 0 ? _message.repairedString(_message.fields.pointee.short_68) : "" }
+        get { _message.fields.pointee.has_short_68 != 0 ? _message.string(_message.fields.pointee.short_68) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_short_68 = 1
@@ -890,7 +890,7 @@ public import LifelineMessages
     @inlinable public mutating func clearShort() { _mutableFields().pointee.has_short_68 = 0 }
 
     @inlinable public var signed: String {
-        get { _message.fields.pointee.has_signed_69 != 0 ? _message.repairedString(_message.fields.pointee.signed_69) : "" }
+        get { _message.fields.pointee.has_signed_69 != 0 ? _message.string(_message.fields.pointee.signed_69) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_signed_69 = 1
@@ -903,7 +903,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSigned() { _mutableFields().pointee.has_signed_69 = 0 }
 
     @inlinable public var sizeof: String {
-        get { _message.fields.pointee.has_sizeof_70 != 0 ? _message.repairedString(_message.fields.pointee.sizeof_70) : "" }
+        get { _message.fields.pointee.has_sizeof_70 != 0 ? _message.string(_message.fields.pointee.sizeof_70) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_sizeof_70 = 1
@@ -916,7 +916,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSizeof() { _mutableFields().pointee.has_sizeof_70 = 0 }
 
     @inlinable public var `static`: String {
-        get { _message.fields.pointee.has_static_71 != 0 ? _message.repairedString(_message.fields.pointee.static_71) : "" }
+        get { _message.fields.pointee.has_static_71 != 0 ? _message.string(_message.fields.pointee.static_71) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_static_71 = 1
@@ -929,7 +929,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStatic() { _mutableFields().pointee.has_static_71 = 0 }
 
     @inlinable public var staticAssert: String {
-        get { _message.fields.pointee.has_static_assert_72 != 0 ? _message.repairedString(_message.fields.pointee.static_assert_72) : "" }
+        get { _message.fields.pointee.has_static_assert_72 != 0 ? _message.string(_message.fields.pointee.static_assert_72) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_static_assert_72 = 1
@@ -942,7 +942,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStaticAssert() { _mutableFields().pointee.has_static_assert_72 = 0 }
 
     @inlinable public var staticCast: String {
-        get { _message.fields.pointee.has_static_cast_73 != 0 ? _message.repairedString(_message.fields.pointee.static_cast_73) : "" }
+        get { _message.fields.pointee.has_static_cast_73 != 0 ? _message.string(_message.fields.pointee.static_cast_73) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_static_cast_73 = 1
@@ -955,7 +955,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStaticCast() { _mutableFields().pointee.has_static_cast_73 = 0 }
 
     @inlinable public var `struct`: String {
-        get { _message.fields.pointee.has_struct_74 != 0 ? _message.repairedString(_message.fields.pointee.struct_74) : "" }
+        get { _message.fields.pointee.has_struct_74 != 0 ? _message.string(_message.fields.pointee.struct_74) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_struct_74 = 1
@@ -968,7 +968,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStruct() { _mutableFields().pointee.has_struct_74 = 0 }
 
     @inlinable public var `switch`: String {
-        get { _message.fields.pointee.has_switch_75 != 0 ? _message.repairedString(_message.fields.pointee.switch_75) : "" }
+        get { _message.fields.pointee.has_switch_75 != 0 ? _message.string(_message.fields.pointee.switch_75) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_switch_75 = 1
@@ -981,7 +981,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSwitch() { _mutableFields().pointee.has_switch_75 = 0 }
 
     @inlinable public var template: String {
-        get { _message.fields.pointee.has_template_76 != 0 ? _message.repairedString(_message.fields.pointee.template_76) : "" }
+        get { _message.fields.pointee.has_template_76 != 0 ? _message.string(_message.fields.pointee.template_76) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_template_76 = 1
@@ -994,7 +994,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTemplate() { _mutableFields().pointee.has_template_76 = 0 }
 
     @inlinable public var this: String {
-        get { _message.fields.pointee.has_this_77 != 0 ? _message.repairedString(_message.fields.pointee.this_77) : "" }
+        get { _message.fields.pointee.has_this_77 != 0 ? _message.string(_message.fields.pointee.this_77) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_this_77 = 1
@@ -1007,7 +1007,7 @@ public import LifelineMessages
     @inlinable public mutating func clearThis() { _mutableFields().pointee.has_this_77 = 0 }
 
     @inlinable public var threadLocal: String {
-        get { _message.fields.pointee.has_thread_local_78 != 0 ? _message.repairedString(_message.fields.pointee.thread_local_78) : "" }
+        get { _message.fields.pointee.has_thread_local_78 != 0 ? _message.string(_message.fields.pointee.thread_local_78) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_thread_local_78 = 1
@@ -1020,7 +1020,7 @@ public import LifelineMessages
     @inlinable public mutating func clearThreadLocal() { _mutableFields().pointee.has_thread_local_78 = 0 }
 
     @inlinable public var `throw`: String {
-        get { _message.fields.pointee.has_throw_79 != 0 ? _message.repairedString(_message.fields.pointee.throw_79) : "" }
+        get { _message.fields.pointee.has_throw_79 != 0 ? _message.string(_message.fields.pointee.throw_79) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_throw_79 = 1
@@ -1033,7 +1033,7 @@ public import LifelineMessages
     @inlinable public mutating func clearThrow() { _mutableFields().pointee.has_throw_79 = 0 }
 
     @inlinable public var `true`: String {
-        get { _message.fields.pointee.has_true_80 != 0 ? _message.repairedString(_message.fields.pointee.true_80) : "" }
+        get { _message.fields.pointee.has_true_80 != 0 ? _message.string(_message.fields.pointee.true_80) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_true_80 = 1
@@ -1046,7 +1046,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTrue() { _mutableFields().pointee.has_true_80 = 0 }
 
     @inlinable public var `try`: String {
-        get { _message.fields.pointee.has_try_81 != 0 ? _message.repairedString(_message.fields.pointee.try_81) : "" }
+        get { _message.fields.pointee.has_try_81 != 0 ? _message.string(_message.fields.pointee.try_81) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_try_81 = 1
@@ -1059,7 +1059,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTry() { _mutableFields().pointee.has_try_81 = 0 }
 
     @inlinable public var typedef: String {
-        get { _message.fields.pointee.has_typedef_82 != 0 ? _message.repairedString(_message.fields.pointee.typedef_82) : "" }
+        get { _message.fields.pointee.has_typedef_82 != 0 ? _message.string(_message.fields.pointee.typedef_82) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_typedef_82 = 1
@@ -1072,7 +1072,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTypedef() { _mutableFields().pointee.has_typedef_82 = 0 }
 
     @inlinable public var typeid: String {
-        get { _message.fields.pointee.has_typeid_83 != 0 ? _message.repairedString(_message.fields.pointee.typeid_83) : "" }
+        get { _message.fields.pointee.has_typeid_83 != 0 ? _message.string(_message.fields.pointee.typeid_83) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_typeid_83 = 1
@@ -1085,7 +1085,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTypeid() { _mutableFields().pointee.has_typeid_83 = 0 }
 
     @inlinable public var typename: String {
-        get { _message.fields.pointee.has_typename_84 != 0 ? _message.repairedString(_message.fields.pointee.typename_84) : "" }
+        get { _message.fields.pointee.has_typename_84 != 0 ? _message.string(_message.fields.pointee.typename_84) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_typename_84 = 1
@@ -1098,7 +1098,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTypename() { _mutableFields().pointee.has_typename_84 = 0 }
 
     @inlinable public var typeof: String {
-        get { _message.fields.pointee.has_typeof_85 != 0 ? _message.repairedString(_message.fields.pointee.typeof_85) : "" }
+        get { _message.fields.pointee.has_typeof_85 != 0 ? _message.string(_message.fields.pointee.typeof_85) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_typeof_85 = 1
@@ -1111,7 +1111,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTypeof() { _mutableFields().pointee.has_typeof_85 = 0 }
 
     @inlinable public var union: String {
-        get { _message.fields.pointee.has_union_86 != 0 ? _message.repairedString(_message.fields.pointee.union_86) : "" }
+        get { _message.fields.pointee.has_union_86 != 0 ? _message.string(_message.fields.pointee.union_86) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_union_86 = 1
@@ -1124,7 +1124,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUnion() { _mutableFields().pointee.has_union_86 = 0 }
 
     @inlinable public var unsigned: String {
-        get { _message.fields.pointee.has_unsigned_87 != 0 ? _message.repairedString(_message.fields.pointee.unsigned_87) : "" }
+        get { _message.fields.pointee.has_unsigned_87 != 0 ? _message.string(_message.fields.pointee.unsigned_87) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unsigned_87 = 1
@@ -1137,7 +1137,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUnsigned() { _mutableFields().pointee.has_unsigned_87 = 0 }
 
     @inlinable public var using: String {
-        get { _message.fields.pointee.has_using_88 != 0 ? _message.repairedString(_message.fields.pointee.using_88) : "" }
+        get { _message.fields.pointee.has_using_88 != 0 ? _message.string(_message.fields.pointee.using_88) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_using_88 = 1
@@ -1150,7 +1150,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUsing() { _mutableFields().pointee.has_using_88 = 0 }
 
     @inlinable public var virtual: String {
-        get { _message.fields.pointee.has_virtual_89 != 0 ? _message.repairedString(_message.fields.pointee.virtual_89) : "" }
+        get { _message.fields.pointee.has_virtual_89 != 0 ? _message.string(_message.fields.pointee.virtual_89) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_virtual_89 = 1
@@ -1163,7 +1163,7 @@ public import LifelineMessages
     @inlinable public mutating func clearVirtual() { _mutableFields().pointee.has_virtual_89 = 0 }
 
     @inlinable public var void: String {
-        get { _message.fields.pointee.has_void_90 != 0 ? _message.repairedString(_message.fields.pointee.void_90) : "" }
+        get { _message.fields.pointee.has_void_90 != 0 ? _message.string(_message.fields.pointee.void_90) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_void_90 = 1
@@ -1176,7 +1176,7 @@ public import LifelineMessages
     @inlinable public mutating func clearVoid() { _mutableFields().pointee.has_void_90 = 0 }
 
     @inlinable public var volatile: String {
-        get { _message.fields.pointee.has_volatile_91 != 0 ? _message.repairedString(_message.fields.pointee.volatile_91) : "" }
+        get { _message.fields.pointee.has_volatile_91 != 0 ? _message.string(_message.fields.pointee.volatile_91) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_volatile_91 = 1
@@ -1189,7 +1189,7 @@ public import LifelineMessages
     @inlinable public mutating func clearVolatile() { _mutableFields().pointee.has_volatile_91 = 0 }
 
     @inlinable public var wcharT: String {
-        get { _message.fields.pointee.has_wchar_t_92 != 0 ? _message.repairedString(_message.fields.pointee.wchar_t_92) : "" }
+        get { _message.fields.pointee.has_wchar_t_92 != 0 ? _message.string(_message.fields.pointee.wchar_t_92) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_wchar_t_92 = 1
@@ -1202,7 +1202,7 @@ public import LifelineMessages
     @inlinable public mutating func clearWcharT() { _mutableFields().pointee.has_wchar_t_92 = 0 }
 
     @inlinable public var `while`: String {
-        get { _message.fields.pointee.has_while_93 != 0 ? _message.repairedString(_message.fields.pointee.while_93) : "" }
+        get { _message.fields.pointee.has_while_93 != 0 ? _message.string(_message.fields.pointee.while_93) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_while_93 = 1
@@ -1215,7 +1215,7 @@ public import LifelineMessages
     @inlinable public mutating func clearWhile() { _mutableFields().pointee.has_while_93 = 0 }
 
     @inlinable public var xor: String {
-        get { _message.fields.pointee.has_xor_94 != 0 ? _message.repairedString(_message.fields.pointee.xor_94) : "" }
+        get { _message.fields.pointee.has_xor_94 != 0 ? _message.string(_message.fields.pointee.xor_94) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_xor_94 = 1
@@ -1228,7 +1228,7 @@ public import LifelineMessages
     @inlinable public mutating func clearXor() { _mutableFields().pointee.has_xor_94 = 0 }
 
     @inlinable public var xorEq: String {
-        get { _message.fields.pointee.has_xor_eq_95 != 0 ? _message.repairedString(_message.fields.pointee.xor_eq_95) : "" }
+        get { _message.fields.pointee.has_xor_eq_95 != 0 ? _message.string(_message.fields.pointee.xor_eq_95) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_xor_eq_95 = 1
@@ -1241,7 +1241,7 @@ public import LifelineMessages
     @inlinable public mutating func clearXorEq() { _mutableFields().pointee.has_xor_eq_95 = 0 }
 
     @inlinable public var assert: String {
-        get { _message.fields.pointee.has_assert_96 != 0 ? _message.repairedString(_message.fields.pointee.assert_96) : "" }
+        get { _message.fields.pointee.has_assert_96 != 0 ? _message.string(_message.fields.pointee.assert_96) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_assert_96 = 1
@@ -1254,7 +1254,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAssert() { _mutableFields().pointee.has_assert_96 = 0 }
 
     @inlinable public var errno: String {
-        get { _message.fields.pointee.has_errno_97 != 0 ? _message.repairedString(_message.fields.pointee.errno_97) : "" }
+        get { _message.fields.pointee.has_errno_97 != 0 ? _message.string(_message.fields.pointee.errno_97) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_errno_97 = 1
@@ -1267,7 +1267,7 @@ public import LifelineMessages
     @inlinable public mutating func clearErrno() { _mutableFields().pointee.has_errno_97 = 0 }
 
     @inlinable public var i386: String {
-        get { _message.fields.pointee.has_i386_98 != 0 ? _message.repairedString(_message.fields.pointee.i386_98) : "" }
+        get { _message.fields.pointee.has_i386_98 != 0 ? _message.string(_message.fields.pointee.i386_98) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_i386_98 = 1
@@ -1280,7 +1280,7 @@ public import LifelineMessages
     @inlinable public mutating func clearI386() { _mutableFields().pointee.has_i386_98 = 0 }
 
     @inlinable public var linux: String {
-        get { _message.fields.pointee.has_linux_99 != 0 ? _message.repairedString(_message.fields.pointee.linux_99) : "" }
+        get { _message.fields.pointee.has_linux_99 != 0 ? _message.string(_message.fields.pointee.linux_99) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_linux_99 = 1
@@ -1293,7 +1293,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLinux() { _mutableFields().pointee.has_linux_99 = 0 }
 
     @inlinable public var offsetof: String {
-        get { _message.fields.pointee.has_offsetof_100 != 0 ? _message.repairedString(_message.fields.pointee.offsetof_100) : "" }
+        get { _message.fields.pointee.has_offsetof_100 != 0 ? _message.string(_message.fields.pointee.offsetof_100) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_offsetof_100 = 1
@@ -1306,7 +1306,7 @@ public import LifelineMessages
     @inlinable public mutating func clearOffsetof() { _mutableFields().pointee.has_offsetof_100 = 0 }
 
     @inlinable public var stderr: String {
-        get { _message.fields.pointee.has_stderr_101 != 0 ? _message.repairedString(_message.fields.pointee.stderr_101) : "" }
+        get { _message.fields.pointee.has_stderr_101 != 0 ? _message.string(_message.fields.pointee.stderr_101) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_stderr_101 = 1
@@ -1319,7 +1319,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStderr() { _mutableFields().pointee.has_stderr_101 = 0 }
 
     @inlinable public var stdin: String {
-        get { _message.fields.pointee.has_stdin_102 != 0 ? _message.repairedString(_message.fields.pointee.stdin_102) : "" }
+        get { _message.fields.pointee.has_stdin_102 != 0 ? _message.string(_message.fields.pointee.stdin_102) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_stdin_102 = 1
@@ -1332,7 +1332,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStdin() { _mutableFields().pointee.has_stdin_102 = 0 }
 
     @inlinable public var stdout: String {
-        get { _message.fields.pointee.has_stdout_103 != 0 ? _message.repairedString(_message.fields.pointee.stdout_103) : "" }
+        get { _message.fields.pointee.has_stdout_103 != 0 ? _message.string(_message.fields.pointee.stdout_103) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_stdout_103 = 1
@@ -1345,7 +1345,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStdout() { _mutableFields().pointee.has_stdout_103 = 0 }
 
     @inlinable public var unix: String {
-        get { _message.fields.pointee.has_unix_104 != 0 ? _message.repairedString(_message.fields.pointee.unix_104) : "" }
+        get { _message.fields.pointee.has_unix_104 != 0 ? _message.string(_message.fields.pointee.unix_104) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unix_104 = 1
@@ -1358,7 +1358,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUnix() { _mutableFields().pointee.has_unix_104 = 0 }
 
     @inlinable public var null: String {
-        get { _message.fields.pointee.has_null != 0 ? _message.repairedString(_message.fields.pointee.null) : "" }
+        get { _message.fields.pointee.has_null != 0 ? _message.string(_message.fields.pointee.null) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_null = 1
@@ -1371,7 +1371,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNull() { _mutableFields().pointee.has_null = 0 }
 
     @inlinable public var eof: String {
-        get { _message.fields.pointee.has_eof != 0 ? _message.repairedString(_message.fields.pointee.eof) : "" }
+        get { _message.fields.pointee.has_eof != 0 ? _message.string(_message.fields.pointee.eof) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_eof = 1
@@ -1384,7 +1384,7 @@ public import LifelineMessages
     @inlinable public mutating func clearEof() { _mutableFields().pointee.has_eof = 0 }
 
     @inlinable public var bool_: String {
-        get { _message.fields.pointee.has_bool_ != 0 ? _message.repairedString(_message.fields.pointee.bool_) : "" }
+        get { _message.fields.pointee.has_bool_ != 0 ? _message.string(_message.fields.pointee.bool_) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_bool_ = 1
@@ -1397,7 +1397,7 @@ public import LifelineMessages
     @inlinable public mutating func clearBool_() { _mutableFields().pointee.has_bool_ = 0 }
 
     @inlinable public var int32T: String {
-        get { _message.fields.pointee.has_int32_t != 0 ? _message.repairedString(_message.fields.pointee.int32_t) : "" }
+        get { _message.fields.pointee.has_int32_t != 0 ? _message.string(_message.fields.pointee.int32_t) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_int32_t = 1
@@ -1410,7 +1410,7 @@ public import LifelineMessages
     @inlinable public mutating func clearInt32T() { _mutableFields().pointee.has_int32_t = 0 }
 
     @inlinable public var sizeT: String {
-        get { _message.fields.pointee.has_size_t != 0 ? _message.repairedString(_message.fields.pointee.size_t) : "" }
+        get { _message.fields.pointee.has_size_t != 0 ? _message.string(_message.fields.pointee.size_t) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_size_t = 1
@@ -1423,7 +1423,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSizeT() { _mutableFields().pointee.has_size_t = 0 }
 
     @inlinable public var uint8T: String {
-        get { _message.fields.pointee.has_uint8_t != 0 ? _message.repairedString(_message.fields.pointee.uint8_t) : "" }
+        get { _message.fields.pointee.has_uint8_t != 0 ? _message.string(_message.fields.pointee.uint8_t) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_uint8_t = 1
@@ -1443,7 +1443,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_SwiftWords: LifelineMessages.Message {
     @inlinable public var self_p: String {
-        get { _message.fields.pointee.has_self_1 != 0 ? _message.repairedString(_message.fields.pointee.self_1) : "" }
+        get { _message.fields.pointee.has_self_1 != 0 ? _message.string(_message.fields.pointee.self_1) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_self_1 = 1
@@ -1456,7 +1456,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSelf_p() { _mutableFields().pointee.has_self_1 = 0 }
 
     @inlinable public var self_p_2: String {
-        get { _message.fields.pointee.has_self_2 != 0 ? _message.repairedString(_message.fields.pointee.self_2) : "" }
+        get { _message.fields.pointee.has_self_2 != 0 ? _message.string(_message.fields.pointee.self_2) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_self_2 = 1
@@ -1469,7 +1469,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSelf_p_2() { _mutableFields().pointee.has_self_2 = 0 }
 
     @inlinable public var init_p: String {
-        get { _message.fields.pointee.has_init_3 != 0 ? _message.repairedString(_message.fields.pointee.init_3) : "" }
+        get { _message.fields.pointee.has_init_3 != 0 ? _message.string(_message.fields.pointee.init_3) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_init_3 = 1
@@ -1482,7 +1482,7 @@ public import LifelineMessages
     @inlinable public mutating func clearInit_p() { _mutableFields().pointee.has_init_3 = 0 }
 
     @inlinable public var type: String {
-        get { _message.fields.pointee.has_type_4 != 0 ? _message.repairedString(_message.fields.pointee.type_4) : "" }
+        get { _message.fields.pointee.has_type_4 != 0 ? _message.string(_message.fields.pointee.type_4) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_type_4 = 1
@@ -1495,7 +1495,7 @@ public import LifelineMessages
     @inlinable public mutating func clearType() { _mutableFields().pointee.has_type_4 = 0 }
 
     @inlinable public var type_5: String {
-        get { _message.fields.pointee.has_type_5 != 0 ? _message.repairedString(_message.fields.pointee.type_5) : "" }
+        get { _message.fields.pointee.has_type_5 != 0 ? _message.string(_message.fields.pointee.type_5) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_type_5 = 1
@@ -1508,7 +1508,7 @@ public import LifelineMessages
     @inlinable public mutating func clearType_5() { _mutableFields().pointee.has_type_5 = 0 }
 
     @inlinable public var `protocol`: String {
-        get { _message.fields.pointee.has_protocol_6 != 0 ? _message.repairedString(_message.fields.pointee.protocol_6) : "" }
+        get { _message.fields.pointee.has_protocol_6 != 0 ? _message.string(_message.fields.pointee.protocol_6) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_protocol_6 = 1
@@ -1521,7 +1521,7 @@ public import LifelineMessages
     @inlinable public mutating func clearProtocol() { _mutableFields().pointee.has_protocol_6 = 0 }
 
     @inlinable public var protocol_7: String {
-        get { _message.fields.pointee.has_protocol_7 != 0 ? _message.repairedString(_message.fields.pointee.protocol_7) : "" }
+        get { _message.fields.pointee.has_protocol_7 != 0 ? _message.string(_message.fields.pointee.protocol_7) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_protocol_7 = 1
@@ -1534,7 +1534,7 @@ public import LifelineMessages
     @inlinable public mutating func clearProtocol_7() { _mutableFields().pointee.has_protocol_7 = 0 }
 
     @inlinable public var `in`: String {
-        get { _message.fields.pointee.has_in != 0 ? _message.repairedString(_message.fields.pointee.in) : "" }
+        get { _message.fields.pointee.has_in != 0 ? _message.string(_message.fields.pointee.in) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_in = 1
@@ -1547,7 +1547,7 @@ public import LifelineMessages
     @inlinable public mutating func clearIn() { _mutableFields().pointee.has_in = 0 }
 
     @inlinable public var `is`: String {
-        get { _message.fields.pointee.has_is != 0 ? _message.repairedString(_message.fields.pointee.is) : "" }
+        get { _message.fields.pointee.has_is != 0 ? _message.string(_message.fields.pointee.is) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_is = 1
@@ -1560,7 +1560,7 @@ public import LifelineMessages
     @inlinable public mutating func clearIs() { _mutableFields().pointee.has_is = 0 }
 
     @inlinable public var `as`: String {
-        get { _message.fields.pointee.has_as != 0 ? _message.repairedString(_message.fields.pointee.as) : "" }
+        get { _message.fields.pointee.has_as != 0 ? _message.string(_message.fields.pointee.as) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_as = 1
@@ -1573,7 +1573,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAs() { _mutableFields().pointee.has_as = 0 }
 
     @inlinable public var any: String {
-        get { _message.fields.pointee.has_any != 0 ? _message.repairedString(_message.fields.pointee.any) : "" }
+        get { _message.fields.pointee.has_any != 0 ? _message.string(_message.fields.pointee.any) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_any = 1
@@ -1586,7 +1586,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAny() { _mutableFields().pointee.has_any = 0 }
 
     @inlinable public var actor: String {
-        get { _message.fields.pointee.has_actor != 0 ? _message.repairedString(_message.fields.pointee.actor) : "" }
+        get { _message.fields.pointee.has_actor != 0 ? _message.string(_message.fields.pointee.actor) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_actor = 1
@@ -1599,7 +1599,7 @@ public import LifelineMessages
     @inlinable public mutating func clearActor() { _mutableFields().pointee.has_actor = 0 }
 
     @inlinable public var async: String {
-        get { _message.fields.pointee.has_async != 0 ? _message.repairedString(_message.fields.pointee.async) : "" }
+        get { _message.fields.pointee.has_async != 0 ? _message.string(_message.fields.pointee.async) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_async = 1
@@ -1612,7 +1612,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAsync() { _mutableFields().pointee.has_async = 0 }
 
     @inlinable public var await: String {
-        get { _message.fields.pointee.has_await != 0 ? _message.repairedString(_message.fields.pointee.await) : "" }
+        get { _message.fields.pointee.has_await != 0 ? _message.string(_message.fields.pointee.await) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_await = 1
@@ -1625,7 +1625,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAwait() { _mutableFields().pointee.has_await = 0 }
 
     @inlinable public var any_15: String {
-        get { _message.fields.pointee.has_any_15 != 0 ? _message.repairedString(_message.fields.pointee.any_15) : "" }
+        get { _message.fields.pointee.has_any_15 != 0 ? _message.string(_message.fields.pointee.any_15) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_any_15 = 1
@@ -1638,7 +1638,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAny_15() { _mutableFields().pointee.has_any_15 = 0 }
 
     @inlinable public var some: String {
-        get { _message.fields.pointee.has_some != 0 ? _message.repairedString(_message.fields.pointee.some) : "" }
+        get { _message.fields.pointee.has_some != 0 ? _message.string(_message.fields.pointee.some) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_some = 1
@@ -1651,7 +1651,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSome() { _mutableFields().pointee.has_some = 0 }
 
     @inlinable public var none: String {
-        get { _message.fields.pointee.has_none != 0 ? _message.repairedString(_message.fields.pointee.none) : "" }
+        get { _message.fields.pointee.has_none != 0 ? _message.string(_message.fields.pointee.none) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_none = 1
@@ -1664,7 +1664,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNone() { _mutableFields().pointee.has_none = 0 }
 
     @inlinable public var `nil`: String {
-        get { _message.fields.pointee.has_nil != 0 ? _message.repairedString(_message.fields.pointee.nil) : "" }
+        get { _message.fields.pointee.has_nil != 0 ? _message.string(_message.fields.pointee.nil) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_nil = 1
@@ -1677,7 +1677,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNil() { _mutableFields().pointee.has_nil = 0 }
 
     @inlinable public var `super`: String {
-        get { _message.fields.pointee.has_super != 0 ? _message.repairedString(_message.fields.pointee.super) : "" }
+        get { _message.fields.pointee.has_super != 0 ? _message.string(_message.fields.pointee.super) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_super = 1
@@ -1690,7 +1690,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSuper() { _mutableFields().pointee.has_super = 0 }
 
     @inlinable public var `func`: String {
-        get { _message.fields.pointee.has_func != 0 ? _message.repairedString(_message.fields.pointee.func) : "" }
+        get { _message.fields.pointee.has_func != 0 ? _message.string(_message.fields.pointee.func) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_func = 1
@@ -1703,7 +1703,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFunc() { _mutableFields().pointee.has_func = 0 }
 
     @inlinable public var `let`: String {
-        get { _message.fields.pointee.has_let != 0 ? _message.repairedString(_message.fields.pointee.let) : "" }
+        get { _message.fields.pointee.has_let != 0 ? _message.string(_message.fields.pointee.let) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_let = 1
@@ -1716,7 +1716,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLet() { _mutableFields().pointee.has_let = 0 }
 
     @inlinable public var `var`: String {
-        get { _message.fields.pointee.has_var != 0 ? _message.repairedString(_message.fields.pointee.var) : "" }
+        get { _message.fields.pointee.has_var != 0 ? _message.string(_message.fields.pointee.var) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_var = 1
@@ -1729,7 +1729,7 @@ public import LifelineMessages
     @inlinable public mutating func clearVar() { _mutableFields().pointee.has_var = 0 }
 
     @inlinable public var `inout`: String {
-        get { _message.fields.pointee.has_inout != 0 ? _message.repairedString(_message.fields.pointee.inout) : "" }
+        get { _message.fields.pointee.has_inout != 0 ? _message.string(_message.fields.pointee.inout) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_inout = 1
@@ -1742,7 +1742,7 @@ public import LifelineMessages
     @inlinable public mutating func clearInout() { _mutableFields().pointee.has_inout = 0 }
 
     @inlinable public var `defer`: String {
-        get { _message.fields.pointee.has_defer != 0 ? _message.repairedString(_message.fields.pointee.defer) : "" }
+        get { _message.fields.pointee.has_defer != 0 ? _message.string(_message.fields.pointee.defer) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_defer = 1
@@ -1755,7 +1755,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDefer() { _mutableFields().pointee.has_defer = 0 }
 
     @inlinable public var `guard`: String {
-        get { _message.fields.pointee.has_guard != 0 ? _message.repairedString(_message.fields.pointee.guard) : "" }
+        get { _message.fields.pointee.has_guard != 0 ? _message.string(_message.fields.pointee.guard) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_guard = 1
@@ -1768,7 +1768,7 @@ public import LifelineMessages
     @inlinable public mutating func clearGuard() { _mutableFields().pointee.has_guard = 0 }
 
     @inlinable public var `repeat`: String {
-        get { _message.fields.pointee.has_repeat != 0 ? _message.repairedString(_message.fields.pointee.repeat) : "" }
+        get { _message.fields.pointee.has_repeat != 0 ? _message.string(_message.fields.pointee.repeat) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_repeat = 1
@@ -1781,7 +1781,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRepeat() { _mutableFields().pointee.has_repeat = 0 }
 
     @inlinable public var `where`: String {
-        get { _message.fields.pointee.has_where != 0 ? _message.repairedString(_message.fields.pointee.where) : "" }
+        get { _message.fields.pointee.has_where != 0 ? _message.string(_message.fields.pointee.where) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_where = 1
@@ -1794,7 +1794,7 @@ public import LifelineMessages
     @inlinable public mutating func clearWhere() { _mutableFields().pointee.has_where = 0 }
 
     @inlinable public var `throws`: String {
-        get { _message.fields.pointee.has_throws != 0 ? _message.repairedString(_message.fields.pointee.throws) : "" }
+        get { _message.fields.pointee.has_throws != 0 ? _message.string(_message.fields.pointee.throws) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_throws = 1
@@ -1807,7 +1807,7 @@ public import LifelineMessages
     @inlinable public mutating func clearThrows() { _mutableFields().pointee.has_throws = 0 }
 
     @inlinable public var `rethrows`: String {
-        get { _message.fields.pointee.has_rethrows != 0 ? _message.repairedString(_message.fields.pointee.rethrows) : "" }
+        get { _message.fields.pointee.has_rethrows != 0 ? _message.string(_message.fields.pointee.rethrows) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_rethrows = 1
@@ -1820,7 +1820,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRethrows() { _mutableFields().pointee.has_rethrows = 0 }
 
     @inlinable public var `fallthrough`: String {
-        get { _message.fields.pointee.has_fallthrough != 0 ? _message.repairedString(_message.fields.pointee.fallthrough) : "" }
+        get { _message.fields.pointee.has_fallthrough != 0 ? _message.string(_message.fields.pointee.fallthrough) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_fallthrough = 1
@@ -1833,7 +1833,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFallthrough() { _mutableFields().pointee.has_fallthrough = 0 }
 
     @inlinable public var `extension`: String {
-        get { _message.fields.pointee.has_extension != 0 ? _message.repairedString(_message.fields.pointee.extension) : "" }
+        get { _message.fields.pointee.has_extension != 0 ? _message.string(_message.fields.pointee.extension) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_extension = 1
@@ -1846,7 +1846,7 @@ public import LifelineMessages
     @inlinable public mutating func clearExtension() { _mutableFields().pointee.has_extension = 0 }
 
     @inlinable public var `internal`: String {
-        get { _message.fields.pointee.has_internal != 0 ? _message.repairedString(_message.fields.pointee.internal) : "" }
+        get { _message.fields.pointee.has_internal != 0 ? _message.string(_message.fields.pointee.internal) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_internal = 1
@@ -1859,7 +1859,7 @@ public import LifelineMessages
     @inlinable public mutating func clearInternal() { _mutableFields().pointee.has_internal = 0 }
 
     @inlinable public var `fileprivate`: String {
-        get { _message.fields.pointee.has_fileprivate != 0 ? _message.repairedString(_message.fields.pointee.fileprivate) : "" }
+        get { _message.fields.pointee.has_fileprivate != 0 ? _message.string(_message.fields.pointee.fileprivate) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_fileprivate = 1
@@ -1872,7 +1872,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFileprivate() { _mutableFields().pointee.has_fileprivate = 0 }
 
     @inlinable public var `open`: String {
-        get { _message.fields.pointee.has_open != 0 ? _message.repairedString(_message.fields.pointee.open) : "" }
+        get { _message.fields.pointee.has_open != 0 ? _message.string(_message.fields.pointee.open) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_open = 1
@@ -1885,7 +1885,7 @@ public import LifelineMessages
     @inlinable public mutating func clearOpen() { _mutableFields().pointee.has_open = 0 }
 
     @inlinable public var indirect: String {
-        get { _message.fields.pointee.has_indirect != 0 ? _message.repairedString(_message.fields.pointee.indirect) : "" }
+        get { _message.fields.pointee.has_indirect != 0 ? _message.string(_message.fields.pointee.indirect) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_indirect = 1
@@ -1898,7 +1898,7 @@ public import LifelineMessages
     @inlinable public mutating func clearIndirect() { _mutableFields().pointee.has_indirect = 0 }
 
     @inlinable public var lazy: String {
-        get { _message.fields.pointee.has_lazy != 0 ? _message.repairedString(_message.fields.pointee.lazy) : "" }
+        get { _message.fields.pointee.has_lazy != 0 ? _message.string(_message.fields.pointee.lazy) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_lazy = 1
@@ -1911,7 +1911,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLazy() { _mutableFields().pointee.has_lazy = 0 }
 
     @inlinable public var weak: String {
-        get { _message.fields.pointee.has_weak != 0 ? _message.repairedString(_message.fields.pointee.weak) : "" }
+        get { _message.fields.pointee.has_weak != 0 ? _message.string(_message.fields.pointee.weak) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_weak = 1
@@ -1924,7 +1924,7 @@ public import LifelineMessages
     @inlinable public mutating func clearWeak() { _mutableFields().pointee.has_weak = 0 }
 
     @inlinable public var unowned: String {
-        get { _message.fields.pointee.has_unowned != 0 ? _message.repairedString(_message.fields.pointee.unowned) : "" }
+        get { _message.fields.pointee.has_unowned != 0 ? _message.string(_message.fields.pointee.unowned) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unowned = 1
@@ -1937,7 +1937,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUnowned() { _mutableFields().pointee.has_unowned = 0 }
 
     @inlinable public var convenience: String {
-        get { _message.fields.pointee.has_convenience != 0 ? _message.repairedString(_message.fields.pointee.convenience) : "" }
+        get { _message.fields.pointee.has_convenience != 0 ? _message.string(_message.fields.pointee.convenience) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_convenience = 1
@@ -1950,7 +1950,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConvenience() { _mutableFields().pointee.has_convenience = 0 }
 
     @inlinable public var required: String {
-        get { _message.fields.pointee.has_required != 0 ? _message.repairedString(_message.fields.pointee.required) : "" }
+        get { _message.fields.pointee.has_required != 0 ? _message.string(_message.fields.pointee.required) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_required = 1
@@ -1963,7 +1963,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRequired() { _mutableFields().pointee.has_required = 0 }
 
     @inlinable public var optional: String {
-        get { _message.fields.pointee.has_optional != 0 ? _message.repairedString(_message.fields.pointee.optional) : "" }
+        get { _message.fields.pointee.has_optional != 0 ? _message.string(_message.fields.pointee.optional) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optional = 1
@@ -1976,7 +1976,7 @@ public import LifelineMessages
     @inlinable public mutating func clearOptional() { _mutableFields().pointee.has_optional = 0 }
 
     @inlinable public var dynamic: String {
-        get { _message.fields.pointee.has_dynamic != 0 ? _message.repairedString(_message.fields.pointee.dynamic) : "" }
+        get { _message.fields.pointee.has_dynamic != 0 ? _message.string(_message.fields.pointee.dynamic) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_dynamic = 1
@@ -1989,7 +1989,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDynamic() { _mutableFields().pointee.has_dynamic = 0 }
 
     @inlinable public var didSet: String {
-        get { _message.fields.pointee.has_didset != 0 ? _message.repairedString(_message.fields.pointee.didset) : "" }
+        get { _message.fields.pointee.has_didset != 0 ? _message.string(_message.fields.pointee.didset) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_didset = 1
@@ -2002,7 +2002,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDidSet() { _mutableFields().pointee.has_didset = 0 }
 
     @inlinable public var willSet: String {
-        get { _message.fields.pointee.has_willset != 0 ? _message.repairedString(_message.fields.pointee.willset) : "" }
+        get { _message.fields.pointee.has_willset != 0 ? _message.string(_message.fields.pointee.willset) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_willset = 1
@@ -2015,7 +2015,7 @@ public import LifelineMessages
     @inlinable public mutating func clearWillSet() { _mutableFields().pointee.has_willset = 0 }
 
     @inlinable public var get: String {
-        get { _message.fields.pointee.has_get != 0 ? _message.repairedString(_message.fields.pointee.get) : "" }
+        get { _message.fields.pointee.has_get != 0 ? _message.string(_message.fields.pointee.get) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_get = 1
@@ -2028,7 +2028,7 @@ public import LifelineMessages
     @inlinable public mutating func clearGet() { _mutableFields().pointee.has_get = 0 }
 
     @inlinable public var set: String {
-        get { _message.fields.pointee.has_set != 0 ? _message.repairedString(_message.fields.pointee.set) : "" }
+        get { _message.fields.pointee.has_set != 0 ? _message.string(_message.fields.pointee.set) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_set = 1
@@ -2041,7 +2041,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSet() { _mutableFields().pointee.has_set = 0 }
 
     @inlinable public var left: String {
-        get { _message.fields.pointee.has_left != 0 ? _message.repairedString(_message.fields.pointee.left) : "" }
+        get { _message.fields.pointee.has_left != 0 ? _message.string(_message.fields.pointee.left) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_left = 1
@@ -2054,7 +2054,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLeft() { _mutableFields().pointee.has_left = 0 }
 
     @inlinable public var right: String {
-        get { _message.fields.pointee.has_right != 0 ? _message.repairedString(_message.fields.pointee.right) : "" }
+        get { _message.fields.pointee.has_right != 0 ? _message.string(_message.fields.pointee.right) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_right = 1
@@ -2067,7 +2067,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
 
     @inlinable public var prefix: String {
-        get { _message.fields.pointee.has_prefix != 0 ? _message.repairedString(_message.fields.pointee.prefix) : "" }
+        get { _message.fields.pointee.has_prefix != 0 ? _message.string(_message.fields.pointee.prefix) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_prefix = 1
@@ -2080,7 +2080,7 @@ public import LifelineMessages
     @inlinable public mutating func clearPrefix() { _mutableFields().pointee.has_prefix = 0 }
 
     @inlinable public var postfix: String {
-        get { _message.fields.pointee.has_postfix != 0 ? _message.repairedString(_message.fields.pointee.postfix) : "" }
+        get { _message.fields.pointee.has_postfix != 0 ? _message.string(_message.fields.pointee.postfix) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_postfix = 1
@@ -2093,7 +2093,7 @@ public import LifelineMessages
     @inlinable public mutating func clearPostfix() { _mutableFields().pointee.has_postfix = 0 }
 
     @inlinable public var infix: String {
-        get { _message.fields.pointee.has_infix != 0 ? _message.repairedString(_message.fields.pointee.infix) : "" }
+        get { _message.fields.pointee.has_infix != 0 ? _message.string(_message.fields.pointee.infix) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_infix = 1
@@ -2106,7 +2106,7 @@ public import LifelineMessages
     @inlinable public mutating func clearInfix() { _mutableFields().pointee.has_infix = 0 }
 
     @inlinable public var precedence: String {
-        get { _message.fields.pointee.has_precedence != 0 ? _message.repairedString(_message.fields.pointee.precedence) : "" }
+        get { _message.fields.pointee.has_precedence != 0 ? _message.string(_message.fields.pointee.precedence) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_precedence = 1
@@ -2119,7 +2119,7 @@ public import LifelineMessages
     @inlinable public mutating func clearPrecedence() { _mutableFields().pointee.has_precedence = 0 }
 
     @inlinable public var associativity: String {
-        get { _message.fields.pointee.has_associativity != 0 ? _message.repairedString(_message.fields.pointee.associativity) : "" }
+        get { _message.fields.pointee.has_associativity != 0 ? _message.string(_message.fields.pointee.associativity) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_associativity = 1
@@ -2132,7 +2132,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAssociativity() { _mutableFields().pointee.has_associativity = 0 }
 
     @inlinable public var `associatedtype`: String {
-        get { _message.fields.pointee.has_associatedtype != 0 ? _message.repairedString(_message.fields.pointee.associatedtype) : "" }
+        get { _message.fields.pointee.has_associatedtype != 0 ? _message.string(_message.fields.pointee.associatedtype) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_associatedtype = 1
@@ -2145,7 +2145,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAssociatedtype() { _mutableFields().pointee.has_associatedtype = 0 }
 
     @inlinable public var `typealias`: String {
-        get { _message.fields.pointee.has_typealias != 0 ? _message.repairedString(_message.fields.pointee.typealias) : "" }
+        get { _message.fields.pointee.has_typealias != 0 ? _message.string(_message.fields.pointee.typealias) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_typealias = 1
@@ -2158,7 +2158,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTypealias() { _mutableFields().pointee.has_typealias = 0 }
 
     @inlinable public var `subscript`: String {
-        get { _message.fields.pointee.has_subscript != 0 ? _message.repairedString(_message.fields.pointee.subscript) : "" }
+        get { _message.fields.pointee.has_subscript != 0 ? _message.string(_message.fields.pointee.subscript) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_subscript = 1
@@ -2171,7 +2171,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSubscript() { _mutableFields().pointee.has_subscript = 0 }
 
     @inlinable public var `deinit`: String {
-        get { _message.fields.pointee.has_deinit != 0 ? _message.repairedString(_message.fields.pointee.deinit) : "" }
+        get { _message.fields.pointee.has_deinit != 0 ? _message.string(_message.fields.pointee.deinit) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_deinit = 1
@@ -2184,7 +2184,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDeinit() { _mutableFields().pointee.has_deinit = 0 }
 
     @inlinable public var consume: String {
-        get { _message.fields.pointee.has_consume != 0 ? _message.repairedString(_message.fields.pointee.consume) : "" }
+        get { _message.fields.pointee.has_consume != 0 ? _message.string(_message.fields.pointee.consume) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_consume = 1
@@ -2197,7 +2197,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConsume() { _mutableFields().pointee.has_consume = 0 }
 
     @inlinable public var copy: String {
-        get { _message.fields.pointee.has_copy != 0 ? _message.repairedString(_message.fields.pointee.copy) : "" }
+        get { _message.fields.pointee.has_copy != 0 ? _message.string(_message.fields.pointee.copy) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_copy = 1
@@ -2210,7 +2210,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCopy() { _mutableFields().pointee.has_copy = 0 }
 
     @inlinable public var borrowing: String {
-        get { _message.fields.pointee.has_borrowing != 0 ? _message.repairedString(_message.fields.pointee.borrowing) : "" }
+        get { _message.fields.pointee.has_borrowing != 0 ? _message.string(_message.fields.pointee.borrowing) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_borrowing = 1
@@ -2223,7 +2223,7 @@ public import LifelineMessages
     @inlinable public mutating func clearBorrowing() { _mutableFields().pointee.has_borrowing = 0 }
 
     @inlinable public var consuming: String {
-        get { _message.fields.pointee.has_consuming != 0 ? _message.repairedString(_message.fields.pointee.consuming) : "" }
+        get { _message.fields.pointee.has_consuming != 0 ? _message.string(_message.fields.pointee.consuming) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_consuming = 1
@@ -2236,7 +2236,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConsuming() { _mutableFields().pointee.has_consuming = 0 }
 
     @inlinable public var sending: String {
-        get { _message.fields.pointee.has_sending != 0 ? _message.repairedString(_message.fields.pointee.sending) : "" }
+        get { _message.fields.pointee.has_sending != 0 ? _message.string(_message.fields.pointee.sending) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_sending = 1
@@ -2249,7 +2249,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSending() { _mutableFields().pointee.has_sending = 0 }
 
     @inlinable public var isolated: String {
-        get { _message.fields.pointee.has_isolated != 0 ? _message.repairedString(_message.fields.pointee.isolated) : "" }
+        get { _message.fields.pointee.has_isolated != 0 ? _message.string(_message.fields.pointee.isolated) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_isolated = 1
@@ -2262,7 +2262,7 @@ public import LifelineMessages
     @inlinable public mutating func clearIsolated() { _mutableFields().pointee.has_isolated = 0 }
 
     @inlinable public var nonisolated: String {
-        get { _message.fields.pointee.has_nonisolated != 0 ? _message.repairedString(_message.fields.pointee.nonisolated) : "" }
+        get { _message.fields.pointee.has_nonisolated != 0 ? _message.string(_message.fields.pointee.nonisolated) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_nonisolated = 1
@@ -2275,7 +2275,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNonisolated() { _mutableFields().pointee.has_nonisolated = 0 }
 
     @inlinable public var macro: String {
-        get { _message.fields.pointee.has_macro != 0 ? _message.repairedString(_message.fields.pointee.macro) : "" }
+        get { _message.fields.pointee.has_macro != 0 ? _message.string(_message.fields.pointee.macro) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_macro = 1
@@ -2288,7 +2288,7 @@ public import LifelineMessages
     @inlinable public mutating func clearMacro() { _mutableFields().pointee.has_macro = 0 }
 
     @inlinable public var package: String {
-        get { _message.fields.pointee.has_package != 0 ? _message.repairedString(_message.fields.pointee.package) : "" }
+        get { _message.fields.pointee.has_package != 0 ? _message.string(_message.fields.pointee.package) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_package = 1
@@ -2301,7 +2301,7 @@ public import LifelineMessages
     @inlinable public mutating func clearPackage() { _mutableFields().pointee.has_package = 0 }
 
     @inlinable public var each: String {
-        get { _message.fields.pointee.has_each != 0 ? _message.repairedString(_message.fields.pointee.each) : "" }
+        get { _message.fields.pointee.has_each != 0 ? _message.string(_message.fields.pointee.each) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_each = 1
@@ -2314,7 +2314,7 @@ public import LifelineMessages
     @inlinable public mutating func clearEach() { _mutableFields().pointee.has_each = 0 }
 
     @inlinable public var discard: String {
-        get { _message.fields.pointee.has_discard != 0 ? _message.repairedString(_message.fields.pointee.discard) : "" }
+        get { _message.fields.pointee.has_discard != 0 ? _message.string(_message.fields.pointee.discard) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_discard = 1
@@ -2334,7 +2334,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_Members: LifelineMessages.Message {
     @inlinable public var description_p: String {
-        get { _message.fields.pointee.has_description != 0 ? _message.repairedString(_message.fields.pointee.description) : "" }
+        get { _message.fields.pointee.has_description != 0 ? _message.string(_message.fields.pointee.description) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_description = 1
@@ -2347,7 +2347,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDescription_p() { _mutableFields().pointee.has_description = 0 }
 
     @inlinable public var debugDescription_p: String {
-        get { _message.fields.pointee.has_debug_description != 0 ? _message.repairedString(_message.fields.pointee.debug_description) : "" }
+        get { _message.fields.pointee.has_debug_description != 0 ? _message.string(_message.fields.pointee.debug_description) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_debug_description = 1
@@ -2360,7 +2360,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDebugDescription_p() { _mutableFields().pointee.has_debug_description = 0 }
 
     @inlinable public var hashValue_p: String {
-        get { _message.fields.pointee.has_hash_value != 0 ? _message.repairedString(_message.fields.pointee.hash_value) : "" }
+        get { _message.fields.pointee.has_hash_value != 0 ? _message.string(_message.fields.pointee.hash_value) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_hash_value = 1
@@ -2373,7 +2373,7 @@ public import LifelineMessages
     @inlinable public mutating func clearHashValue_p() { _mutableFields().pointee.has_hash_value = 0 }
 
     @inlinable public var textFormat: String {
-        get { _message.fields.pointee.has_text_format != 0 ? _message.repairedString(_message.fields.pointee.text_format) : "" }
+        get { _message.fields.pointee.has_text_format != 0 ? _message.string(_message.fields.pointee.text_format) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_text_format = 1
@@ -2386,7 +2386,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTextFormat() { _mutableFields().pointee.has_text_format = 0 }
 
     @inlinable public var unknownFields_p: String {
-        get { _message.fields.pointee.has_unknown_fields != 0 ? _message.repairedString(_message.fields.pointee.unknown_fields) : "" }
+        get { _message.fields.pointee.has_unknown_fields != 0 ? _message.string(_message.fields.pointee.unknown_fields) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unknown_fields = 1
@@ -2399,7 +2399,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUnknownFields_p() { _mutableFields().pointee.has_unknown_fields = 0 }
 
     @inlinable public var isInitialized_p: String {
-        get { _message.fields.pointee.has_is_initialized != 0 ? _message.repairedString(_message.fields.pointee.is_initialized) : "" }
+        get { _message.fields.pointee.has_is_initialized != 0 ? _message.string(_message.fields.pointee.is_initialized) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_is_initialized = 1
@@ -2412,7 +2412,7 @@ public import LifelineMessages
     @inlinable public mutating func clearIsInitialized_p() { _mutableFields().pointee.has_is_initialized = 0 }
 
     @inlinable public var protoMessageName: String {
-        get { _message.fields.pointee.has_proto_message_name != 0 ? _message.repairedString(_message.fields.pointee.proto_message_name) : "" }
+        get { _message.fields.pointee.has_proto_message_name != 0 ? _message.string(_message.fields.pointee.proto_message_name) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_proto_message_name = 1
@@ -2425,7 +2425,7 @@ public import LifelineMessages
     @inlinable public mutating func clearProtoMessageName() { _mutableFields().pointee.has_proto_message_name = 0 }
 
     @inlinable public var serializedBytes: String {
-        get { _message.fields.pointee.has_serialized_bytes != 0 ? _message.repairedString(_message.fields.pointee.serialized_bytes) : "" }
+        get { _message.fields.pointee.has_serialized_bytes != 0 ? _message.string(_message.fields.pointee.serialized_bytes) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_serialized_bytes = 1
@@ -2438,7 +2438,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSerializedBytes() { _mutableFields().pointee.has_serialized_bytes = 0 }
 
     @inlinable public var with: String {
-        get { _message.fields.pointee.has_with != 0 ? _message.repairedString(_message.fields.pointee.with) : "" }
+        get { _message.fields.pointee.has_with != 0 ? _message.string(_message.fields.pointee.with) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_with = 1
@@ -2451,7 +2451,7 @@ public import LifelineMessages
     @inlinable public mutating func clearWith() { _mutableFields().pointee.has_with = 0 }
 
     @inlinable public var merge: String {
-        get { _message.fields.pointee.has_merge != 0 ? _message.repairedString(_message.fields.pointee.merge) : "" }
+        get { _message.fields.pointee.has_merge != 0 ? _message.string(_message.fields.pointee.merge) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_merge = 1
@@ -2464,7 +2464,7 @@ public import LifelineMessages
     @inlinable public mutating func clearMerge() { _mutableFields().pointee.has_merge = 0 }
 
     @inlinable public var append: String {
-        get { _message.fields.pointee.has_append != 0 ? _message.repairedString(_message.fields.pointee.append) : "" }
+        get { _message.fields.pointee.has_append != 0 ? _message.string(_message.fields.pointee.append) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_append = 1
@@ -2477,7 +2477,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAppend() { _mutableFields().pointee.has_append = 0 }
 
     @inlinable public var removeUnknownFields: String {
-        get { _message.fields.pointee.has_remove_unknown_fields != 0 ? _message.repairedString(_message.fields.pointee.remove_unknown_fields) : "" }
+        get { _message.fields.pointee.has_remove_unknown_fields != 0 ? _message.string(_message.fields.pointee.remove_unknown_fields) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_remove_unknown_fields = 1
@@ -2490,7 +2490,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRemoveUnknownFields() { _mutableFields().pointee.has_remove_unknown_fields = 0 }
 
     @inlinable public var message: String {
-        get { _message.fields.pointee.has_message != 0 ? _message.repairedString(_message.fields.pointee.message) : "" }
+        get { _message.fields.pointee.has_message != 0 ? _message.string(_message.fields.pointee.message) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_message = 1
@@ -2503,7 +2503,7 @@ public import LifelineMessages
     @inlinable public mutating func clearMessage() { _mutableFields().pointee.has_message = 0 }
 
     @inlinable public var fields: String {
-        get { _message.fields.pointee.has_fields != 0 ? _message.repairedString(_message.fields.pointee.fields) : "" }
+        get { _message.fields.pointee.has_fields != 0 ? _message.string(_message.fields.pointee.fields) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_fields = 1
@@ -2516,7 +2516,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFields() { _mutableFields().pointee.has_fields = 0 }
 
     @inlinable public var table: String {
-        get { _message.fields.pointee.has_table != 0 ? _message.repairedString(_message.fields.pointee.table) : "" }
+        get { _message.fields.pointee.has_table != 0 ? _message.string(_message.fields.pointee.table) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_table = 1
@@ -2529,7 +2529,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTable() { _mutableFields().pointee.has_table = 0 }
 
     @inlinable public var storage: String {
-        get { _message.fields.pointee.has_storage != 0 ? _message.repairedString(_message.fields.pointee.storage) : "" }
+        get { _message.fields.pointee.has_storage != 0 ? _message.string(_message.fields.pointee.storage) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_storage = 1
@@ -2542,7 +2542,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStorage() { _mutableFields().pointee.has_storage = 0 }
 
     @inlinable public var list: String {
-        get { _message.fields.pointee.has_list != 0 ? _message.repairedString(_message.fields.pointee.list) : "" }
+        get { _message.fields.pointee.has_list != 0 ? _message.string(_message.fields.pointee.list) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_list = 1
@@ -2555,7 +2555,7 @@ public import LifelineMessages
     @inlinable public mutating func clearList() { _mutableFields().pointee.has_list = 0 }
 
     @inlinable public var map: String {
-        get { _message.fields.pointee.has_map != 0 ? _message.repairedString(_message.fields.pointee.map) : "" }
+        get { _message.fields.pointee.has_map != 0 ? _message.string(_message.fields.pointee.map) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_map = 1
@@ -2568,7 +2568,7 @@ public import LifelineMessages
     @inlinable public mutating func clearMap() { _mutableFields().pointee.has_map = 0 }
 
     @inlinable public var loan: String {
-        get { _message.fields.pointee.has_loan != 0 ? _message.repairedString(_message.fields.pointee.loan) : "" }
+        get { _message.fields.pointee.has_loan != 0 ? _message.string(_message.fields.pointee.loan) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_loan = 1
@@ -2581,7 +2581,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLoan() { _mutableFields().pointee.has_loan = 0 }
 
     @inlinable public var value: String {
-        get { _message.fields.pointee.has_value != 0 ? _message.repairedString(_message.fields.pointee.value) : "" }
+        get { _message.fields.pointee.has_value != 0 ? _message.string(_message.fields.pointee.value) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -2594,7 +2594,7 @@ public import LifelineMessages
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     @inlinable public var key: String {
-        get { _message.fields.pointee.has_key != 0 ? _message.repairedString(_message.fields.pointee.key) : "" }
+        get { _message.fields.pointee.has_key != 0 ? _message.string(_message.fields.pointee.key) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_key = 1
@@ -2607,7 +2607,7 @@ public import LifelineMessages
     @inlinable public mutating func clearKey() { _mutableFields().pointee.has_key = 0 }
 
     @inlinable public var count: String {
-        get { _message.fields.pointee.has_count != 0 ? _message.repairedString(_message.fields.pointee.count) : "" }
+        get { _message.fields.pointee.has_count != 0 ? _message.string(_message.fields.pointee.count) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_count = 1
@@ -2620,7 +2620,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCount() { _mutableFields().pointee.has_count = 0 }
 
     @inlinable public var newValue: String {
-        get { _message.fields.pointee.has_new_value != 0 ? _message.repairedString(_message.fields.pointee.new_value) : "" }
+        get { _message.fields.pointee.has_new_value != 0 ? _message.string(_message.fields.pointee.new_value) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_new_value = 1
@@ -2633,7 +2633,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNewValue() { _mutableFields().pointee.has_new_value = 0 }
 
     @inlinable public var message_24: String {
-        get { _message.fields.pointee.has__message != 0 ? _message.repairedString(_message.fields.pointee._message) : "" }
+        get { _message.fields.pointee.has__message != 0 ? _message.string(_message.fields.pointee._message) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__message = 1
@@ -2646,7 +2646,7 @@ public import LifelineMessages
     @inlinable public mutating func clearMessage_24() { _mutableFields().pointee.has__message = 0 }
 
     @inlinable public var fields_25: String {
-        get { _message.fields.pointee.has__fields != 0 ? _message.repairedString(_message.fields.pointee._fields) : "" }
+        get { _message.fields.pointee.has__fields != 0 ? _message.string(_message.fields.pointee._fields) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__fields = 1
@@ -2659,7 +2659,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFields_25() { _mutableFields().pointee.has__fields = 0 }
 
     @inlinable public var table_26: String {
-        get { _message.fields.pointee.has__table != 0 ? _message.repairedString(_message.fields.pointee._table) : "" }
+        get { _message.fields.pointee.has__table != 0 ? _message.string(_message.fields.pointee._table) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__table = 1
@@ -2672,7 +2672,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTable_26() { _mutableFields().pointee.has__table = 0 }
 
     @inlinable public var mutableFields: String {
-        get { _message.fields.pointee.has__mutable_fields != 0 ? _message.repairedString(_message.fields.pointee._mutable_fields) : "" }
+        get { _message.fields.pointee.has__mutable_fields != 0 ? _message.string(_message.fields.pointee._mutable_fields) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__mutable_fields = 1
@@ -2685,7 +2685,7 @@ public import LifelineMessages
     @inlinable public mutating func clearMutableFields() { _mutableFields().pointee.has__mutable_fields = 0 }
 
     @inlinable public var settle: String {
-        get { _message.fields.pointee.has__settle != 0 ? _message.repairedString(_message.fields.pointee._settle) : "" }
+        get { _message.fields.pointee.has__settle != 0 ? _message.string(_message.fields.pointee._settle) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__settle = 1
@@ -2698,7 +2698,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSettle() { _mutableFields().pointee.has__settle = 0 }
 
     @inlinable public var load: String {
-        get { _message.fields.pointee.has__load != 0 ? _message.repairedString(_message.fields.pointee._load) : "" }
+        get { _message.fields.pointee.has__load != 0 ? _message.string(_message.fields.pointee._load) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__load = 1
@@ -2711,7 +2711,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLoad() { _mutableFields().pointee.has__load = 0 }
 
     @inlinable public var store: String {
-        get { _message.fields.pointee.has__store != 0 ? _message.repairedString(_message.fields.pointee._store) : "" }
+        get { _message.fields.pointee.has__store != 0 ? _message.string(_message.fields.pointee._store) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__store = 1
@@ -2724,7 +2724,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStore() { _mutableFields().pointee.has__store = 0 }
 
     @inlinable public var rawValue: String {
-        get { _message.fields.pointee.has_raw_value != 0 ? _message.repairedString(_message.fields.pointee.raw_value) : "" }
+        get { _message.fields.pointee.has_raw_value != 0 ? _message.string(_message.fields.pointee.raw_value) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_raw_value = 1
@@ -2737,7 +2737,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRawValue() { _mutableFields().pointee.has_raw_value = 0 }
 
     @inlinable public var allCases: String {
-        get { _message.fields.pointee.has_allcases != 0 ? _message.repairedString(_message.fields.pointee.allcases) : "" }
+        get { _message.fields.pointee.has_allcases != 0 ? _message.string(_message.fields.pointee.allcases) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_allcases = 1
@@ -2750,7 +2750,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAllCases() { _mutableFields().pointee.has_allcases = 0 }
 
     @inlinable public var unrecognized: String {
-        get { _message.fields.pointee.has_unrecognized != 0 ? _message.repairedString(_message.fields.pointee.unrecognized) : "" }
+        get { _message.fields.pointee.has_unrecognized != 0 ? _message.string(_message.fields.pointee.unrecognized) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unrecognized = 1
@@ -2763,7 +2763,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUnrecognized() { _mutableFields().pointee.has_unrecognized = 0 }
 
     @inlinable public var hash: String {
-        get { _message.fields.pointee.has_hash != 0 ? _message.repairedString(_message.fields.pointee.hash) : "" }
+        get { _message.fields.pointee.has_hash != 0 ? _message.string(_message.fields.pointee.hash) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_hash = 1
@@ -2776,7 +2776,7 @@ public import LifelineMessages
     @inlinable public mutating func clearHash() { _mutableFields().pointee.has_hash = 0 }
 
     @inlinable public var hasher: String {
-        get { _message.fields.pointee.has_hasher != 0 ? _message.repairedString(_message.fields.pointee.hasher) : "" }
+        get { _message.fields.pointee.has_hasher != 0 ? _message.string(_message.fields.pointee.hasher) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_hasher = 1
@@ -2789,7 +2789,7 @@ public import LifelineMessages
     @inlinable public mutating func clearHasher() { _mutableFields().pointee.has_hasher = 0 }
 
     @inlinable public var left_: String {
-        get { _message.fields.pointee.has_left_ != 0 ? _message.repairedString(_message.fields.pointee.left_) : "" }
+        get { _message.fields.pointee.has_left_ != 0 ? _message.string(_message.fields.pointee.left_) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_left_ = 1
@@ -2802,7 +2802,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLeft_() { _mutableFields().pointee.has_left_ = 0 }
 
     @inlinable public var base: String {
-        get { _message.fields.pointee.has_base_37 != 0 ? _message.repairedString(_message.fields.pointee.base_37) : "" }
+        get { _message.fields.pointee.has_base_37 != 0 ? _message.string(_message.fields.pointee.base_37) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_base_37 = 1
@@ -2815,7 +2815,7 @@ public import LifelineMessages
     @inlinable public mutating func clearBase() { _mutableFields().pointee.has_base_37 = 0 }
 
     @inlinable public var descriptor: String {
-        get { _message.fields.pointee.has_descriptor != 0 ? _message.repairedString(_message.fields.pointee.descriptor) : "" }
+        get { _message.fields.pointee.has_descriptor != 0 ? _message.string(_message.fields.pointee.descriptor) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_descriptor = 1
@@ -2828,7 +2828,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDescriptor() { _mutableFields().pointee.has_descriptor = 0 }
 
     @inlinable public var nUnknownFields: String {
-        get { _message.fields.pointee.has_n_unknown_fields_39 != 0 ? _message.repairedString(_message.fields.pointee.n_unknown_fields_39) : "" }
+        get { _message.fields.pointee.has_n_unknown_fields_39 != 0 ? _message.string(_message.fields.pointee.n_unknown_fields_39) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_n_unknown_fields_39 = 1
@@ -2841,7 +2841,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNUnknownFields() { _mutableFields().pointee.has_n_unknown_fields_39 = 0 }
 
     @inlinable public var foo: String {
-        get { _message.fields.pointee.has_foo != 0 ? _message.repairedString(_message.fields.pointee.foo) : "" }
+        get { _message.fields.pointee.has_foo != 0 ? _message.string(_message.fields.pointee.foo) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foo = 1
@@ -2854,7 +2854,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFoo() { _mutableFields().pointee.has_foo = 0 }
 
     @inlinable public var foo_41: String {
-        get { _message.fields.pointee.has_foo_41 != 0 ? _message.repairedString(_message.fields.pointee.foo_41) : "" }
+        get { _message.fields.pointee.has_foo_41 != 0 ? _message.string(_message.fields.pointee.foo_41) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foo_41 = 1
@@ -2867,7 +2867,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFoo_41() { _mutableFields().pointee.has_foo_41 = 0 }
 
     @inlinable public var foo_42: String {
-        get { _message.fields.pointee.has_foo_42 != 0 ? _message.repairedString(_message.fields.pointee.foo_42) : "" }
+        get { _message.fields.pointee.has_foo_42 != 0 ? _message.string(_message.fields.pointee.foo_42) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foo_42 = 1
@@ -2880,7 +2880,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFoo_42() { _mutableFields().pointee.has_foo_42 = 0 }
 
     @inlinable public var fooBar: String {
-        get { _message.fields.pointee.has_foobar != 0 ? _message.repairedString(_message.fields.pointee.foobar) : "" }
+        get { _message.fields.pointee.has_foobar != 0 ? _message.string(_message.fields.pointee.foobar) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foobar = 1
@@ -2893,7 +2893,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFooBar() { _mutableFields().pointee.has_foobar = 0 }
 
     @inlinable public var fooBar_44: String {
-        get { _message.fields.pointee.has_foo_bar != 0 ? _message.repairedString(_message.fields.pointee.foo_bar) : "" }
+        get { _message.fields.pointee.has_foo_bar != 0 ? _message.string(_message.fields.pointee.foo_bar) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foo_bar = 1
@@ -2906,7 +2906,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFooBar_44() { _mutableFields().pointee.has_foo_bar = 0 }
 
     @inlinable public var fooBar_45: String {
-        get { _message.fields.pointee.has_foobar_45 != 0 ? _message.repairedString(_message.fields.pointee.foobar_45) : "" }
+        get { _message.fields.pointee.has_foobar_45 != 0 ? _message.string(_message.fields.pointee.foobar_45) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foobar_45 = 1
@@ -2919,7 +2919,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFooBar_45() { _mutableFields().pointee.has_foobar_45 = 0 }
 
     @inlinable public var foo_Bar: String {
-        get { _message.fields.pointee.has_foo__bar != 0 ? _message.repairedString(_message.fields.pointee.foo__bar) : "" }
+        get { _message.fields.pointee.has_foo__bar != 0 ? _message.string(_message.fields.pointee.foo__bar) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foo__bar = 1
@@ -2932,7 +2932,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFoo_Bar() { _mutableFields().pointee.has_foo__bar = 0 }
 
     @inlinable public var ___: String {
-        get { _message.fields.pointee.has__ != 0 ? _message.repairedString(_message.fields.pointee._) : "" }
+        get { _message.fields.pointee.has__ != 0 ? _message.string(_message.fields.pointee._) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__ = 1
@@ -2945,7 +2945,7 @@ public import LifelineMessages
     @inlinable public mutating func clear___() { _mutableFields().pointee.has__ = 0 }
 
     @inlinable public var ____: String {
-        get { _message.fields.pointee.has___ != 0 ? _message.repairedString(_message.fields.pointee.__) : "" }
+        get { _message.fields.pointee.has___ != 0 ? _message.string(_message.fields.pointee.__) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has___ = 1
@@ -2958,7 +2958,7 @@ public import LifelineMessages
     @inlinable public mutating func clear____() { _mutableFields().pointee.has___ = 0 }
 
     @inlinable public var _____: String {
-        get { _message.fields.pointee.has____ != 0 ? _message.repairedString(_message.fields.pointee.___) : "" }
+        get { _message.fields.pointee.has____ != 0 ? _message.string(_message.fields.pointee.___) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has____ = 1
@@ -2971,7 +2971,7 @@ public import LifelineMessages
     @inlinable public mutating func clear_____() { _mutableFields().pointee.has____ = 0 }
 
     @inlinable public var _1: String {
-        get { _message.fields.pointee.has__1 != 0 ? _message.repairedString(_message.fields.pointee._1) : "" }
+        get { _message.fields.pointee.has__1 != 0 ? _message.string(_message.fields.pointee._1) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__1 = 1
@@ -2984,7 +2984,7 @@ public import LifelineMessages
     @inlinable public mutating func clear_1() { _mutableFields().pointee.has__1 = 0 }
 
     @inlinable public var a1B2: String {
-        get { _message.fields.pointee.has_a1b2 != 0 ? _message.repairedString(_message.fields.pointee.a1b2) : "" }
+        get { _message.fields.pointee.has_a1b2 != 0 ? _message.string(_message.fields.pointee.a1b2) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a1b2 = 1
@@ -2997,7 +2997,7 @@ public import LifelineMessages
     @inlinable public mutating func clearA1B2() { _mutableFields().pointee.has_a1b2 = 0 }
 
     @inlinable public var x: String {
-        get { _message.fields.pointee.has_x != 0 ? _message.repairedString(_message.fields.pointee.x) : "" }
+        get { _message.fields.pointee.has_x != 0 ? _message.string(_message.fields.pointee.x) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_x = 1
@@ -3010,7 +3010,7 @@ public import LifelineMessages
     @inlinable public mutating func clearX() { _mutableFields().pointee.has_x = 0 }
 
     @inlinable public var string: String {
-        get { _message.fields.pointee.has_string != 0 ? _message.repairedString(_message.fields.pointee.string) : "" }
+        get { _message.fields.pointee.has_string != 0 ? _message.string(_message.fields.pointee.string) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_string = 1
@@ -3023,7 +3023,7 @@ public import LifelineMessages
     @inlinable public mutating func clearString() { _mutableFields().pointee.has_string = 0 }
 
     @inlinable public var string_: String {
-        get { _message.fields.pointee.has_string_ != 0 ? _message.repairedString(_message.fields.pointee.string_) : "" }
+        get { _message.fields.pointee.has_string_ != 0 ? _message.string(_message.fields.pointee.string_) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_string_ = 1
@@ -3036,7 +3036,7 @@ public import LifelineMessages
     @inlinable public mutating func clearString_() { _mutableFields().pointee.has_string_ = 0 }
 
     @inlinable public var swift: String {
-        get { _message.fields.pointee.has_swift != 0 ? _message.repairedString(_message.fields.pointee.swift) : "" }
+        get { _message.fields.pointee.has_swift != 0 ? _message.string(_message.fields.pointee.swift) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_swift = 1
@@ -3049,7 +3049,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSwift() { _mutableFields().pointee.has_swift = 0 }
 
     @inlinable public var lifelineMessages: String {
-        get { _message.fields.pointee.has_lifelinemessages != 0 ? _message.repairedString(_message.fields.pointee.lifelinemessages) : "" }
+        get { _message.fields.pointee.has_lifelinemessages != 0 ? _message.string(_message.fields.pointee.lifelinemessages) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_lifelinemessages = 1
@@ -3296,7 +3296,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_OneofWords: LifelineMessages.Message {
     @inlinable public var alignas: String {
-        get { _message.fields.pointee.words_case.rawValue == 1 ? _message.repairedString(_message.fields.pointee.alignas_1) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 1 ? _message.string(_message.fields.pointee.alignas_1) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 1 {
@@ -3308,7 +3308,7 @@ public import LifelineMessages
     }
 
     @inlinable public var alignof: String {
-        get { _message.fields.pointee.words_case.rawValue == 2 ? _message.repairedString(_message.fields.pointee.alignof_2) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 2 ? _message.string(_message.fields.pointee.alignof_2) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 2 {
@@ -3320,7 +3320,7 @@ public import LifelineMessages
     }
 
     @inlinable public var and: String {
-        get { _message.fields.pointee.words_case.rawValue == 3 ? _message.repairedString(_message.fields.pointee.and_3) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 3 ? _message.string(_message.fields.pointee.and_3) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 3 {
@@ -3332,7 +3332,7 @@ public import LifelineMessages
     }
 
     @inlinable public var andEq: String {
-        get { _message.fields.pointee.words_case.rawValue == 4 ? _message.repairedString(_message.fields.pointee.and_eq_4) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 4 ? _message.string(_message.fields.pointee.and_eq_4) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 4 {
@@ -3344,7 +3344,7 @@ public import LifelineMessages
     }
 
     @inlinable public var asm: String {
-        get { _message.fields.pointee.words_case.rawValue == 5 ? _message.repairedString(_message.fields.pointee.asm_5) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 5 ? _message.string(_message.fields.pointee.asm_5) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 5 {
@@ -3356,7 +3356,7 @@ public import LifelineMessages
     }
 
     @inlinable public var auto: String {
-        get { _message.fields.pointee.words_case.rawValue == 6 ? _message.repairedString(_message.fields.pointee.auto_6) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 6 ? _message.string(_message.fields.pointee.auto_6) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 6 {
@@ -3368,7 +3368,7 @@ public import LifelineMessages
     }
 
     @inlinable public var bitand: String {
-        get { _message.fields.pointee.words_case.rawValue == 7 ? _message.repairedString(_message.fields.pointee.bitand_7) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 7 ? _message.string(_message.fields.pointee.bitand_7) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 7 {
@@ -3380,7 +3380,7 @@ public import LifelineMessages
     }
 
     @inlinable public var bitor: String {
-        get { _message.fields.pointee.words_case.rawValue == 8 ? _message.repairedString(_message.fields.pointee.bitor_8) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 8 ? _message.string(_message.fields.pointee.bitor_8) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 8 {
@@ -3392,7 +3392,7 @@ public import LifelineMessages
     }
 
     @inlinable public var bool: String {
-        get { _message.fields.pointee.words_case.rawValue == 9 ? _message.repairedString(_message.fields.pointee.bool_9) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 9 ? _message.string(_message.fields.pointee.bool_9) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 9 {
@@ -3404,7 +3404,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `break`: String {
-        get { _message.fields.pointee.words_case.rawValue == 10 ? _message.repairedString(_message.fields.pointee.break_10) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 10 ? _message.string(_message.fields.pointee.break_10) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 10 {
@@ -3416,7 +3416,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `case`: String {
-        get { _message.fields.pointee.words_case.rawValue == 11 ? _message.repairedString(_message.fields.pointee.case_11) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 11 ? _message.string(_message.fields.pointee.case_11) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 11 {
@@ -3428,7 +3428,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `catch`: String {
-        get { _message.fields.pointee.words_case.rawValue == 12 ? _message.repairedString(_message.fields.pointee.catch_12) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 12 ? _message.string(_message.fields.pointee.catch_12) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 12 {
@@ -3440,7 +3440,7 @@ public import LifelineMessages
     }
 
     @inlinable public var char: String {
-        get { _message.fields.pointee.words_case.rawValue == 13 ? _message.repairedString(_message.fields.pointee.char_13) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 13 ? _message.string(_message.fields.pointee.char_13) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 13 {
@@ -3452,7 +3452,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `class`: String {
-        get { _message.fields.pointee.words_case.rawValue == 14 ? _message.repairedString(_message.fields.pointee.class_14) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 14 ? _message.string(_message.fields.pointee.class_14) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 14 {
@@ -3464,7 +3464,7 @@ public import LifelineMessages
     }
 
     @inlinable public var compl: String {
-        get { _message.fields.pointee.words_case.rawValue == 15 ? _message.repairedString(_message.fields.pointee.compl_15) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 15 ? _message.string(_message.fields.pointee.compl_15) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 15 {
@@ -3476,7 +3476,7 @@ public import LifelineMessages
     }
 
     @inlinable public var concept: String {
-        get { _message.fields.pointee.words_case.rawValue == 16 ? _message.repairedString(_message.fields.pointee.concept_16) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 16 ? _message.string(_message.fields.pointee.concept_16) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 16 {
@@ -3488,7 +3488,7 @@ public import LifelineMessages
     }
 
     @inlinable public var const: String {
-        get { _message.fields.pointee.words_case.rawValue == 17 ? _message.repairedString(_message.fields.pointee.const_17) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 17 ? _message.string(_message.fields.pointee.const_17) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 17 {
@@ -3500,7 +3500,7 @@ public import LifelineMessages
     }
 
     @inlinable public var constCast: String {
-        get { _message.fields.pointee.words_case.rawValue == 18 ? _message.repairedString(_message.fields.pointee.const_cast_18) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 18 ? _message.string(_message.fields.pointee.const_cast_18) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 18 {
@@ -3512,7 +3512,7 @@ public import LifelineMessages
     }
 
     @inlinable public var consteval: String {
-        get { _message.fields.pointee.words_case.rawValue == 19 ? _message.repairedString(_message.fields.pointee.consteval_19) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 19 ? _message.string(_message.fields.pointee.consteval_19) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 19 {
@@ -3524,7 +3524,7 @@ public import LifelineMessages
     }
 
     @inlinable public var constexpr: String {
-        get { _message.fields.pointee.words_case.rawValue == 20 ? _message.repairedString(_message.fields.pointee.constexpr_20) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 20 ? _message.string(_message.fields.pointee.constexpr_20) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 20 {
@@ -3536,7 +3536,7 @@ public import LifelineMessages
     }
 
     @inlinable public var constinit: String {
-        get { _message.fields.pointee.words_case.rawValue == 21 ? _message.repairedString(_message.fields.pointee.constinit_21) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 21 ? _message.string(_message.fields.pointee.constinit_21) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 21 {
@@ -3548,7 +3548,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `continue`: String {
-        get { _message.fields.pointee.words_case.rawValue == 22 ? _message.repairedString(_message.fields.pointee.continue_22) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 22 ? _message.string(_message.fields.pointee.continue_22) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 22 {
@@ -3560,7 +3560,7 @@ public import LifelineMessages
     }
 
     @inlinable public var coAwait: String {
-        get { _message.fields.pointee.words_case.rawValue == 23 ? _message.repairedString(_message.fields.pointee.co_await_23) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 23 ? _message.string(_message.fields.pointee.co_await_23) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 23 {
@@ -3572,7 +3572,7 @@ public import LifelineMessages
     }
 
     @inlinable public var coReturn: String {
-        get { _message.fields.pointee.words_case.rawValue == 24 ? _message.repairedString(_message.fields.pointee.co_return_24) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 24 ? _message.string(_message.fields.pointee.co_return_24) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 24 {
@@ -3584,7 +3584,7 @@ public import LifelineMessages
     }
 
     @inlinable public var coYield: String {
-        get { _message.fields.pointee.words_case.rawValue == 25 ? _message.repairedString(_message.fields.pointee.co_yield_25) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 25 ? _message.string(_message.fields.pointee.co_yield_25) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 25 {
@@ -3596,7 +3596,7 @@ public import LifelineMessages
     }
 
     @inlinable public var decltype: String {
-        get { _message.fields.pointee.words_case.rawValue == 26 ? _message.repairedString(_message.fields.pointee.decltype_26) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 26 ? _message.string(_message.fields.pointee.decltype_26) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 26 {
@@ -3608,7 +3608,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `default`: String {
-        get { _message.fields.pointee.words_case.rawValue == 27 ? _message.repairedString(_message.fields.pointee.default_27) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 27 ? _message.string(_message.fields.pointee.default_27) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 27 {
@@ -3620,7 +3620,7 @@ public import LifelineMessages
     }
 
     @inlinable public var delete: String {
-        get { _message.fields.pointee.words_case.rawValue == 28 ? _message.repairedString(_message.fields.pointee.delete_28) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 28 ? _message.string(_message.fields.pointee.delete_28) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 28 {
@@ -3632,7 +3632,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `do`: String {
-        get { _message.fields.pointee.words_case.rawValue == 29 ? _message.repairedString(_message.fields.pointee.do_29) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 29 ? _message.string(_message.fields.pointee.do_29) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 29 {
@@ -3644,7 +3644,7 @@ public import LifelineMessages
     }
 
     @inlinable public var double: String {
-        get { _message.fields.pointee.words_case.rawValue == 30 ? _message.repairedString(_message.fields.pointee.double_30) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 30 ? _message.string(_message.fields.pointee.double_30) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 30 {
@@ -3656,7 +3656,7 @@ public import LifelineMessages
     }
 
     @inlinable public var dynamicCast: String {
-        get { _message.fields.pointee.words_case.rawValue == 31 ? _message.repairedString(_message.fields.pointee.dynamic_cast_31) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 31 ? _message.string(_message.fields.pointee.dynamic_cast_31) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 31 {
@@ -3668,7 +3668,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `else`: String {
-        get { _message.fields.pointee.words_case.rawValue == 32 ? _message.repairedString(_message.fields.pointee.else_32) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 32 ? _message.string(_message.fields.pointee.else_32) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 32 {
@@ -3680,7 +3680,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `enum`: String {
-        get { _message.fields.pointee.words_case.rawValue == 33 ? _message.repairedString(_message.fields.pointee.enum_33) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 33 ? _message.string(_message.fields.pointee.enum_33) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 33 {
@@ -3692,7 +3692,7 @@ public import LifelineMessages
     }
 
     @inlinable public var explicit: String {
-        get { _message.fields.pointee.words_case.rawValue == 34 ? _message.repairedString(_message.fields.pointee.explicit_34) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 34 ? _message.string(_message.fields.pointee.explicit_34) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 34 {
@@ -3704,7 +3704,7 @@ public import LifelineMessages
     }
 
     @inlinable public var export: String {
-        get { _message.fields.pointee.words_case.rawValue == 35 ? _message.repairedString(_message.fields.pointee.export_35) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 35 ? _message.string(_message.fields.pointee.export_35) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 35 {
@@ -3716,7 +3716,7 @@ public import LifelineMessages
     }
 
     @inlinable public var extern: String {
-        get { _message.fields.pointee.words_case.rawValue == 36 ? _message.repairedString(_message.fields.pointee.extern_36) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 36 ? _message.string(_message.fields.pointee.extern_36) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 36 {
@@ -3728,7 +3728,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `false`: String {
-        get { _message.fields.pointee.words_case.rawValue == 37 ? _message.repairedString(_message.fields.pointee.false_37) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 37 ? _message.string(_message.fields.pointee.false_37) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 37 {
@@ -3740,7 +3740,7 @@ public import LifelineMessages
     }
 
     @inlinable public var final: String {
-        get { _message.fields.pointee.words_case.rawValue == 38 ? _message.repairedString(_message.fields.pointee.final_38) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 38 ? _message.string(_message.fields.pointee.final_38) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 38 {
@@ -3752,7 +3752,7 @@ public import LifelineMessages
     }
 
     @inlinable public var float: String {
-        get { _message.fields.pointee.words_case.rawValue == 39 ? _message.repairedString(_message.fields.pointee.float_39) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 39 ? _message.string(_message.fields.pointee.float_39) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 39 {
@@ -3764,7 +3764,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `for`: String {
-        get { _message.fields.pointee.words_case.rawValue == 40 ? _message.repairedString(_message.fields.pointee.for_40) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 40 ? _message.string(_message.fields.pointee.for_40) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 40 {
@@ -3776,7 +3776,7 @@ public import LifelineMessages
     }
 
     @inlinable public var friend: String {
-        get { _message.fields.pointee.words_case.rawValue == 41 ? _message.repairedString(_message.fields.pointee.friend_41) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 41 ? _message.string(_message.fields.pointee.friend_41) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 41 {
@@ -3788,7 +3788,7 @@ public import LifelineMessages
     }
 
     @inlinable public var goto: String {
-        get { _message.fields.pointee.words_case.rawValue == 42 ? _message.repairedString(_message.fields.pointee.goto_42) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 42 ? _message.string(_message.fields.pointee.goto_42) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 42 {
@@ -3800,7 +3800,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `if`: String {
-        get { _message.fields.pointee.words_case.rawValue == 43 ? _message.repairedString(_message.fields.pointee.if_43) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 43 ? _message.string(_message.fields.pointee.if_43) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 43 {
@@ -3812,7 +3812,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `import`: String {
-        get { _message.fields.pointee.words_case.rawValue == 44 ? _message.repairedString(_message.fields.pointee.import_44) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 44 ? _message.string(_message.fields.pointee.import_44) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 44 {
@@ -3824,7 +3824,7 @@ public import LifelineMessages
     }
 
     @inlinable public var inline: String {
-        get { _message.fields.pointee.words_case.rawValue == 45 ? _message.repairedString(_message.fields.pointee.inline_45) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 45 ? _message.string(_message.fields.pointee.inline_45) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 45 {
@@ -3836,7 +3836,7 @@ public import LifelineMessages
     }
 
     @inlinable public var int: String {
-        get { _message.fields.pointee.words_case.rawValue == 46 ? _message.repairedString(_message.fields.pointee.int_46) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 46 ? _message.string(_message.fields.pointee.int_46) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 46 {
@@ -3848,7 +3848,7 @@ public import LifelineMessages
     }
 
     @inlinable public var long: String {
-        get { _message.fields.pointee.words_case.rawValue == 47 ? _message.repairedString(_message.fields.pointee.long_47) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 47 ? _message.string(_message.fields.pointee.long_47) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 47 {
@@ -3860,7 +3860,7 @@ public import LifelineMessages
     }
 
     @inlinable public var module: String {
-        get { _message.fields.pointee.words_case.rawValue == 48 ? _message.repairedString(_message.fields.pointee.module_48) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 48 ? _message.string(_message.fields.pointee.module_48) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 48 {
@@ -3872,7 +3872,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mutable: String {
-        get { _message.fields.pointee.words_case.rawValue == 49 ? _message.repairedString(_message.fields.pointee.mutable_49) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 49 ? _message.string(_message.fields.pointee.mutable_49) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 49 {
@@ -3884,7 +3884,7 @@ public import LifelineMessages
     }
 
     @inlinable public var namespace: String {
-        get { _message.fields.pointee.words_case.rawValue == 50 ? _message.repairedString(_message.fields.pointee.namespace_50) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 50 ? _message.string(_message.fields.pointee.namespace_50) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 50 {
@@ -3896,7 +3896,7 @@ public import LifelineMessages
     }
 
     @inlinable public var new: String {
-        get { _message.fields.pointee.words_case.rawValue == 51 ? _message.repairedString(_message.fields.pointee.new_51) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 51 ? _message.string(_message.fields.pointee.new_51) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 51 {
@@ -3908,7 +3908,7 @@ public import LifelineMessages
     }
 
     @inlinable public var noexcept: String {
-        get { _message.fields.pointee.words_case.rawValue == 52 ? _message.repairedString(_message.fields.pointee.noexcept_52) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 52 ? _message.string(_message.fields.pointee.noexcept_52) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 52 {
@@ -3920,7 +3920,7 @@ public import LifelineMessages
     }
 
     @inlinable public var not: String {
-        get { _message.fields.pointee.words_case.rawValue == 53 ? _message.repairedString(_message.fields.pointee.not_53) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 53 ? _message.string(_message.fields.pointee.not_53) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 53 {
@@ -3932,7 +3932,7 @@ public import LifelineMessages
     }
 
     @inlinable public var notEq: String {
-        get { _message.fields.pointee.words_case.rawValue == 54 ? _message.repairedString(_message.fields.pointee.not_eq_54) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 54 ? _message.string(_message.fields.pointee.not_eq_54) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 54 {
@@ -3944,7 +3944,7 @@ public import LifelineMessages
     }
 
     @inlinable public var nullptr: String {
-        get { _message.fields.pointee.words_case.rawValue == 55 ? _message.repairedString(_message.fields.pointee.nullptr_55) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 55 ? _message.string(_message.fields.pointee.nullptr_55) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 55 {
@@ -3956,7 +3956,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `operator`: String {
-        get { _message.fields.pointee.words_case.rawValue == 56 ? _message.repairedString(_message.fields.pointee.operator_56) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 56 ? _message.string(_message.fields.pointee.operator_56) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 56 {
@@ -3968,7 +3968,7 @@ public import LifelineMessages
     }
 
     @inlinable public var or: String {
-        get { _message.fields.pointee.words_case.rawValue == 57 ? _message.repairedString(_message.fields.pointee.or_57) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 57 ? _message.string(_message.fields.pointee.or_57) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 57 {
@@ -3980,7 +3980,7 @@ public import LifelineMessages
     }
 
     @inlinable public var orEq: String {
-        get { _message.fields.pointee.words_case.rawValue == 58 ? _message.repairedString(_message.fields.pointee.or_eq_58) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 58 ? _message.string(_message.fields.pointee.or_eq_58) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 58 {
@@ -3992,7 +3992,7 @@ public import LifelineMessages
     }
 
     @inlinable public var override: String {
-        get { _message.fields.pointee.words_case.rawValue == 59 ? _message.repairedString(_message.fields.pointee.override_59) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 59 ? _message.string(_message.fields.pointee.override_59) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 59 {
@@ -4004,7 +4004,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `private`: String {
-        get { _message.fields.pointee.words_case.rawValue == 60 ? _message.repairedString(_message.fields.pointee.private_60) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 60 ? _message.string(_message.fields.pointee.private_60) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 60 {
@@ -4016,7 +4016,7 @@ public import LifelineMessages
     }
 
     @inlinable public var protected: String {
-        get { _message.fields.pointee.words_case.rawValue == 61 ? _message.repairedString(_message.fields.pointee.protected_61) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 61 ? _message.string(_message.fields.pointee.protected_61) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 61 {
@@ -4028,7 +4028,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `public`: String {
-        get { _message.fields.pointee.words_case.rawValue == 62 ? _message.repairedString(_message.fields.pointee.public_62) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 62 ? _message.string(_message.fields.pointee.public_62) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 62 {
@@ -4040,7 +4040,7 @@ public import LifelineMessages
     }
 
     @inlinable public var register: String {
-        get { _message.fields.pointee.words_case.rawValue == 63 ? _message.repairedString(_message.fields.pointee.register_63) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 63 ? _message.string(_message.fields.pointee.register_63) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 63 {
@@ -4052,7 +4052,7 @@ public import LifelineMessages
     }
 
     @inlinable public var reinterpretCast: String {
-        get { _message.fields.pointee.words_case.rawValue == 64 ? _message.repairedString(_message.fields.pointee.reinterpret_cast_64) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 64 ? _message.string(_message.fields.pointee.reinterpret_cast_64) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 64 {
@@ -4064,7 +4064,7 @@ public import LifelineMessages
     }
 
     @inlinable public var requires: String {
-        get { _message.fields.pointee.words_case.rawValue == 65 ? _message.repairedString(_message.fields.pointee.requires_65) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 65 ? _message.string(_message.fields.pointee.requires_65) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 65 {
@@ -4076,7 +4076,7 @@ public import LifelineMessages
     }
 
     @inlinable public var restrict: String {
-        get { _message.fields.pointee.words_case.rawValue == 66 ? _message.repairedString(_message.fields.pointee.restrict_66) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 66 ? _message.string(_message.fields.pointee.restrict_66) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 66 {
@@ -4088,7 +4088,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `return`: String {
-        get { _message.fields.pointee.words_case.rawValue == 67 ? _message.repairedString(_message.fields.pointee.return_67) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 67 ? _message.string(_message.fields.pointee.return_67) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 67 {
@@ -4100,7 +4100,7 @@ public import LifelineMessages
     }
 
     @inlinable public var short: String {
-        get { _message.fields.pointee.words_case.rawValue == 68 ? _message.repairedString(_message.fields.pointee.short_68) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 68 ? _message.string(_message.fields.pointee.short_68) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 68 {
@@ -4112,7 +4112,7 @@ public import LifelineMessages
     }
 
     @inlinable public var signed: String {
-        get { _message.fields.pointee.words_case.rawValue == 69 ? _message.repairedString(_message.fields.pointee.signed_69) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 69 ? _message.string(_message.fields.pointee.signed_69) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 69 {
@@ -4124,7 +4124,7 @@ public import LifelineMessages
     }
 
     @inlinable public var sizeof: String {
-        get { _message.fields.pointee.words_case.rawValue == 70 ? _message.repairedString(_message.fields.pointee.sizeof_70) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 70 ? _message.string(_message.fields.pointee.sizeof_70) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 70 {
@@ -4136,7 +4136,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `static`: String {
-        get { _message.fields.pointee.words_case.rawValue == 71 ? _message.repairedString(_message.fields.pointee.static_71) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 71 ? _message.string(_message.fields.pointee.static_71) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 71 {
@@ -4148,7 +4148,7 @@ public import LifelineMessages
     }
 
     @inlinable public var staticAssert: String {
-        get { _message.fields.pointee.words_case.rawValue == 72 ? _message.repairedString(_message.fields.pointee.static_assert_72) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 72 ? _message.string(_message.fields.pointee.static_assert_72) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 72 {
@@ -4160,7 +4160,7 @@ public import LifelineMessages
     }
 
     @inlinable public var staticCast: String {
-        get { _message.fields.pointee.words_case.rawValue == 73 ? _message.repairedString(_message.fields.pointee.static_cast_73) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 73 ? _message.string(_message.fields.pointee.static_cast_73) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 73 {
@@ -4172,7 +4172,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `struct`: String {
-        get { _message.fields.pointee.words_case.rawValue == 74 ? _message.repairedString(_message.fields.pointee.struct_74) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 74 ? _message.string(_message.fields.pointee.struct_74) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 74 {
@@ -4184,7 +4184,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `switch`: String {
-        get { _message.fields.pointee.words_case.rawValue == 75 ? _message.repairedString(_message.fields.pointee.switch_75) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 75 ? _message.string(_message.fields.pointee.switch_75) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 75 {
@@ -4196,7 +4196,7 @@ public import LifelineMessages
     }
 
     @inlinable public var template: String {
-        get { _message.fields.pointee.words_case.rawValue == 76 ? _message.repairedString(_message.fields.pointee.template_76) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 76 ? _message.string(_message.fields.pointee.template_76) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 76 {
@@ -4208,7 +4208,7 @@ public import LifelineMessages
     }
 
     @inlinable public var this: String {
-        get { _message.fields.pointee.words_case.rawValue == 77 ? _message.repairedString(_message.fields.pointee.this_77) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 77 ? _message.string(_message.fields.pointee.this_77) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 77 {
@@ -4220,7 +4220,7 @@ public import LifelineMessages
     }
 
     @inlinable public var threadLocal: String {
-        get { _message.fields.pointee.words_case.rawValue == 78 ? _message.repairedString(_message.fields.pointee.thread_local_78) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 78 ? _message.string(_message.fields.pointee.thread_local_78) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 78 {
@@ -4232,7 +4232,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `throw`: String {
-        get { _message.fields.pointee.words_case.rawValue == 79 ? _message.repairedString(_message.fields.pointee.throw_79) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 79 ? _message.string(_message.fields.pointee.throw_79) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 79 {
@@ -4244,7 +4244,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `true`: String {
-        get { _message.fields.pointee.words_case.rawValue == 80 ? _message.repairedString(_message.fields.pointee.true_80) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 80 ? _message.string(_message.fields.pointee.true_80) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 80 {
@@ -4256,7 +4256,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `try`: String {
-        get { _message.fields.pointee.words_case.rawValue == 81 ? _message.repairedString(_message.fields.pointee.try_81) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 81 ? _message.string(_message.fields.pointee.try_81) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 81 {
@@ -4268,7 +4268,7 @@ public import LifelineMessages
     }
 
     @inlinable public var typedef: String {
-        get { _message.fields.pointee.words_case.rawValue == 82 ? _message.repairedString(_message.fields.pointee.typedef_82) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 82 ? _message.string(_message.fields.pointee.typedef_82) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 82 {
@@ -4280,7 +4280,7 @@ public import LifelineMessages
     }
 
     @inlinable public var typeid: String {
-        get { _message.fields.pointee.words_case.rawValue == 83 ? _message.repairedString(_message.fields.pointee.typeid_83) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 83 ? _message.string(_message.fields.pointee.typeid_83) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 83 {
@@ -4292,7 +4292,7 @@ public import LifelineMessages
     }
 
     @inlinable public var typename: String {
-        get { _message.fields.pointee.words_case.rawValue == 84 ? _message.repairedString(_message.fields.pointee.typename_84) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 84 ? _message.string(_message.fields.pointee.typename_84) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 84 {
@@ -4304,7 +4304,7 @@ public import LifelineMessages
     }
 
     @inlinable public var typeof: String {
-        get { _message.fields.pointee.words_case.rawValue == 85 ? _message.repairedString(_message.fields.pointee.typeof_85) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 85 ? _message.string(_message.fields.pointee.typeof_85) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 85 {
@@ -4316,7 +4316,7 @@ public import LifelineMessages
     }
 
     @inlinable public var union: String {
-        get { _message.fields.pointee.words_case.rawValue == 86 ? _message.repairedString(_message.fields.pointee.union_86) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 86 ? _message.string(_message.fields.pointee.union_86) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 86 {
@@ -4328,7 +4328,7 @@ public import LifelineMessages
     }
 
     @inlinable public var unsigned: String {
-        get { _message.fields.pointee.words_case.rawValue == 87 ? _message.repairedString(_message.fields.pointee.unsigned_87) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 87 ? _message.string(_message.fields.pointee.unsigned_87) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 87 {
@@ -4340,7 +4340,7 @@ public import LifelineMessages
     }
 
     @inlinable public var using: String {
-        get { _message.fields.pointee.words_case.rawValue == 88 ? _message.repairedString(_message.fields.pointee.using_88) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 88 ? _message.string(_message.fields.pointee.using_88) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 88 {
@@ -4352,7 +4352,7 @@ public import LifelineMessages
     }
 
     @inlinable public var virtual: String {
-        get { _message.fields.pointee.words_case.rawValue == 89 ? _message.repairedString(_message.fields.pointee.virtual_89) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 89 ? _message.string(_message.fields.pointee.virtual_89) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 89 {
@@ -4364,7 +4364,7 @@ public import LifelineMessages
     }
 
     @inlinable public var void: String {
-        get { _message.fields.pointee.words_case.rawValue == 90 ? _message.repairedString(_message.fields.pointee.void_90) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 90 ? _message.string(_message.fields.pointee.void_90) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 90 {
@@ -4376,7 +4376,7 @@ public import LifelineMessages
     }
 
     @inlinable public var volatile: String {
-        get { _message.fields.pointee.words_case.rawValue == 91 ? _message.repairedString(_message.fields.pointee.volatile_91) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 91 ? _message.string(_message.fields.pointee.volatile_91) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 91 {
@@ -4388,7 +4388,7 @@ public import LifelineMessages
     }
 
     @inlinable public var wcharT: String {
-        get { _message.fields.pointee.words_case.rawValue == 92 ? _message.repairedString(_message.fields.pointee.wchar_t_92) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 92 ? _message.string(_message.fields.pointee.wchar_t_92) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 92 {
@@ -4400,7 +4400,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `while`: String {
-        get { _message.fields.pointee.words_case.rawValue == 93 ? _message.repairedString(_message.fields.pointee.while_93) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 93 ? _message.string(_message.fields.pointee.while_93) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 93 {
@@ -4412,7 +4412,7 @@ public import LifelineMessages
     }
 
     @inlinable public var xor: String {
-        get { _message.fields.pointee.words_case.rawValue == 94 ? _message.repairedString(_message.fields.pointee.xor_94) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 94 ? _message.string(_message.fields.pointee.xor_94) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 94 {
@@ -4424,7 +4424,7 @@ public import LifelineMessages
     }
 
     @inlinable public var xorEq: String {
-        get { _message.fields.pointee.words_case.rawValue == 95 ? _message.repairedString(_message.fields.pointee.xor_eq_95) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 95 ? _message.string(_message.fields.pointee.xor_eq_95) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 95 {
@@ -4436,7 +4436,7 @@ public import LifelineMessages
     }
 
     @inlinable public var assert: String {
-        get { _message.fields.pointee.words_case.rawValue == 96 ? _message.repairedString(_message.fields.pointee.assert_96) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 96 ? _message.string(_message.fields.pointee.assert_96) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 96 {
@@ -4448,7 +4448,7 @@ public import LifelineMessages
     }
 
     @inlinable public var errno: String {
-        get { _message.fields.pointee.words_case.rawValue == 97 ? _message.repairedString(_message.fields.pointee.errno_97) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 97 ? _message.string(_message.fields.pointee.errno_97) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 97 {
@@ -4460,7 +4460,7 @@ public import LifelineMessages
     }
 
     @inlinable public var i386: String {
-        get { _message.fields.pointee.words_case.rawValue == 98 ? _message.repairedString(_message.fields.pointee.i386_98) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 98 ? _message.string(_message.fields.pointee.i386_98) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 98 {
@@ -4472,7 +4472,7 @@ public import LifelineMessages
     }
 
     @inlinable public var linux: String {
-        get { _message.fields.pointee.words_case.rawValue == 99 ? _message.repairedString(_message.fields.pointee.linux_99) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 99 ? _message.string(_message.fields.pointee.linux_99) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 99 {
@@ -4484,7 +4484,7 @@ public import LifelineMessages
     }
 
     @inlinable public var offsetof: String {
-        get { _message.fields.pointee.words_case.rawValue == 100 ? _message.repairedString(_message.fields.pointee.offsetof_100) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 100 ? _message.string(_message.fields.pointee.offsetof_100) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 100 {
@@ -4496,7 +4496,7 @@ public import LifelineMessages
     }
 
     @inlinable public var stderr: String {
-        get { _message.fields.pointee.words_case.rawValue == 101 ? _message.repairedString(_message.fields.pointee.stderr_101) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 101 ? _message.string(_message.fields.pointee.stderr_101) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 101 {
@@ -4508,7 +4508,7 @@ public import LifelineMessages
     }
 
     @inlinable public var stdin: String {
-        get { _message.fields.pointee.words_case.rawValue == 102 ? _message.repairedString(_message.fields.pointee.stdin_102) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 102 ? _message.string(_message.fields.pointee.stdin_102) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 102 {
@@ -4520,7 +4520,7 @@ public import LifelineMessages
     }
 
     @inlinable public var stdout: String {
-        get { _message.fields.pointee.words_case.rawValue == 103 ? _message.repairedString(_message.fields.pointee.stdout_103) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 103 ? _message.string(_message.fields.pointee.stdout_103) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 103 {
@@ -4532,7 +4532,7 @@ public import LifelineMessages
     }
 
     @inlinable public var unix: String {
-        get { _message.fields.pointee.words_case.rawValue == 104 ? _message.repairedString(_message.fields.pointee.unix_104) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 104 ? _message.string(_message.fields.pointee.unix_104) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 104 {
@@ -4544,7 +4544,7 @@ public import LifelineMessages
     }
 
     @inlinable public var null: String {
-        get { _message.fields.pointee.words_case.rawValue == 105 ? _message.repairedString(_message.fields.pointee.null) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 105 ? _message.string(_message.fields.pointee.null) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 105 {
@@ -4556,7 +4556,7 @@ public import LifelineMessages
     }
 
     @inlinable public var eof: String {
-        get { _message.fields.pointee.words_case.rawValue == 106 ? _message.repairedString(_message.fields.pointee.eof) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 106 ? _message.string(_message.fields.pointee.eof) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 106 {
@@ -4568,7 +4568,7 @@ public import LifelineMessages
     }
 
     @inlinable public var bool_: String {
-        get { _message.fields.pointee.words_case.rawValue == 107 ? _message.repairedString(_message.fields.pointee.bool_) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 107 ? _message.string(_message.fields.pointee.bool_) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 107 {
@@ -4580,7 +4580,7 @@ public import LifelineMessages
     }
 
     @inlinable public var int32T: String {
-        get { _message.fields.pointee.words_case.rawValue == 108 ? _message.repairedString(_message.fields.pointee.int32_t) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 108 ? _message.string(_message.fields.pointee.int32_t) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 108 {
@@ -4592,7 +4592,7 @@ public import LifelineMessages
     }
 
     @inlinable public var sizeT: String {
-        get { _message.fields.pointee.words_case.rawValue == 109 ? _message.repairedString(_message.fields.pointee.size_t) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 109 ? _message.string(_message.fields.pointee.size_t) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 109 {
@@ -4604,7 +4604,7 @@ public import LifelineMessages
     }
 
     @inlinable public var uint8T: String {
-        get { _message.fields.pointee.words_case.rawValue == 110 ? _message.repairedString(_message.fields.pointee.uint8_t) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 110 ? _message.string(_message.fields.pointee.uint8_t) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 110 {
@@ -4616,7 +4616,7 @@ public import LifelineMessages
     }
 
     @inlinable public var self_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 111 ? _message.repairedString(_message.fields.pointee.self_111) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 111 ? _message.string(_message.fields.pointee.self_111) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 111 {
@@ -4628,7 +4628,7 @@ public import LifelineMessages
     }
 
     @inlinable public var self_p_112: String {
-        get { _message.fields.pointee.words_case.rawValue == 112 ? _message.repairedString(_message.fields.pointee.self_112) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 112 ? _message.string(_message.fields.pointee.self_112) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 112 {
@@ -4640,7 +4640,7 @@ public import LifelineMessages
     }
 
     @inlinable public var init_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 113 ? _message.repairedString(_message.fields.pointee.init_113) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 113 ? _message.string(_message.fields.pointee.init_113) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 113 {
@@ -4652,7 +4652,7 @@ public import LifelineMessages
     }
 
     @inlinable public var type: String {
-        get { _message.fields.pointee.words_case.rawValue == 114 ? _message.repairedString(_message.fields.pointee.type_114) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 114 ? _message.string(_message.fields.pointee.type_114) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 114 {
@@ -4664,7 +4664,7 @@ public import LifelineMessages
     }
 
     @inlinable public var type_115: String {
-        get { _message.fields.pointee.words_case.rawValue == 115 ? _message.repairedString(_message.fields.pointee.type_115) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 115 ? _message.string(_message.fields.pointee.type_115) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 115 {
@@ -4676,7 +4676,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `protocol`: String {
-        get { _message.fields.pointee.words_case.rawValue == 116 ? _message.repairedString(_message.fields.pointee.protocol_116) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 116 ? _message.string(_message.fields.pointee.protocol_116) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 116 {
@@ -4688,7 +4688,7 @@ public import LifelineMessages
     }
 
     @inlinable public var protocol_117: String {
-        get { _message.fields.pointee.words_case.rawValue == 117 ? _message.repairedString(_message.fields.pointee.protocol_117) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 117 ? _message.string(_message.fields.pointee.protocol_117) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 117 {
@@ -4700,7 +4700,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `in`: String {
-        get { _message.fields.pointee.words_case.rawValue == 118 ? _message.repairedString(_message.fields.pointee.in) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 118 ? _message.string(_message.fields.pointee.in) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 118 {
@@ -4712,7 +4712,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `is`: String {
-        get { _message.fields.pointee.words_case.rawValue == 119 ? _message.repairedString(_message.fields.pointee.is) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 119 ? _message.string(_message.fields.pointee.is) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 119 {
@@ -4724,7 +4724,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `as`: String {
-        get { _message.fields.pointee.words_case.rawValue == 120 ? _message.repairedString(_message.fields.pointee.as) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 120 ? _message.string(_message.fields.pointee.as) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 120 {
@@ -4736,7 +4736,7 @@ public import LifelineMessages
     }
 
     @inlinable public var any: String {
-        get { _message.fields.pointee.words_case.rawValue == 121 ? _message.repairedString(_message.fields.pointee.any) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 121 ? _message.string(_message.fields.pointee.any) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 121 {
@@ -4748,7 +4748,7 @@ public import LifelineMessages
     }
 
     @inlinable public var actor: String {
-        get { _message.fields.pointee.words_case.rawValue == 122 ? _message.repairedString(_message.fields.pointee.actor) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 122 ? _message.string(_message.fields.pointee.actor) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 122 {
@@ -4760,7 +4760,7 @@ public import LifelineMessages
     }
 
     @inlinable public var async: String {
-        get { _message.fields.pointee.words_case.rawValue == 123 ? _message.repairedString(_message.fields.pointee.async) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 123 ? _message.string(_message.fields.pointee.async) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 123 {
@@ -4772,7 +4772,7 @@ public import LifelineMessages
     }
 
     @inlinable public var await: String {
-        get { _message.fields.pointee.words_case.rawValue == 124 ? _message.repairedString(_message.fields.pointee.await) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 124 ? _message.string(_message.fields.pointee.await) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 124 {
@@ -4784,7 +4784,7 @@ public import LifelineMessages
     }
 
     @inlinable public var any_125: String {
-        get { _message.fields.pointee.words_case.rawValue == 125 ? _message.repairedString(_message.fields.pointee.any_125) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 125 ? _message.string(_message.fields.pointee.any_125) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 125 {
@@ -4796,7 +4796,7 @@ public import LifelineMessages
     }
 
     @inlinable public var some: String {
-        get { _message.fields.pointee.words_case.rawValue == 126 ? _message.repairedString(_message.fields.pointee.some) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 126 ? _message.string(_message.fields.pointee.some) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 126 {
@@ -4808,7 +4808,7 @@ public import LifelineMessages
     }
 
     @inlinable public var none: String {
-        get { _message.fields.pointee.words_case.rawValue == 127 ? _message.repairedString(_message.fields.pointee.none) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 127 ? _message.string(_message.fields.pointee.none) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 127 {
@@ -4820,7 +4820,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `nil`: String {
-        get { _message.fields.pointee.words_case.rawValue == 128 ? _message.repairedString(_message.fields.pointee.nil) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 128 ? _message.string(_message.fields.pointee.nil) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 128 {
@@ -4832,7 +4832,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `super`: String {
-        get { _message.fields.pointee.words_case.rawValue == 129 ? _message.repairedString(_message.fields.pointee.super) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 129 ? _message.string(_message.fields.pointee.super) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 129 {
@@ -4844,7 +4844,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `func`: String {
-        get { _message.fields.pointee.words_case.rawValue == 130 ? _message.repairedString(_message.fields.pointee.func) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 130 ? _message.string(_message.fields.pointee.func) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 130 {
@@ -4856,7 +4856,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `let`: String {
-        get { _message.fields.pointee.words_case.rawValue == 131 ? _message.repairedString(_message.fields.pointee.let) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 131 ? _message.string(_message.fields.pointee.let) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 131 {
@@ -4868,7 +4868,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `var`: String {
-        get { _message.fields.pointee.words_case.rawValue == 132 ? _message.repairedString(_message.fields.pointee.var) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 132 ? _message.string(_message.fields.pointee.var) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 132 {
@@ -4880,7 +4880,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `inout`: String {
-        get { _message.fields.pointee.words_case.rawValue == 133 ? _message.repairedString(_message.fields.pointee.inout) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 133 ? _message.string(_message.fields.pointee.inout) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 133 {
@@ -4892,7 +4892,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `defer`: String {
-        get { _message.fields.pointee.words_case.rawValue == 134 ? _message.repairedString(_message.fields.pointee.defer) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 134 ? _message.string(_message.fields.pointee.defer) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 134 {
@@ -4904,7 +4904,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `guard`: String {
-        get { _message.fields.pointee.words_case.rawValue == 135 ? _message.repairedString(_message.fields.pointee.guard) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 135 ? _message.string(_message.fields.pointee.guard) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 135 {
@@ -4916,7 +4916,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `repeat`: String {
-        get { _message.fields.pointee.words_case.rawValue == 136 ? _message.repairedString(_message.fields.pointee.repeat) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 136 ? _message.string(_message.fields.pointee.repeat) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 136 {
@@ -4928,7 +4928,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `where`: String {
-        get { _message.fields.pointee.words_case.rawValue == 137 ? _message.repairedString(_message.fields.pointee.where) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 137 ? _message.string(_message.fields.pointee.where) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 137 {
@@ -4940,7 +4940,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `throws`: String {
-        get { _message.fields.pointee.words_case.rawValue == 138 ? _message.repairedString(_message.fields.pointee.throws) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 138 ? _message.string(_message.fields.pointee.throws) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 138 {
@@ -4952,7 +4952,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `rethrows`: String {
-        get { _message.fields.pointee.words_case.rawValue == 139 ? _message.repairedString(_message.fields.pointee.rethrows) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 139 ? _message.string(_message.fields.pointee.rethrows) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 139 {
@@ -4964,7 +4964,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `fallthrough`: String {
-        get { _message.fields.pointee.words_case.rawValue == 140 ? _message.repairedString(_message.fields.pointee.fallthrough) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 140 ? _message.string(_message.fields.pointee.fallthrough) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 140 {
@@ -4976,7 +4976,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `extension`: String {
-        get { _message.fields.pointee.words_case.rawValue == 141 ? _message.repairedString(_message.fields.pointee.extension) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 141 ? _message.string(_message.fields.pointee.extension) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 141 {
@@ -4988,7 +4988,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `internal`: String {
-        get { _message.fields.pointee.words_case.rawValue == 142 ? _message.repairedString(_message.fields.pointee.internal) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 142 ? _message.string(_message.fields.pointee.internal) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 142 {
@@ -5000,7 +5000,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `fileprivate`: String {
-        get { _message.fields.pointee.words_case.rawValue == 143 ? _message.repairedString(_message.fields.pointee.fileprivate) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 143 ? _message.string(_message.fields.pointee.fileprivate) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 143 {
@@ -5012,7 +5012,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `open`: String {
-        get { _message.fields.pointee.words_case.rawValue == 144 ? _message.repairedString(_message.fields.pointee.open) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 144 ? _message.string(_message.fields.pointee.open) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 144 {
@@ -5024,7 +5024,7 @@ public import LifelineMessages
     }
 
     @inlinable public var indirect: String {
-        get { _message.fields.pointee.words_case.rawValue == 145 ? _message.repairedString(_message.fields.pointee.indirect) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 145 ? _message.string(_message.fields.pointee.indirect) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 145 {
@@ -5036,7 +5036,7 @@ public import LifelineMessages
     }
 
     @inlinable public var lazy: String {
-        get { _message.fields.pointee.words_case.rawValue == 146 ? _message.repairedString(_message.fields.pointee.lazy) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 146 ? _message.string(_message.fields.pointee.lazy) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 146 {
@@ -5048,7 +5048,7 @@ public import LifelineMessages
     }
 
     @inlinable public var weak: String {
-        get { _message.fields.pointee.words_case.rawValue == 147 ? _message.repairedString(_message.fields.pointee.weak) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 147 ? _message.string(_message.fields.pointee.weak) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 147 {
@@ -5060,7 +5060,7 @@ public import LifelineMessages
     }
 
     @inlinable public var unowned: String {
-        get { _message.fields.pointee.words_case.rawValue == 148 ? _message.repairedString(_message.fields.pointee.unowned) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 148 ? _message.string(_message.fields.pointee.unowned) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 148 {
@@ -5072,7 +5072,7 @@ public import LifelineMessages
     }
 
     @inlinable public var convenience: String {
-        get { _message.fields.pointee.words_case.rawValue == 149 ? _message.repairedString(_message.fields.pointee.convenience) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 149 ? _message.string(_message.fields.pointee.convenience) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 149 {
@@ -5084,7 +5084,7 @@ public import LifelineMessages
     }
 
     @inlinable public var required: String {
-        get { _message.fields.pointee.words_case.rawValue == 150 ? _message.repairedString(_message.fields.pointee.required) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 150 ? _message.string(_message.fields.pointee.required) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 150 {
@@ -5096,7 +5096,7 @@ public import LifelineMessages
     }
 
     @inlinable public var optional: String {
-        get { _message.fields.pointee.words_case.rawValue == 151 ? _message.repairedString(_message.fields.pointee.optional) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 151 ? _message.string(_message.fields.pointee.optional) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 151 {
@@ -5108,7 +5108,7 @@ public import LifelineMessages
     }
 
     @inlinable public var dynamic: String {
-        get { _message.fields.pointee.words_case.rawValue == 152 ? _message.repairedString(_message.fields.pointee.dynamic) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 152 ? _message.string(_message.fields.pointee.dynamic) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 152 {
@@ -5120,7 +5120,7 @@ public import LifelineMessages
     }
 
     @inlinable public var didSet: String {
-        get { _message.fields.pointee.words_case.rawValue == 153 ? _message.repairedString(_message.fields.pointee.didset) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 153 ? _message.string(_message.fields.pointee.didset) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 153 {
@@ -5132,7 +5132,7 @@ public import LifelineMessages
     }
 
     @inlinable public var willSet: String {
-        get { _message.fields.pointee.words_case.rawValue == 154 ? _message.repairedString(_message.fields.pointee.willset) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 154 ? _message.string(_message.fields.pointee.willset) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 154 {
@@ -5144,7 +5144,7 @@ public import LifelineMessages
     }
 
     @inlinable public var get: String {
-        get { _message.fields.pointee.words_case.rawValue == 155 ? _message.repairedString(_message.fields.pointee.get) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 155 ? _message.string(_message.fields.pointee.get) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 155 {
@@ -5156,7 +5156,7 @@ public import LifelineMessages
     }
 
     @inlinable public var set: String {
-        get { _message.fields.pointee.words_case.rawValue == 156 ? _message.repairedString(_message.fields.pointee.set) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 156 ? _message.string(_message.fields.pointee.set) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 156 {
@@ -5168,7 +5168,7 @@ public import LifelineMessages
     }
 
     @inlinable public var left: String {
-        get { _message.fields.pointee.words_case.rawValue == 157 ? _message.repairedString(_message.fields.pointee.left) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 157 ? _message.string(_message.fields.pointee.left) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 157 {
@@ -5180,7 +5180,7 @@ public import LifelineMessages
     }
 
     @inlinable public var right: String {
-        get { _message.fields.pointee.words_case.rawValue == 158 ? _message.repairedString(_message.fields.pointee.right) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 158 ? _message.string(_message.fields.pointee.right) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 158 {
@@ -5192,7 +5192,7 @@ public import LifelineMessages
     }
 
     @inlinable public var prefix: String {
-        get { _message.fields.pointee.words_case.rawValue == 159 ? _message.repairedString(_message.fields.pointee.prefix) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 159 ? _message.string(_message.fields.pointee.prefix) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 159 {
@@ -5204,7 +5204,7 @@ public import LifelineMessages
     }
 
     @inlinable public var postfix: String {
-        get { _message.fields.pointee.words_case.rawValue == 160 ? _message.repairedString(_message.fields.pointee.postfix) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 160 ? _message.string(_message.fields.pointee.postfix) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 160 {
@@ -5216,7 +5216,7 @@ public import LifelineMessages
     }
 
     @inlinable public var infix: String {
-        get { _message.fields.pointee.words_case.rawValue == 161 ? _message.repairedString(_message.fields.pointee.infix) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 161 ? _message.string(_message.fields.pointee.infix) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 161 {
@@ -5228,7 +5228,7 @@ public import LifelineMessages
     }
 
     @inlinable public var precedence: String {
-        get { _message.fields.pointee.words_case.rawValue == 162 ? _message.repairedString(_message.fields.pointee.precedence) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 162 ? _message.string(_message.fields.pointee.precedence) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 162 {
@@ -5240,7 +5240,7 @@ public import LifelineMessages
     }
 
     @inlinable public var associativity: String {
-        get { _message.fields.pointee.words_case.rawValue == 163 ? _message.repairedString(_message.fields.pointee.associativity) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 163 ? _message.string(_message.fields.pointee.associativity) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 163 {
@@ -5252,7 +5252,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `associatedtype`: String {
-        get { _message.fields.pointee.words_case.rawValue == 164 ? _message.repairedString(_message.fields.pointee.associatedtype) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 164 ? _message.string(_message.fields.pointee.associatedtype) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 164 {
@@ -5264,7 +5264,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `typealias`: String {
-        get { _message.fields.pointee.words_case.rawValue == 165 ? _message.repairedString(_message.fields.pointee.typealias) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 165 ? _message.string(_message.fields.pointee.typealias) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 165 {
@@ -5276,7 +5276,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `subscript`: String {
-        get { _message.fields.pointee.words_case.rawValue == 166 ? _message.repairedString(_message.fields.pointee.subscript) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 166 ? _message.string(_message.fields.pointee.subscript) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 166 {
@@ -5288,7 +5288,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `deinit`: String {
-        get { _message.fields.pointee.words_case.rawValue == 167 ? _message.repairedString(_message.fields.pointee.deinit) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 167 ? _message.string(_message.fields.pointee.deinit) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 167 {
@@ -5300,7 +5300,7 @@ public import LifelineMessages
     }
 
     @inlinable public var consume: String {
-        get { _message.fields.pointee.words_case.rawValue == 168 ? _message.repairedString(_message.fields.pointee.consume) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 168 ? _message.string(_message.fields.pointee.consume) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 168 {
@@ -5312,7 +5312,7 @@ public import LifelineMessages
     }
 
     @inlinable public var copy: String {
-        get { _message.fields.pointee.words_case.rawValue == 169 ? _message.repairedString(_message.fields.pointee.copy) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 169 ? _message.string(_message.fields.pointee.copy) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 169 {
@@ -5324,7 +5324,7 @@ public import LifelineMessages
     }
 
     @inlinable public var borrowing: String {
-        get { _message.fields.pointee.words_case.rawValue == 170 ? _message.repairedString(_message.fields.pointee.borrowing) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 170 ? _message.string(_message.fields.pointee.borrowing) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 170 {
@@ -5336,7 +5336,7 @@ public import LifelineMessages
     }
 
     @inlinable public var consuming: String {
-        get { _message.fields.pointee.words_case.rawValue == 171 ? _message.repairedString(_message.fields.pointee.consuming) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 171 ? _message.string(_message.fields.pointee.consuming) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 171 {
@@ -5348,7 +5348,7 @@ public import LifelineMessages
     }
 
     @inlinable public var sending: String {
-        get { _message.fields.pointee.words_case.rawValue == 172 ? _message.repairedString(_message.fields.pointee.sending) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 172 ? _message.string(_message.fields.pointee.sending) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 172 {
@@ -5360,7 +5360,7 @@ public import LifelineMessages
     }
 
     @inlinable public var isolated: String {
-        get { _message.fields.pointee.words_case.rawValue == 173 ? _message.repairedString(_message.fields.pointee.isolated) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 173 ? _message.string(_message.fields.pointee.isolated) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 173 {
@@ -5372,7 +5372,7 @@ public import LifelineMessages
     }
 
     @inlinable public var nonisolated: String {
-        get { _message.fields.pointee.words_case.rawValue == 174 ? _message.repairedString(_message.fields.pointee.nonisolated) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 174 ? _message.string(_message.fields.pointee.nonisolated) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 174 {
@@ -5384,7 +5384,7 @@ public import LifelineMessages
     }
 
     @inlinable public var macro: String {
-        get { _message.fields.pointee.words_case.rawValue == 175 ? _message.repairedString(_message.fields.pointee.macro) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 175 ? _message.string(_message.fields.pointee.macro) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 175 {
@@ -5396,7 +5396,7 @@ public import LifelineMessages
     }
 
     @inlinable public var package: String {
-        get { _message.fields.pointee.words_case.rawValue == 176 ? _message.repairedString(_message.fields.pointee.package) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 176 ? _message.string(_message.fields.pointee.package) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 176 {
@@ -5408,7 +5408,7 @@ public import LifelineMessages
     }
 
     @inlinable public var each: String {
-        get { _message.fields.pointee.words_case.rawValue == 177 ? _message.repairedString(_message.fields.pointee.each) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 177 ? _message.string(_message.fields.pointee.each) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 177 {
@@ -5420,7 +5420,7 @@ public import LifelineMessages
     }
 
     @inlinable public var discard: String {
-        get { _message.fields.pointee.words_case.rawValue == 178 ? _message.repairedString(_message.fields.pointee.discard) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 178 ? _message.string(_message.fields.pointee.discard) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 178 {
@@ -5432,7 +5432,7 @@ public import LifelineMessages
     }
 
     @inlinable public var description_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 179 ? _message.repairedString(_message.fields.pointee.description) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 179 ? _message.string(_message.fields.pointee.description) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 179 {
@@ -5444,7 +5444,7 @@ public import LifelineMessages
     }
 
     @inlinable public var debugDescription_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 180 ? _message.repairedString(_message.fields.pointee.debug_description) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 180 ? _message.string(_message.fields.pointee.debug_description) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 180 {
@@ -5456,7 +5456,7 @@ public import LifelineMessages
     }
 
     @inlinable public var hashValue_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 181 ? _message.repairedString(_message.fields.pointee.hash_value) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 181 ? _message.string(_message.fields.pointee.hash_value) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 181 {
@@ -5468,7 +5468,7 @@ public import LifelineMessages
     }
 
     @inlinable public var textFormat: String {
-        get { _message.fields.pointee.words_case.rawValue == 182 ? _message.repairedString(_message.fields.pointee.text_format) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 182 ? _message.string(_message.fields.pointee.text_format) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 182 {
@@ -5480,7 +5480,7 @@ public import LifelineMessages
     }
 
     @inlinable public var unknownFields_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 183 ? _message.repairedString(_message.fields.pointee.unknown_fields) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 183 ? _message.string(_message.fields.pointee.unknown_fields) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 183 {
@@ -5492,7 +5492,7 @@ public import LifelineMessages
     }
 
     @inlinable public var isInitialized_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 184 ? _message.repairedString(_message.fields.pointee.is_initialized) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 184 ? _message.string(_message.fields.pointee.is_initialized) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 184 {
@@ -5504,7 +5504,7 @@ public import LifelineMessages
     }
 
     @inlinable public var protoMessageName: String {
-        get { _message.fields.pointee.words_case.rawValue == 185 ? _message.repairedString(_message.fields.pointee.proto_message_name) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 185 ? _message.string(_message.fields.pointee.proto_message_name) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 185 {
@@ -5516,7 +5516,7 @@ public import LifelineMessages
     }
 
     @inlinable public var serializedBytes: String {
-        get { _message.fields.pointee.words_case.rawValue == 186 ? _message.repairedString(_message.fields.pointee.serialized_bytes) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 186 ? _message.string(_message.fields.pointee.serialized_bytes) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 186 {
@@ -5528,7 +5528,7 @@ public import LifelineMessages
     }
 
     @inlinable public var with: String {
-        get { _message.fields.pointee.words_case.rawValue == 187 ? _message.repairedString(_message.fields.pointee.with) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 187 ? _message.string(_message.fields.pointee.with) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 187 {
@@ -5540,7 +5540,7 @@ public import LifelineMessages
     }
 
     @inlinable public var merge: String {
-        get { _message.fields.pointee.words_case.rawValue == 188 ? _message.repairedString(_message.fields.pointee.merge) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 188 ? _message.string(_message.fields.pointee.merge) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 188 {
@@ -5552,7 +5552,7 @@ public import LifelineMessages
     }
 
     @inlinable public var append: String {
-        get { _message.fields.pointee.words_case.rawValue == 189 ? _message.repairedString(_message.fields.pointee.append) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 189 ? _message.string(_message.fields.pointee.append) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 189 {
@@ -5564,7 +5564,7 @@ public import LifelineMessages
     }
 
     @inlinable public var removeUnknownFields: String {
-        get { _message.fields.pointee.words_case.rawValue == 190 ? _message.repairedString(_message.fields.pointee.remove_unknown_fields) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 190 ? _message.string(_message.fields.pointee.remove_unknown_fields) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 190 {
@@ -5576,7 +5576,7 @@ public import LifelineMessages
     }
 
     @inlinable public var message: String {
-        get { _message.fields.pointee.words_case.rawValue == 191 ? _message.repairedString(_message.fields.pointee.message) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 191 ? _message.string(_message.fields.pointee.message) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 191 {
@@ -5588,7 +5588,7 @@ public import LifelineMessages
     }
 
     @inlinable public var fields: String {
-        get { _message.fields.pointee.words_case.rawValue == 192 ? _message.repairedString(_message.fields.pointee.fields) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 192 ? _message.string(_message.fields.pointee.fields) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 192 {
@@ -5600,7 +5600,7 @@ public import LifelineMessages
     }
 
     @inlinable public var table: String {
-        get { _message.fields.pointee.words_case.rawValue == 193 ? _message.repairedString(_message.fields.pointee.table) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 193 ? _message.string(_message.fields.pointee.table) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 193 {
@@ -5612,7 +5612,7 @@ public import LifelineMessages
     }
 
     @inlinable public var storage: String {
-        get { _message.fields.pointee.words_case.rawValue == 194 ? _message.repairedString(_message.fields.pointee.storage) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 194 ? _message.string(_message.fields.pointee.storage) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 194 {
@@ -5624,7 +5624,7 @@ public import LifelineMessages
     }
 
     @inlinable public var list: String {
-        get { _message.fields.pointee.words_case.rawValue == 195 ? _message.repairedString(_message.fields.pointee.list) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 195 ? _message.string(_message.fields.pointee.list) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 195 {
@@ -5636,7 +5636,7 @@ public import LifelineMessages
     }
 
     @inlinable public var map: String {
-        get { _message.fields.pointee.words_case.rawValue == 196 ? _message.repairedString(_message.fields.pointee.map) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 196 ? _message.string(_message.fields.pointee.map) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 196 {
@@ -5648,7 +5648,7 @@ public import LifelineMessages
     }
 
     @inlinable public var loan: String {
-        get { _message.fields.pointee.words_case.rawValue == 197 ? _message.repairedString(_message.fields.pointee.loan) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 197 ? _message.string(_message.fields.pointee.loan) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 197 {
@@ -5660,7 +5660,7 @@ public import LifelineMessages
     }
 
     @inlinable public var value: String {
-        get { _message.fields.pointee.words_case.rawValue == 198 ? _message.repairedString(_message.fields.pointee.value) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 198 ? _message.string(_message.fields.pointee.value) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 198 {
@@ -5672,7 +5672,7 @@ public import LifelineMessages
     }
 
     @inlinable public var key: String {
-        get { _message.fields.pointee.words_case.rawValue == 199 ? _message.repairedString(_message.fields.pointee.key) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 199 ? _message.string(_message.fields.pointee.key) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 199 {
@@ -5684,7 +5684,7 @@ public import LifelineMessages
     }
 
     @inlinable public var count: String {
-        get { _message.fields.pointee.words_case.rawValue == 200 ? _message.repairedString(_message.fields.pointee.count) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 200 ? _message.string(_message.fields.pointee.count) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 200 {
@@ -5696,7 +5696,7 @@ public import LifelineMessages
     }
 
     @inlinable public var newValue: String {
-        get { _message.fields.pointee.words_case.rawValue == 201 ? _message.repairedString(_message.fields.pointee.new_value) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 201 ? _message.string(_message.fields.pointee.new_value) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 201 {
@@ -5708,7 +5708,7 @@ public import LifelineMessages
     }
 
     @inlinable public var message_202: String {
-        get { _message.fields.pointee.words_case.rawValue == 202 ? _message.repairedString(_message.fields.pointee._message) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 202 ? _message.string(_message.fields.pointee._message) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 202 {
@@ -5720,7 +5720,7 @@ public import LifelineMessages
     }
 
     @inlinable public var fields_203: String {
-        get { _message.fields.pointee.words_case.rawValue == 203 ? _message.repairedString(_message.fields.pointee._fields) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 203 ? _message.string(_message.fields.pointee._fields) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 203 {
@@ -5732,7 +5732,7 @@ public import LifelineMessages
     }
 
     @inlinable public var table_204: String {
-        get { _message.fields.pointee.words_case.rawValue == 204 ? _message.repairedString(_message.fields.pointee._table) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 204 ? _message.string(_message.fields.pointee._table) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 204 {
@@ -5744,7 +5744,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mutableFields: String {
-        get { _message.fields.pointee.words_case.rawValue == 205 ? _message.repairedString(_message.fields.pointee._mutable_fields) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 205 ? _message.string(_message.fields.pointee._mutable_fields) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 205 {
@@ -5756,7 +5756,7 @@ public import LifelineMessages
     }
 
     @inlinable public var settle: String {
-        get { _message.fields.pointee.words_case.rawValue == 206 ? _message.repairedString(_message.fields.pointee._settle) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 206 ? _message.string(_message.fields.pointee._settle) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 206 {
@@ -5768,7 +5768,7 @@ public import LifelineMessages
     }
 
     @inlinable public var load: String {
-        get { _message.fields.pointee.words_case.rawValue == 207 ? _message.repairedString(_message.fields.pointee._load) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 207 ? _message.string(_message.fields.pointee._load) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 207 {
@@ -5780,7 +5780,7 @@ public import LifelineMessages
     }
 
     @inlinable public var store: String {
-        get { _message.fields.pointee.words_case.rawValue == 208 ? _message.repairedString(_message.fields.pointee._store) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 208 ? _message.string(_message.fields.pointee._store) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 208 {
@@ -5792,7 +5792,7 @@ public import LifelineMessages
     }
 
     @inlinable public var rawValue: String {
-        get { _message.fields.pointee.words_case.rawValue == 209 ? _message.repairedString(_message.fields.pointee.raw_value) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 209 ? _message.string(_message.fields.pointee.raw_value) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 209 {
@@ -5804,7 +5804,7 @@ public import LifelineMessages
     }
 
     @inlinable public var allCases: String {
-        get { _message.fields.pointee.words_case.rawValue == 210 ? _message.repairedString(_message.fields.pointee.allcases) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 210 ? _message.string(_message.fields.pointee.allcases) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 210 {
@@ -5816,7 +5816,7 @@ public import LifelineMessages
     }
 
     @inlinable public var unrecognized: String {
-        get { _message.fields.pointee.words_case.rawValue == 211 ? _message.repairedString(_message.fields.pointee.unrecognized) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 211 ? _message.string(_message.fields.pointee.unrecognized) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 211 {
@@ -5828,7 +5828,7 @@ public import LifelineMessages
     }
 
     @inlinable public var hash: String {
-        get { _message.fields.pointee.words_case.rawValue == 212 ? _message.repairedString(_message.fields.pointee.hash) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 212 ? _message.string(_message.fields.pointee.hash) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 212 {
@@ -5840,7 +5840,7 @@ public import LifelineMessages
     }
 
     @inlinable public var hasher: String {
-        get { _message.fields.pointee.words_case.rawValue == 213 ? _message.repairedString(_message.fields.pointee.hasher) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 213 ? _message.string(_message.fields.pointee.hasher) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 213 {
@@ -5852,7 +5852,7 @@ public import LifelineMessages
     }
 
     @inlinable public var left_: String {
-        get { _message.fields.pointee.words_case.rawValue == 214 ? _message.repairedString(_message.fields.pointee.left_) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 214 ? _message.string(_message.fields.pointee.left_) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 214 {
@@ -5864,7 +5864,7 @@ public import LifelineMessages
     }
 
     @inlinable public var base: String {
-        get { _message.fields.pointee.words_case.rawValue == 215 ? _message.repairedString(_message.fields.pointee.base_215) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 215 ? _message.string(_message.fields.pointee.base_215) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 215 {
@@ -5876,7 +5876,7 @@ public import LifelineMessages
     }
 
     @inlinable public var descriptor: String {
-        get { _message.fields.pointee.words_case.rawValue == 216 ? _message.repairedString(_message.fields.pointee.descriptor) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 216 ? _message.string(_message.fields.pointee.descriptor) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 216 {
@@ -5888,7 +5888,7 @@ public import LifelineMessages
     }
 
     @inlinable public var nUnknownFields: String {
-        get { _message.fields.pointee.words_case.rawValue == 217 ? _message.repairedString(_message.fields.pointee.n_unknown_fields_217) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 217 ? _message.string(_message.fields.pointee.n_unknown_fields_217) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 217 {
@@ -5900,7 +5900,7 @@ public import LifelineMessages
     }
 
     @inlinable public var foo: String {
-        get { _message.fields.pointee.words_case.rawValue == 218 ? _message.repairedString(_message.fields.pointee.foo) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 218 ? _message.string(_message.fields.pointee.foo) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 218 {
@@ -5912,7 +5912,7 @@ public import LifelineMessages
     }
 
     @inlinable public var foo_219: String {
-        get { _message.fields.pointee.words_case.rawValue == 219 ? _message.repairedString(_message.fields.pointee.foo_219) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 219 ? _message.string(_message.fields.pointee.foo_219) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 219 {
@@ -5924,7 +5924,7 @@ public import LifelineMessages
     }
 
     @inlinable public var foo_220: String {
-        get { _message.fields.pointee.words_case.rawValue == 220 ? _message.repairedString(_message.fields.pointee.foo_220) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 220 ? _message.string(_message.fields.pointee.foo_220) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 220 {
@@ -5936,7 +5936,7 @@ public import LifelineMessages
     }
 
     @inlinable public var fooBar: String {
-        get { _message.fields.pointee.words_case.rawValue == 221 ? _message.repairedString(_message.fields.pointee.foobar) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 221 ? _message.string(_message.fields.pointee.foobar) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 221 {
@@ -5948,7 +5948,7 @@ public import LifelineMessages
     }
 
     @inlinable public var fooBar_222: String {
-        get { _message.fields.pointee.words_case.rawValue == 222 ? _message.repairedString(_message.fields.pointee.foo_bar) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 222 ? _message.string(_message.fields.pointee.foo_bar) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 222 {
@@ -5960,7 +5960,7 @@ public import LifelineMessages
     }
 
     @inlinable public var fooBar_223: String {
-        get { _message.fields.pointee.words_case.rawValue == 223 ? _message.repairedString(_message.fields.pointee.foobar_223) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 223 ? _message.string(_message.fields.pointee.foobar_223) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 223 {
@@ -5972,7 +5972,7 @@ public import LifelineMessages
     }
 
     @inlinable public var foo_Bar: String {
-        get { _message.fields.pointee.words_case.rawValue == 224 ? _message.repairedString(_message.fields.pointee.foo__bar) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 224 ? _message.string(_message.fields.pointee.foo__bar) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 224 {
@@ -5984,7 +5984,7 @@ public import LifelineMessages
     }
 
     @inlinable public var ___: String {
-        get { _message.fields.pointee.words_case.rawValue == 225 ? _message.repairedString(_message.fields.pointee._) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 225 ? _message.string(_message.fields.pointee._) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 225 {
@@ -5996,7 +5996,7 @@ public import LifelineMessages
     }
 
     @inlinable public var ____: String {
-        get { _message.fields.pointee.words_case.rawValue == 226 ? _message.repairedString(_message.fields.pointee.__) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 226 ? _message.string(_message.fields.pointee.__) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 226 {
@@ -6008,7 +6008,7 @@ public import LifelineMessages
     }
 
     @inlinable public var _____: String {
-        get { _message.fields.pointee.words_case.rawValue == 227 ? _message.repairedString(_message.fields.pointee.___) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 227 ? _message.string(_message.fields.pointee.___) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 227 {
@@ -6020,7 +6020,7 @@ public import LifelineMessages
     }
 
     @inlinable public var _1: String {
-        get { _message.fields.pointee.words_case.rawValue == 228 ? _message.repairedString(_message.fields.pointee._1) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 228 ? _message.string(_message.fields.pointee._1) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 228 {
@@ -6032,7 +6032,7 @@ public import LifelineMessages
     }
 
     @inlinable public var a1B2: String {
-        get { _message.fields.pointee.words_case.rawValue == 229 ? _message.repairedString(_message.fields.pointee.a1b2) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 229 ? _message.string(_message.fields.pointee.a1b2) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 229 {
@@ -6044,7 +6044,7 @@ public import LifelineMessages
     }
 
     @inlinable public var x: String {
-        get { _message.fields.pointee.words_case.rawValue == 230 ? _message.repairedString(_message.fields.pointee.x) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 230 ? _message.string(_message.fields.pointee.x) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 230 {
@@ -6056,7 +6056,7 @@ public import LifelineMessages
     }
 
     @inlinable public var string: String {
-        get { _message.fields.pointee.words_case.rawValue == 231 ? _message.repairedString(_message.fields.pointee.string) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 231 ? _message.string(_message.fields.pointee.string) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 231 {
@@ -6068,7 +6068,7 @@ public import LifelineMessages
     }
 
     @inlinable public var string_: String {
-        get { _message.fields.pointee.words_case.rawValue == 232 ? _message.repairedString(_message.fields.pointee.string_) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 232 ? _message.string(_message.fields.pointee.string_) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 232 {
@@ -6080,7 +6080,7 @@ public import LifelineMessages
     }
 
     @inlinable public var swift: String {
-        get { _message.fields.pointee.words_case.rawValue == 233 ? _message.repairedString(_message.fields.pointee.swift) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 233 ? _message.string(_message.fields.pointee.swift) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 233 {
@@ -6092,7 +6092,7 @@ public import LifelineMessages
     }
 
     @inlinable public var lifelineMessages: String {
-        get { _message.fields.pointee.words_case.rawValue == 234 ? _message.repairedString(_message.fields.pointee.lifelinemessages) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 234 ? _message.string(_message.fields.pointee.lifelinemessages) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 234 {

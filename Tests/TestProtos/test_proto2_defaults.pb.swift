@@ -368,7 +368,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNo() { _mutableFields().pointee.has_no = 0 }
 
     @inlinable public var plain: String {
-        get { _message.fields.pointee.has_plain != 0 ? _message.repairedString(_message.fields.pointee.plain) : "plain" }
+        get { _message.fields.pointee.has_plain != 0 ? _message.string(_message.fields.pointee.plain) : "plain" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_plain = 1
@@ -381,7 +381,7 @@ public import LifelineMessages
     @inlinable public mutating func clearPlain() { _mutableFields().pointee.has_plain = 0 }
 
     @inlinable public var escapes: String {
-        get { _message.fields.pointee.has_escapes != 0 ? _message.repairedString(_message.fields.pointee.escapes) : "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}" }
+        get { _message.fields.pointee.has_escapes != 0 ? _message.string(_message.fields.pointee.escapes) : "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_escapes = 1
@@ -394,7 +394,7 @@ public import LifelineMessages
     @inlinable public mutating func clearEscapes() { _mutableFields().pointee.has_escapes = 0 }
 
     @inlinable public var nul: String {
-        get { _message.fields.pointee.has_nul != 0 ? _message.repairedString(_message.fields.pointee.nul) : "before\u{0}after" }
+        get { _message.fields.pointee.has_nul != 0 ? _message.string(_message.fields.pointee.nul) : "before\u{0}after" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_nul = 1
@@ -407,7 +407,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNul() { _mutableFields().pointee.has_nul = 0 }
 
     @inlinable public var unicode: String {
-        get { _message.fields.pointee.has_unicode != 0 ? _message.repairedString(_message.fields.pointee.unicode) : "\u{e9} \u{1f600} \u{20ac} e\u{301}" }
+        get { _message.fields.pointee.has_unicode != 0 ? _message.string(_message.fields.pointee.unicode) : "\u{e9} \u{1f600} \u{20ac} e\u{301}" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unicode = 1
@@ -420,7 +420,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUnicode() { _mutableFields().pointee.has_unicode = 0 }
 
     @inlinable public var trigraph: String {
-        get { _message.fields.pointee.has_trigraph != 0 ? _message.repairedString(_message.fields.pointee.trigraph) : "??/ ??=" }
+        get { _message.fields.pointee.has_trigraph != 0 ? _message.string(_message.fields.pointee.trigraph) : "??/ ??=" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_trigraph = 1
@@ -433,7 +433,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTrigraph() { _mutableFields().pointee.has_trigraph = 0 }
 
     @inlinable public var empty: String {
-        get { _message.fields.pointee.has_empty != 0 ? _message.repairedString(_message.fields.pointee.empty) : "" }
+        get { _message.fields.pointee.has_empty != 0 ? _message.string(_message.fields.pointee.empty) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_empty = 1
@@ -537,7 +537,7 @@ public import LifelineMessages
     @inlinable public mutating func clearColorWithoutDefault() { _mutableFields().pointee.has_color_without_default = 0 }
 
     @inlinable public var requiredWithDefault: String {
-        get { _message.fields.pointee.has_required_with_default != 0 ? _message.repairedString(_message.fields.pointee.required_with_default) : "needed" }
+        get { _message.fields.pointee.has_required_with_default != 0 ? _message.string(_message.fields.pointee.required_with_default) : "needed" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_required_with_default = 1
@@ -559,7 +559,7 @@ public import LifelineMessages
     }
 
     @inlinable public var chosenText: String {
-        get { _message.fields.pointee.choice_case.rawValue == 42 ? _message.repairedString(_message.fields.pointee.chosen_text) : "forty-two" }
+        get { _message.fields.pointee.choice_case.rawValue == 42 ? _message.string(_message.fields.pointee.chosen_text) : "forty-two" }
         set {
             let fields = _mutableFields()
             if fields.pointee.choice_case.rawValue != 42 {

@@ -26,7 +26,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Proto2_Extendable: LifelineMessages.Message {
     @inlinable public var name: String {
-        get { _message.fields.pointee.has_name != 0 ? _message.repairedString(_message.fields.pointee.name) : "" }
+        get { _message.fields.pointee.has_name != 0 ? _message.string(_message.fields.pointee.name) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_name = 1

@@ -236,7 +236,7 @@ public import LifelineMessages
     @inlinable public mutating func clearABool() { _mutableFields().pointee.has_a_bool = 0 }
 
     @inlinable public var aString: String {
-        get { _message.fields.pointee.has_a_string != 0 ? _message.repairedString(_message.fields.pointee.a_string) : "" }
+        get { _message.fields.pointee.has_a_string != 0 ? _message.string(_message.fields.pointee.a_string) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_string = 1
@@ -470,7 +470,7 @@ public import LifelineMessages
     @inlinable public mutating func clearABool() { _mutableFields().pointee.has_a_bool = 0 }
 
     @inlinable public var aString: String {
-        get { _message.fields.pointee.has_a_string != 0 ? _message.repairedString(_message.fields.pointee.a_string) : "" }
+        get { _message.fields.pointee.has_a_string != 0 ? _message.string(_message.fields.pointee.a_string) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_string = 1
@@ -1415,7 +1415,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aString: String {
-        get { _message.fields.pointee.value_case.rawValue == 15 ? _message.repairedString(_message.fields.pointee.a_string) : "" }
+        get { _message.fields.pointee.value_case.rawValue == 15 ? _message.string(_message.fields.pointee.a_string) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.value_case.rawValue != 15 {

@@ -20,7 +20,7 @@ extension SwiftProperty {
         switch field.type {
         case .bool: "\(value) != 0"
         case .enum: "\(type)._load(\(value))"
-        case .string: "_message.\(field.requiresUTF8Validation ? "string" : "repairedString")(\(value))"
+        case .string: "_message.string(\(value))"
         case .bytes: "_message.bytes(\(value))"
         default: value
         }
