@@ -23,8 +23,8 @@ void lifeline_arena_init(LifelineArena *arena, void *memory, size_t size, size_t
     arena->limit = (uint8_t *)memory + size;
     arena->blocks = NULL;
     arena->budget = budget;
-    size_t next = size < smallest_block_size ? smallest_block_size : size > largest_block_size ? largest_block_size : size;
-    arena->next_block_size = (uint32_t)lifeline_rounded_up(next);
+    size_t next = size < largest_block_size ? size : largest_block_size;
+    arena->next_block_size = (uint32_t)lifeline_rounded_up(next > smallest_block_size ? next : smallest_block_size);
     arena->may_hold_malformed_text = false;
 }
 

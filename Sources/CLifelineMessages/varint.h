@@ -48,8 +48,8 @@ static inline LifelineStatus lifeline_read_varint(LifelineInput *input, uint64_t
     return LIFELINE_MALFORMED_VARINT;
 }
 
-// A varint of two to eight bytes, of which the first is known to be none of one byte: loads eight bytes at once. Returns
-// where it ends, which may be behind the end of the input; NULL when it is longer.
+// A varint of two to eight bytes, whose first byte is known not to end it: loads eight bytes at once. Returns where it
+// ends, which may be behind the end of the input; NULL when it is longer.
 static inline const uint8_t *_Nullable lifeline_read_long_varint(const uint8_t *next, uint64_t *value) {
     uint64_t bytes;
     memcpy(&bytes, next, sizeof bytes);
@@ -107,8 +107,8 @@ static inline uint64_t lifeline_zigzag64(int64_t value) {
     return (uint64_t)value << 1 ^ (0 - ((uint64_t)value >> 63));
 }
 
-// Of a varint of at most eight bytes: one byte for every seven bits up to the highest that is set (9/64 is a little less
-// than 1/7, and exact enough for 56 bits).
+// Of a varint of at most eight bytes: one byte for every seven bits up to the highest that is set (9/64 is a little
+// less than 1/7, and exact enough for 56 bits).
 static inline size_t lifeline_short_varint_length(uint64_t value) {
     return (size_t)((63 - __builtin_clzll(value | 1)) * 9 + 73) / 64;
 }

@@ -40,7 +40,7 @@ extension MessageReference {
     /// Calls `body` with the bytes of a field, without copying them.
     @inlinable public func withSpan<Result: ~Copyable, Failure: Error>(
         _ value: BytesValue,
-        _ body: (RawSpan) throws(Failure) -> Result
+        _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try storage.withSpan(value, body)
     }
@@ -97,10 +97,10 @@ extension MessageStorage {
 
     @inlinable func withSpan<Result: ~Copyable, Failure: Error>(
         _ value: BytesValue,
-        _ body: (RawSpan) throws(Failure) -> Result
+        _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         defer { extendLifetime(self) }
-        return try body(UnsafeRawBufferPointer(start: value.data, count: value.len).bytes)
+        return try body(Span(_unsafeElements: UnsafeBufferPointer<UInt8>(start: value.data, count: value.len)))
     }
 }
 

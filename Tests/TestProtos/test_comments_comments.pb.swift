@@ -23,6 +23,11 @@ public import LifelineMessages
     @inlinable public var hasSlashes: Bool { _message.fields.pointee.has_slashes != 0 }
     /// Forgets `slashes`; it then reads as its default.
     @inlinable public mutating func clearSlashes() { _mutableFields().pointee.has_slashes = 0 }
+    /// Calls `body` with the text of `slashes`, without a copy.
+    @inlinable public func withSlashesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_slashes != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.slashes, body)
+    }
 
     /// First line.
     ///
@@ -39,6 +44,11 @@ public import LifelineMessages
     @inlinable public var hasLines: Bool { _message.fields.pointee.has_lines != 0 }
     /// Forgets `lines`; it then reads as its default.
     @inlinable public mutating func clearLines() { _mutableFields().pointee.has_lines = 0 }
+    /// Calls `body` with the text of `lines`, without a copy.
+    @inlinable public func withLinesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_lines != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.lines, body)
+    }
 
     ///* Doc comment of Java's. 
     @inlinable public var block: String {
@@ -53,6 +63,11 @@ public import LifelineMessages
     @inlinable public var hasBlock: Bool { _message.fields.pointee.has_block != 0 }
     /// Forgets `block`; it then reads as its default.
     @inlinable public mutating func clearBlock() { _mutableFields().pointee.has_block = 0 }
+    /// Calls `body` with the text of `block`, without a copy.
+    @inlinable public func withBlockUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_block != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.block, body)
+    }
 
     /// Windows line ends
     /// are here.
@@ -68,6 +83,11 @@ public import LifelineMessages
     @inlinable public var hasCarriageReturns: Bool { _message.fields.pointee.has_carriage_returns != 0 }
     /// Forgets `carriageReturns`; it then reads as its default.
     @inlinable public mutating func clearCarriageReturns() { _mutableFields().pointee.has_carriage_returns = 0 }
+    /// Calls `body` with the text of `carriageReturns`, without a copy.
+    @inlinable public func withCarriageReturnsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_carriage_returns != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.carriage_returns, body)
+    }
 
     /// A lone carriage return:
     /// fatalError() and U+2028:
@@ -87,6 +107,11 @@ public import LifelineMessages
     @inlinable public var hasSeparators: Bool { _message.fields.pointee.has_separators != 0 }
     /// Forgets `separators`; it then reads as its default.
     @inlinable public mutating func clearSeparators() { _mutableFields().pointee.has_separators = 0 }
+    /// Calls `body` with the text of `separators`, without a copy.
+    @inlinable public func withSeparatorsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_separators != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.separators, body)
+    }
 
     /// - Parameter x: looks like Swift's markup
     /// - Returns: nothing
@@ -104,6 +129,11 @@ public import LifelineMessages
     @inlinable public var hasMarkup: Bool { _message.fields.pointee.has_markup != 0 }
     /// Forgets `markup`; it then reads as its default.
     @inlinable public mutating func clearMarkup() { _mutableFields().pointee.has_markup = 0 }
+    /// Calls `body` with the text of `markup`, without a copy.
+    @inlinable public func withMarkupUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_markup != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.markup, body)
+    }
 
     /// About a member.
     @inlinable public var chosen: String {
@@ -116,6 +146,11 @@ public import LifelineMessages
             fields.pointee.choice_case.rawValue = 7
             _message.assign(newValue, to: &fields.pointee.chosen)
         }
+    }
+    /// Calls `body` with the text of `chosen`, without a copy.
+    @inlinable public func withChosenUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.choice_case.rawValue == 7 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.chosen, body)
     }
 
     /// About the oneof.
