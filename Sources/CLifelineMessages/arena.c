@@ -1,30 +1,27 @@
 // The arena: hands out memory from the current block, and takes a new block from malloc when that is used up.
 //
-// Invariants: `next` and every size are multiples of 8; `limit - next` bytes are free; the sum of all blocks' sizes,
-// headers included, and `budget` is what the arena started with.
-#include "lifeline_arena.h"
+// Invariants: `next` and every size are multiples of 8; `limit - next` bytes are free.
+#include "arena.h"
 
 #include <stdlib.h>
-
-#include "arena.h"
 
 struct LifelineArenaBlock {
     LifelineArenaBlock *_Nullable older;
     size_t size;  // with this header
 };
 
-// The first block stays below the 1,032 bytes up to which glibc's malloc answers from its per-thread cache. Blocks then
-// double, so that their number is logarithmic, up to a size at which what is left over at the end hardly counts.
-static const size_t smallest_block_size = 1024;
+// Blocks double, so that their number is logarithmic, up to a size at which what is left over at the end hardly counts.
+static const size_t smallest_block_size = 192;
 static const size_t largest_block_size = (size_t)1 << 20;
 
-void lifeline_arena_init(LifelineArena *arena, void *memory, size_t size, size_t budget) {
+void lifeline_arena_init(LifelineArena *arena, void *memory, size_t size, size_t next_block_size) {
     arena->next = memory;
     arena->limit = (uint8_t *)memory + size;
     arena->blocks = NULL;
-    arena->budget = budget;
-    size_t next = size < largest_block_size ? size : largest_block_size;
-    arena->next_block_size = (uint32_t)lifeline_rounded_up(next > smallest_block_size ? next : smallest_block_size);
+    arena->budget = LIFELINE_NO_BUDGET;
+    if (next_block_size > largest_block_size) next_block_size = largest_block_size;
+    if (next_block_size < smallest_block_size) next_block_size = smallest_block_size;
+    arena->next_block_size = (uint16_t)(next_block_size / LIFELINE_ARENA_UNIT);
     arena->may_hold_malformed_text = false;
 }
 
@@ -39,11 +36,16 @@ void lifeline_arena_destroy(LifelineArena *arena) {
     arena->limit = arena->next;
 }
 
+// What `size` bytes take of a budget.
+static size_t units(size_t size) {
+    return size / LIFELINE_ARENA_UNIT + (size % LIFELINE_ARENA_UNIT != 0);
+}
+
 static LifelineArenaBlock *_Nullable take_block(LifelineArena *arena, size_t size) {
-    if (size > arena->budget) return NULL;
+    if (units(size) > arena->budget) return NULL;
     LifelineArenaBlock *block = malloc(size);
     if (block == NULL) return NULL;
-    arena->budget -= size;
+    if (arena->budget != LIFELINE_NO_BUDGET) arena->budget -= (uint32_t)units(size);
     block->older = arena->blocks;
     block->size = size;
     arena->blocks = block;
@@ -52,12 +54,12 @@ static LifelineArenaBlock *_Nullable take_block(LifelineArena *arena, size_t siz
 }
 
 static void *_Nullable allocate_from_new_block(LifelineArena *arena, size_t size) {
-    if (size > SIZE_MAX - sizeof(LifelineArenaBlock)) return NULL;
+    if (size > lifeline_largest_size - sizeof(LifelineArenaBlock)) return NULL;
     size_t needed = sizeof(LifelineArenaBlock) + size;
-    size_t wanted = arena->next_block_size;
-    if (wanted > arena->budget) wanted = arena->budget & ~(size_t)7;
-    // A request that is large for the next block gets one of its own, so that the rest of the current one stays in use.
-    bool large = needed > wanted / 4;
+    size_t wanted = (size_t)arena->next_block_size * LIFELINE_ARENA_UNIT;
+    // A request that is large for the next block, or for what is left of the budget, gets a block of its own, so that
+    // the rest of the current one stays in use.
+    bool large = needed > wanted / 2 || units(wanted) > arena->budget;
     LifelineArenaBlock *block = take_block(arena, large ? needed : wanted);
     if (block == NULL) return NULL;
     uint8_t *memory = (uint8_t *)(block + 1);
@@ -66,7 +68,7 @@ static void *_Nullable allocate_from_new_block(LifelineArena *arena, size_t size
         arena->next = memory + size;
         arena->limit = arena->next + rest;
     }
-    if (arena->next_block_size < largest_block_size) arena->next_block_size *= 2;
+    if (wanted < largest_block_size) arena->next_block_size *= 2;
     lifeline_unpoison(memory, size);
     return memory;
 }

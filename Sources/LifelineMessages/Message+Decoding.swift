@@ -103,23 +103,37 @@ extension MessageStorage {
         as table: UnsafePointer<MessageTable>,
         options: DecodingOptions
     ) throws(MessageError) -> (MessageStorage, UnsafeMutableRawPointer) {
-        let storage = MessageStorage.create(byteCount: capacity(forEncodingOf: bytes.count, as: table))
+        let copySize = (bytes.count &+ 7) & ~7
+        let size = copySize &+ Int(table.pointee.size) &+ belowRoot(forEncodingOf: bytes.count)
+        let storage = MessageStorage.create(byteCount: size, blockSize: bytes.count / 4)
+        // The root comes behind the input, and is more than what the decoder wants to be readable there.
+        let copy = storage.allocate(byteCount: bytes.count)
         let message = storage.take { lifeline_message_create(table, $0) }
-        try storage.merge(bytes, into: message, as: table, options: options)
+        try storage.merge(bytes, copiedTo: copy, into: message, as: table, options: options)
         return (storage, message)
     }
 
-    /// Room for the copy of the input, the root, and for structs of about the input's size below it: measured, most
-    /// messages fit, and what is left over in them is little.
-    private static func capacity(forEncodingOf byteCount: Int, as table: UnsafePointer<MessageTable>) -> Int {
-        let root = Int(table.pointee.size)
-        let input = (byteCount &+ LIFELINE_INPUT_SLOP &+ 7) & ~7
-        return input &+ root &+ byteCount &+ 64
-    }
+    /// Room for what a message has below its root: measured, most have a little more than their encoding's size. What
+    /// does not fit takes a block that is small, so that estimating too low costs no more memory than too high.
+    private static func belowRoot(forEncodingOf byteCount: Int) -> Int { 16 &+ byteCount &* 5 / 4 }
 
     /// Merges the encoded `bytes` into `message`, which is in this storage.
     fileprivate func merge(
         _ bytes: UnsafeRawBufferPointer,
+        into message: UnsafeMutableRawPointer,
+        as table: UnsafePointer<MessageTable>,
+        options: DecodingOptions
+    ) throws(MessageError) {
+        let copy = allocate(byteCount: bytes.count &+ LIFELINE_INPUT_SLOP)
+        (copy + bytes.count).initializeMemory(as: UInt8.self, repeating: 0, count: LIFELINE_INPUT_SLOP)
+        try merge(bytes, copiedTo: copy, into: message, as: table, options: options)
+    }
+
+    /// Merges after copying `bytes` to `copy`, where strings can point into them, and behind which
+    /// LIFELINE_INPUT_SLOP bytes can be read.
+    private func merge(
+        _ bytes: UnsafeRawBufferPointer,
+        copiedTo copy: UnsafeMutableRawPointer,
         into message: UnsafeMutableRawPointer,
         as table: UnsafePointer<MessageTable>,
         options: DecodingOptions
@@ -129,15 +143,15 @@ extension MessageStorage {
             failure.status = LIFELINE_TOO_LARGE
             throw MessageError(failure, typeName: String(cString: table.pointee.full_name))
         }
-        let copy = copyInput(bytes)
+        if let source = bytes.baseAddress { copy.copyMemory(from: source, byteCount: bytes.count) }
         let arena = allocator
         let hasUncheckedText = Int(table.pointee.flags) & LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT != 0
         if hasUncheckedText || !options.validatesUTF8 { arena.pointee.may_hold_malformed_text = true }
-        arena.pointee.budget = max(0, options.memoryLimit)
+        arena.pointee.budget = lifeline_arena_budget(max(0, options.memoryLimit))
         let isDecoded = lifeline_message_decode(
             table,
             message,
-            copy,
+            copy.assumingMemoryBound(to: UInt8.self),
             bytes.count,
             arena,
             LifelineDecodeOptions(
@@ -148,14 +162,6 @@ extension MessageStorage {
         )
         arena.pointee.budget = MessageStorage.allowance(forSize: bytes.count)
         if !isDecoded { throw MessageError(failure, typeName: String(cString: table.pointee.full_name)) }
-    }
-
-    /// The input, where strings and bytes can point into it, and with what the decoder wants to be readable behind it.
-    private func copyInput(_ bytes: UnsafeRawBufferPointer) -> UnsafePointer<UInt8> {
-        let copy = allocate(byteCount: bytes.count &+ LIFELINE_INPUT_SLOP)
-        if let source = bytes.baseAddress { copy.copyMemory(from: source, byteCount: bytes.count) }
-        (copy + bytes.count).initializeMemory(as: UInt8.self, repeating: 0, count: LIFELINE_INPUT_SLOP)
-        return UnsafePointer(copy.assumingMemoryBound(to: UInt8.self))
     }
 }
 

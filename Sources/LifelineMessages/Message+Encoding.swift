@@ -58,7 +58,7 @@ extension Message {
     /// start.
     ///
     /// - Parameters:
-    ///   - buffer: It has room when the encoded message, with its prefix, leaves 64 bytes over. What it holds in front
+    ///   - buffer: It has room when the encoded message, with its prefix, leaves 88 bytes over. What it holds in front
     ///     of the encoded message afterwards is unspecified.
     ///   - delimited: Whether to put the message's length in front of it, as a varint.
     ///   - partial: Whether proto2 `required` fields may be absent.

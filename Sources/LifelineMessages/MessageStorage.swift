@@ -20,29 +20,21 @@ public import CLifelineMessages
 /// For generated code and this library; nothing here is for users.
 /// The class itself is not `Sendable` (ManagedBuffer rules that out); the values that hold one are, because of that rule.
 public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> {
-    /// A trivial type, so that creating and freeing a storage costs no reference counting of its own.
+    /// A trivial type, so that creating and freeing a storage costs no reference counting of its own; and a small one,
+    /// for every message has it.
     @frozen public struct Header {
-        @usableFromInline var arena: LifelineArena
-        /// Where to allocate: `arena`, or that of the storage that a loan goes back to.
-        @usableFromInline var allocator: UnsafeMutablePointer<LifelineArena>?
-        /// In a loan, the storage that lent its arena; owned.
-        @usableFromInline var lender: Unmanaged<MessageStorage>?
-        /// A loan that came back, kept for the next one; owned.
-        @usableFromInline var spareLoan: Unmanaged<MessageStorage>?
+        /// A loan's has no memory.
+        @usableFromInline var arena = LifelineArena()
+        /// Of a loan: its lender. Of others: a loan that came back, kept for the next one; its own link is one more.
+        @usableFromInline var link: Unmanaged<MessageStorage>?
 
-        @inlinable init() {
-            arena = LifelineArena()
-            allocator = nil
-            lender = nil
-            spareLoan = nil
-        }
+        @inlinable init() {}
     }
 
     deinit {
         withUnsafeMutablePointerToHeader { header in
             if header.pointee.arena.blocks != nil { lifeline_arena_destroy(&header.pointee.arena) }
-            header.pointee.lender?.release()
-            header.pointee.spareLoan?.release()
+            header.pointee.link?.release()
         }
     }
 
@@ -50,21 +42,37 @@ public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> 
     /// so it is never written to, which is what makes sharing it between threads safe.
     nonisolated(unsafe) public static let empty = MessageStorage.create(byteCount: 0)
 
-    /// A storage whose arena starts with `byteCount` bytes in the object itself.
-    @inlinable static func create(byteCount: Int) -> MessageStorage {
+    /// A storage whose arena starts with `byteCount` bytes in the object itself, and goes on in blocks of at least
+    /// `blockSize` bytes: by default what glibc's malloc answers from its per-thread cache.
+    @inlinable static func create(byteCount: Int, blockSize: Int = 1_024) -> MessageStorage {
         let words = (byteCount &+ 7) / 8
         let buffer = MessageStorage.create(minimumCapacity: words) { _ in Header() }
         let storage = unsafeDowncast(buffer, to: MessageStorage.self)
         storage.withUnsafeMutablePointers { header, memory in
-            let arena = header.pointer(to: \.arena)!
-            lifeline_arena_init(arena, memory, words &* 8, allowance(forSize: byteCount))
-            header.pointee.allocator = arena
+            lifeline_arena_init(&header.pointee.arena, memory, words &* 8, blockSize)
+            header.pointee.arena.budget = allowance(forSize: byteCount)
         }
         return storage
     }
 
+    /// Where to allocate: this storage's arena, or that of the storage that the loan goes back to in the end.
     @inlinable var allocator: UnsafeMutablePointer<LifelineArena> {
-        withUnsafeMutablePointerToHeader { $0.pointee.allocator.unsafelyUnwrapped }
+        owner.withUnsafeMutablePointerToHeader { $0.pointer(to: \.arena).unsafelyUnwrapped }
+    }
+
+    @inlinable var isLoan: Bool {
+        withUnsafeMutablePointerToHeader { $0.pointee.arena.next == nil }
+    }
+
+    /// This storage, or the one that the loan goes back to in the end.
+    @inlinable var owner: MessageStorage {
+        var storage = self
+        while storage.isLoan {
+            storage = storage.withUnsafeMutablePointerToHeader {
+                $0.pointee.link.unsafelyUnwrapped._withUnsafeGuaranteedRef { $0 }
+            }
+        }
+        return storage
     }
 }
 
@@ -72,7 +80,9 @@ public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> 
 
 extension MessageStorage {
     /// What changes may take before a storage of that size is overdue. At least 4 KiB: less is not worth moving for.
-    @inlinable static func allowance(forSize byteCount: Int) -> Int { max(4_096, byteCount &* 2) }
+    @inlinable static func allowance(forSize byteCount: Int) -> UInt32 {
+        lifeline_arena_budget(max(4_096, byteCount &* 2))
+    }
 
     /// Whether the next change should move what is here to a new storage. The arena's budget says it: see `take`.
     @inlinable var isOverdue: Bool {
@@ -118,27 +128,26 @@ extension MessageStorage {
 extension MessageStorage {
     /// A storage for a part of this one's tree, to be changed in place by somebody else for a while.
     @usableFromInline func lend() -> MessageStorage {
+        let loan = owner.takeSpareLoan() ?? MessageStorage.create(minimumCapacity: 0) { _ in Header() }
+        return loan.withUnsafeMutablePointerToHeader { header in
+            header.pointee.link = .passRetained(self)
+            header.pointee.arena.budget = 0
+            return unsafeDowncast(loan, to: MessageStorage.self)
+        }
+    }
+
+    private func takeSpareLoan() -> ManagedBuffer<Header, UInt64>? {
         withUnsafeMutablePointerToHeader { header in
-            let loan: MessageStorage
-            if let spare = header.pointee.spareLoan {
-                header.pointee.spareLoan = nil
-                loan = spare.takeRetainedValue()
-            } else {
-                loan = MessageStorage.create(byteCount: 0)
-            }
-            loan.withUnsafeMutablePointerToHeader {
-                $0.pointee.lender = .passRetained(self)
-                $0.pointee.allocator = header.pointee.allocator
-                $0.pointee.arena.budget = 0
-            }
-            return loan
+            guard let spare = header.pointee.link?.takeRetainedValue() else { return nil }
+            spare.withUnsafeMutablePointerToHeader { header.pointee.link = $0.pointee.link.take() }
+            return spare
         }
     }
 
     /// Whether `storage` is a loan of this one's.
     @usableFromInline func isLender(of storage: MessageStorage) -> Bool {
         storage.withUnsafeMutablePointerToHeader { header in
-            guard let lender = header.pointee.lender else { return false }
+            guard header.pointee.arena.next == nil, let lender = header.pointee.link else { return false }
             return lender.toOpaque() == Unmanaged.passUnretained(self).toOpaque()
         }
     }
@@ -147,12 +156,12 @@ extension MessageStorage {
     /// keeps this storage from being unique.
     @usableFromInline func takeBack(_ loan: inout MessageStorage) {
         guard isKnownUniquelyReferenced(&loan) else { return }
-        loan.withUnsafeMutablePointerToHeader { header in
-            header.pointee.lender.take()?.release()
-        }
-        withUnsafeMutablePointerToHeader { header in
-            header.pointee.spareLoan?.release()
-            header.pointee.spareLoan = .passRetained(loan)
+        owner.withUnsafeMutablePointerToHeader { header in
+            loan.withUnsafeMutablePointerToHeader {
+                $0.pointee.link?.release()
+                $0.pointee.link = header.pointee.link
+            }
+            header.pointee.link = .passRetained(loan)
         }
     }
 }

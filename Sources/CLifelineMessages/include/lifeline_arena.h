@@ -16,14 +16,26 @@ typedef struct LifelineArena {
     uint8_t *_Nullable next;                // first free byte, always 8-aligned
     uint8_t *_Nullable limit;               // end of the current block
     LifelineArenaBlock *_Nullable blocks;   // blocks that the arena allocated itself, newest first
-    size_t budget;                          // bytes that may still be taken from malloc
-    uint32_t next_block_size;
+    uint32_t budget;                        // what may still be taken from malloc: see lifeline_arena_budget
+    uint16_t next_block_size;               // in the same unit
     bool may_hold_malformed_text;           // for whoever reads the strings in it; nothing here asks
 } LifelineArena;
 
-// Starts an arena in memory that the caller owns (8-aligned, may be of size 0). `budget` limits what the arena
-// takes from malloc on top of it.
-void lifeline_arena_init(LifelineArena *arena, void *memory, size_t size, size_t budget);
+// Sizes of blocks, and budgets, are kept small: every message has an arena. They count units of this many bytes.
+enum { LIFELINE_ARENA_UNIT = 64 };
+
+// A budget of `size` bytes, rounded down; LIFELINE_NO_BUDGET where that is no limit.
+static inline uint32_t lifeline_arena_budget(size_t size) {
+    size_t units = size / LIFELINE_ARENA_UNIT;
+    return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+}
+
+#define LIFELINE_NO_BUDGET UINT32_MAX
+
+// Starts an arena in memory that the caller owns (8-aligned, may be of size 0). The first block that it takes from
+// malloc has `next_block_size` bytes, at least 192, and later ones double. It takes blocks without a limit until its
+// `budget` is set.
+void lifeline_arena_init(LifelineArena *arena, void *memory, size_t size, size_t next_block_size);
 
 // Frees every block that the arena allocated. Everything it handed out is invalid afterwards.
 void lifeline_arena_destroy(LifelineArena *arena);

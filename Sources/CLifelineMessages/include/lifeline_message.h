@@ -95,7 +95,7 @@ typedef struct LifelineEncoder {
 } LifelineEncoder;
 
 // Starts with `memory`, which stays the caller's. When it is full, the encoder goes on in memory of its own if it can
-// grow; else encoding fails with LIFELINE_NO_ROOM, which it does when less than 64 bytes are left over, too.
+// grow; else encoding fails with LIFELINE_NO_ROOM, which it may do as soon as less than 88 bytes are left over.
 static inline void lifeline_encoder_init(
     LifelineEncoder *encoder, void *_Nullable memory, size_t capacity, bool can_grow) {
     static uint8_t nothing;  // so that there is always a pointer to count from
