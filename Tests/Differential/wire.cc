@@ -2,8 +2,6 @@
 
 #include <map>
 
-#include <google/protobuf/descriptor.pb.h>
-
 namespace differential {
 
 using google::protobuf::Descriptor;
@@ -146,8 +144,8 @@ private:
         std::map<uint32_t, uint32_t> &seen) {
         if (type == nullptr) return;
         if (known == nullptr) {
+            facts_.unknown = true;
             if (type->IsExtensionNumber(static_cast<int>(field.number))) facts_.extension = true;
-            if (type->options().map_entry()) facts_.unknown_in_map_entry = true;
             return;
         }
         if (field.wire_type != own_wire_type(known)) {

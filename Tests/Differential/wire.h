@@ -42,7 +42,7 @@ struct WireFacts {
     bool group = false;
     bool merge = false;                 // a submessage that is not repeated occurs again, also as a oneof's member
     bool other_wire_type = false;       // a known field with a wire type that is not its own
-    bool unknown_in_map_entry = false;
+    bool unknown = false;               // a field whose number the type does not declare
     bool unknown_number_of_closed_enum = false;
     bool unknown_number_of_open_enum_in_proto2 = false;  // of an enum of proto3, in a message of proto2
     bool extension = false;

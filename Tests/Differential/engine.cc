@@ -1,0 +1,158 @@
+#include "engine.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "random.h"
+#include "wire.h"
+
+namespace differential {
+
+namespace {
+
+// C++ libprotobuf's default, and ours.
+constexpr uint32_t maximum_depth = 100;
+
+// Readable bytes that must follow the input, whatever they hold.
+constexpr size_t slop = 16;
+
+// Far above what any input here needs: no result may depend on it.
+constexpr size_t budget = size_t{1} << 31;
+
+class Arena {
+public:
+    // With no memory of the caller's, so that AddressSanitizer knows every byte that is not handed out.
+    Arena() { lifeline_arena_init(&arena_, &arena_, 0, budget); }
+    ~Arena() { lifeline_arena_destroy(&arena_); }
+    Arena(const Arena &) = delete;
+    Arena &operator=(const Arena &) = delete;
+
+    LifelineArena *get() { return &arena_; }
+
+private:
+    LifelineArena arena_;
+};
+
+// Heap memory of exactly the input's size and the slop, so that AddressSanitizer sees each byte read beyond.
+class Input {
+public:
+    Input(std::string_view bytes, uint64_t slop_seed)
+        : memory_(static_cast<uint8_t *>(std::malloc(bytes.size() + slop)), &std::free), size_(bytes.size()) {
+        if (memory_ == nullptr) std::abort();
+        if (size_ > 0) std::memcpy(memory_.get(), bytes.data(), size_);
+        Random random(slop_seed);
+        for (size_t index = 0; index < slop; index += 1) memory_.get()[size_ + index] = uint8_t(random.next());
+    }
+
+    const uint8_t *bytes() const { return memory_.get(); }
+    size_t size() const { return size_; }
+
+private:
+    std::unique_ptr<uint8_t, void (*)(void *)> memory_;
+    size_t size_;
+};
+
+// The only caller of the C encoder. Nothing when it fails.
+std::optional<std::string> encode(const LifelineMessageTable *table, const void *message, bool delimited) {
+    LifelineEncoder encoder;
+    lifeline_encoder_init(&encoder);
+    LifelineFailure failure;
+    std::optional<std::string> encoded;
+    if (lifeline_message_encode(table, message, delimited, maximum_depth, &encoder, &failure)) {
+        encoded.emplace(
+            reinterpret_cast<const char *>(encoder.memory) + encoder.start, encoder.capacity - encoder.start);
+    }
+    lifeline_encoder_destroy(&encoder);
+    return encoded;
+}
+
+bool decode(
+    const LifelineMessageTable *table, void *message, const Input &input, Arena &arena, DecodePath path,
+    LifelineFailure &failure) {
+    auto *function = path == DecodePath::plain ? lifeline_message_decode_plain : lifeline_message_decode;
+    return function(table, message, input.bytes(), input.size(), arena.get(), maximum_depth, &failure);
+}
+
+// What must hold of every message that was decoded without failure. Returns what does not.
+std::string broken_law(
+    const LifelineMessageTable *table, const void *message, const std::string &encoded, DecodePath path) {
+    std::string delimited;
+    append_varint(delimited, encoded.size());
+    delimited += encoded;
+    if (encode(table, message, true) != delimited) return "delimited encoding is length and encoding";
+
+    Input input(encoded, encoded.size());
+    Arena arena;
+    void *again = lifeline_message_create(table, arena.get());
+    LifelineFailure failure;
+    if (!decode(table, again, input, arena, path, failure)) return "what was encoded is decoded";
+    if (encode(table, again, false) != encoded) return "decoding and encoding changes no encoding of ours";
+    if (!lifeline_message_equal(table, message, again)) return "a message equals itself decoded again";
+
+    void *copy = lifeline_message_copy(table, message, arena.get());
+    if (copy == nullptr) return "a message can be copied";
+    if (encode(table, copy, false) != encoded) return "a copy is encoded as its original is";
+    if (!lifeline_message_equal(table, message, copy)) return "a copy equals its original";
+    return "";
+}
+
+}  // namespace
+
+bool operator==(const EngineResult &left, const EngineResult &right) {
+    return left.status == right.status && left.offset == right.offset && left.field_number == right.field_number
+           && left.encoded == right.encoded && left.missing_required == right.missing_required
+           && left.broken_law == right.broken_law;
+}
+
+bool has_plain_path() {
+    return lifeline_message_decode_plain != nullptr;
+}
+
+EngineResult run_engine(
+    const LifelineMessageTable *table, std::string_view bytes, DecodePath path, uint64_t slop_seed) {
+    Input input(bytes, slop_seed);
+    Arena arena;
+    void *message = lifeline_message_create(table, arena.get());
+    LifelineFailure failure;
+    EngineResult result;
+    bool accepted = decode(table, message, input, arena, path, failure);
+    std::optional<std::string> encoded = encode(table, message, false);
+    if (!accepted) {
+        result.status = failure.status;
+        result.offset = failure.offset;
+        result.field_number = failure.field_number;
+        if (failure.status == LIFELINE_OK) result.broken_law = "a failure has a status";
+        if (!encoded) result.broken_law = "what a failure leaves can be encoded";
+        return result;
+    }
+    if (!encoded) {
+        result.broken_law = "what was decoded can be encoded";
+        return result;
+    }
+    result.encoded = *encoded;
+    LifelineFailure missing;
+    result.missing_required = lifeline_message_missing_required(table, message, &missing);
+    result.broken_law = broken_law(table, message, result.encoded, path);
+    return result;
+}
+
+const char *name_of(LifelineStatus status) {
+    switch (status) {
+        case LIFELINE_OK: return "accepted";
+        case LIFELINE_TRUNCATED: return "truncated";
+        case LIFELINE_MALFORMED_VARINT: return "malformed-varint";
+        case LIFELINE_INVALID_TAG: return "invalid-tag";
+        case LIFELINE_UNMATCHED_GROUP: return "unmatched-group";
+        case LIFELINE_INVALID_LENGTH: return "invalid-length";
+        case LIFELINE_INVALID_UTF8: return "invalid-utf8";
+        case LIFELINE_TOO_DEEP: return "too-deep";
+        case LIFELINE_OUT_OF_MEMORY: return "out-of-memory";
+        case LIFELINE_MISSING_REQUIRED: return "missing-required";
+        case LIFELINE_TOO_LARGE: return "too-large";
+        default: return "a status without a name";
+    }
+}
+
+}  // namespace differential
