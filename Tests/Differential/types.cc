@@ -6,6 +6,7 @@
 
 #include <google/protobuf/api.pb.h>
 #include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/descriptor_database.h>
 #include <google/protobuf/dynamic_message.h>
 
 // tables.inc, which the build makes of the generated headers, has TABLE(name) for each table.
@@ -65,10 +66,11 @@ std::vector<MessageType> load_types(const std::string &descriptor_set_path) {
     for (const LifelineMessageTable *table : tables) {
         if ((table->flags & LIFELINE_MESSAGE_MAP_ENTRY) != 0) continue;
         const Message *prototype = generated_prototype(table->full_name);
-        if (prototype == nullptr) prototype = dynamic.prototype(table->full_name);
+        bool is_dynamic = prototype == nullptr;
+        if (is_dynamic) prototype = dynamic.prototype(table->full_name);
         if (prototype == nullptr) fail(std::string("C++ knows no ") + table->full_name);
         auto *base = static_cast<const ProtobufCMessage *>(table->default_instance);
-        types.push_back({table->full_name, table, base->descriptor, prototype});
+        types.push_back({table->full_name, table, base->descriptor, prototype, is_dynamic});
     }
     return types;
 }

@@ -15,6 +15,7 @@ struct MessageType {
     const LifelineMessageTable *table;
     const ProtobufCMessageDescriptor *c_descriptor;
     const google::protobuf::Message *prototype;
+    bool is_dynamic;  // C++ has no generated class
 
     const google::protobuf::Descriptor *descriptor() const { return prototype->GetDescriptor(); }
 };
