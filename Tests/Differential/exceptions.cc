@@ -41,6 +41,10 @@ const Exception content_exceptions[] = {
      "asks the file of the field instead, so to it a proto3 enum in a proto2 message is closed.",
      [](const Comparison &comparison) { return comparison.facts.unknown_number_of_open_enum_in_proto2; },
      false},
+    {"bool over 32 bits in a map",
+     "A bool is true when its varint is not 0. Of a map's key or value C++ 3.21 looks at 32 bits only (elsewhere at 64).",
+     [](const Comparison &comparison) { return comparison.facts.high_bool_in_map; },
+     false},
 };
 
 }  // namespace
@@ -63,6 +67,8 @@ bool protobuf_c_agrees(const WireFacts &facts) {
     if (facts.group) return false;            // it refuses groups, unknown ones too
     if (facts.merge) return false;            // it merges submessages wrongly
     if (facts.other_wire_type) return false;  // it refuses a known field of another wire type
+    if (facts.negative_zero) return false;    // it takes -0.0 for a value that is absent
+    if (facts.incomplete_proto2_entry) return false;  // to it, key and value of proto2's maps are required
     // To it all enums are open.
     if (facts.unknown_number_of_closed_enum || facts.unknown_number_of_open_enum_in_proto2) return false;
     // It reads other long forms of varints than C++ does.

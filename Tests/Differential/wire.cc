@@ -34,11 +34,14 @@ private:
             field.number = static_cast<uint32_t>(tag) >> 3;
             field.wire_type = tag & 7;
             if (field.number == 0) return false;
-            if (field.wire_type == end_group) return group != 0 && field.number == group;
+            if (field.wire_type == end_group) return group != 0 && field.number == group;  // a group has no type
             const FieldDescriptor *known = type == nullptr ? nullptr : type->FindFieldByNumber(field.number);
             if (!read_value(known, depth, field)) return false;
             note(type, known, field, seen);
             fields.push_back(std::move(field));
+        }
+        if (type != nullptr && type->map_key() != nullptr && seen.size() < 2 && !is_proto3(type->file())) {
+            facts_.incomplete_proto2_entry = true;
         }
         return group == 0;
     }
@@ -114,6 +117,12 @@ private:
         return true;
     }
 
+    static bool is_negative_zero(const WireField &field) {
+        std::string bytes(field.wire_type == fixed64 ? 8 : 4, '\0');
+        bytes.back() = static_cast<char>(0x80);
+        return field.bytes == bytes;
+    }
+
     static bool is_proto3(const google::protobuf::FileDescriptor *file) {
         return file->syntax() == google::protobuf::FileDescriptor::SYNTAX_PROTO3;
     }
@@ -149,10 +158,19 @@ private:
             return;
         }
         if (field.wire_type != own_wire_type(known)) {
-            if (!known->is_packable() || field.wire_type != length_delimited) facts_.other_wire_type = true;
+            bool is_packed = known->is_packable() && field.wire_type == length_delimited;
+            if (!is_packed) {
+                facts_.other_wire_type = true;
+                return;
+            }
         }
-        bool submessage = known->type() == FieldDescriptor::TYPE_MESSAGE && !known->is_repeated();
-        if (submessage && seen[field.number]++ > 0) facts_.merge = true;
+        bool is_again = seen[field.number]++ > 0;
+        if (is_again && known->type() == FieldDescriptor::TYPE_MESSAGE && !known->is_repeated()) facts_.merge = true;
+        if (!known->has_presence() && is_negative_zero(field)) facts_.negative_zero = true;
+        bool in_entry = type->map_key() != nullptr;
+        if (in_entry && known->type() == FieldDescriptor::TYPE_BOOL && field.value != 0 && uint32_t(field.value) == 0) {
+            facts_.high_bool_in_map = true;
+        }
         if (known->type() == FieldDescriptor::TYPE_ENUM) note_enum(known, field);
     }
 
