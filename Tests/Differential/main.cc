@@ -106,11 +106,10 @@ public:
 
     void run_generated() {
         size_t fixed = tested_;
-        for (uint64_t round = 0; disagreements_ < most_disagreements; round += 1) {
+        for (uint64_t round = 0; tested_ - fixed < options_.inputs && disagreements_ < most_disagreements; round += 1) {
             // Each round has a generator of its own, so that an input depends on the seed and its round only.
             Random random(Random(options_.seed).next() + round);
             run_round(random);
-            if (tested_ - fixed >= options_.inputs) break;
             if (options_.seconds > 0 && elapsed() >= options_.seconds) break;
         }
         clear_progress();
@@ -141,9 +140,17 @@ private:
     // More say no more.
     static constexpr size_t most_disagreements = 10;
 
+    // A type; those with more fields come more often, for there is more to go wrong.
+    const MessageType &pick_type(Random &random) const {
+        while (true) {
+            const MessageType &type = types_[random.below(types_.size())];
+            if (random.below(20) <= static_cast<size_t>(type.descriptor()->field_count())) return type;
+        }
+    }
+
     // A message, its variants, and now and then every truncation of it.
     void run_round(Random &random) {
-        const MessageType &type = types_[random.below(types_.size())];
+        const MessageType &type = pick_type(random);
         std::string bytes = generate(type, random);
         std::string other = generate(type, random);
         test(type, bytes);
@@ -162,6 +169,7 @@ private:
         current_type = &type;
         current_input = input;
         Verdict verdict = check(type, input);
+        current_type = nullptr;
         tested_ += 1;
         if (verdict.compared_with_protobuf_c) with_protobuf_c_ += 1;
         if (verdict.disagreement.empty()) {
