@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "wire.h"
+
 namespace differential {
 
 using google::protobuf::Descriptor;
@@ -82,6 +84,13 @@ std::string text(Random &random) {
 std::string some_bytes(Random &random) {
     std::string value(length(random), '\0');
     for (char &byte : value) byte = static_cast<char>(random.next());
+    return value;
+}
+
+// What a packed field of varints may hold.
+std::string some_varints(Random &random) {
+    std::string value;
+    for (size_t count = random.below(5); count > 0; count -= 1) append_varint(value, integer(random));
     return value;
 }
 
@@ -225,6 +234,8 @@ private:
         return numbers[random_.below(std::size(numbers))];
     }
 
+    std::string unknown_payload() { return random_.one_in(2) ? some_bytes(random_) : some_varints(random_); }
+
     void add_unknown(UnknownFieldSet &fields, const Descriptor &type, size_t depth) {
         for (size_t count = 1 + random_.below(3); count > 0; count -= 1) {
             int number = unknown_number(type);
@@ -232,7 +243,7 @@ private:
                 case 0: fields.AddVarint(number, integer(random_)); break;
                 case 1: fields.AddFixed32(number, static_cast<uint32_t>(random_.next())); break;
                 case 2: fields.AddFixed64(number, random_.next()); break;
-                case 3: fields.AddLengthDelimited(number, some_bytes(random_)); break;
+                case 3: fields.AddLengthDelimited(number, unknown_payload()); break;
                 default: add_unknown(*fields.AddGroup(number), type, depth - 1); break;
             }
         }

@@ -83,6 +83,14 @@ void print_replay(std::ostream &output, const MessageType &type, std::string_vie
     output << "  replay: scripts/differential --replay '" << hex(input) << "' " << type.name << "\n";
 }
 
+Verdict checked(const MessageType &type, const std::string &input) {
+    current_type = &type;
+    current_input = input;
+    Verdict verdict = check(type, input);
+    current_type = nullptr;
+    return verdict;
+}
+
 void print_current() {
     if (current_type == nullptr) return;
     std::cerr << "A sanitizer stopped the run at this input of a " << current_type->name << ":\n";
@@ -166,10 +174,7 @@ private:
     }
 
     Verdict test(const MessageType &type, const std::string &input) {
-        current_type = &type;
-        current_input = input;
-        Verdict verdict = check(type, input);
-        current_type = nullptr;
+        Verdict verdict = checked(type, input);
         tested_ += 1;
         if (verdict.compared_with_protobuf_c) with_protobuf_c_ += 1;
         if (verdict.disagreement.empty()) {
@@ -191,7 +196,7 @@ private:
         print_replay(std::cout, type, input);
         std::string smaller = shrink(type, input);
         if (smaller.size() == input.size()) return;
-        std::cout << "  smaller: " << check(type, smaller).disagreement << "\n";
+        std::cout << "  smaller: " << checked(type, smaller).disagreement << "\n";
         print_replay(std::cout, type, smaller);
     }
 
@@ -203,7 +208,7 @@ private:
                 std::string smaller = input;
                 smaller.erase(start, piece);
                 checks_left -= 1;
-                if (check(type, smaller).disagreement.empty()) start += piece;
+                if (checked(type, smaller).disagreement.empty()) start += piece;
                 else input = std::move(smaller);
             }
         }
