@@ -6,8 +6,7 @@
 
 #include <stdlib.h>
 
-#include "poison.h"
-#include "sizes.h"
+#include "arena.h"
 
 struct LifelineArenaBlock {
     LifelineArenaBlock *_Nullable older;
@@ -23,10 +22,10 @@ void lifeline_arena_init(LifelineArena *arena, void *memory, size_t size, size_t
     arena->next = memory;
     arena->limit = (uint8_t *)memory + size;
     arena->blocks = NULL;
-    arena->next_block_size = size < smallest_block_size ? smallest_block_size
-                             : size > largest_block_size ? largest_block_size
-                                                         : lifeline_rounded_up(size);
     arena->budget = budget;
+    size_t next = size < largest_block_size ? size : largest_block_size;
+    arena->next_block_size = (uint32_t)lifeline_rounded_up(next > smallest_block_size ? next : smallest_block_size);
+    arena->may_hold_malformed_text = false;
 }
 
 void lifeline_arena_destroy(LifelineArena *arena) {
@@ -75,11 +74,8 @@ static void *_Nullable allocate_from_new_block(LifelineArena *arena, size_t size
 void *lifeline_arena_allocate(LifelineArena *arena, size_t size) {
     if (size > lifeline_largest_size) return NULL;
     size_t rounded = lifeline_rounded_up(size);
-    if (rounded > (size_t)(arena->limit - arena->next)) return allocate_from_new_block(arena, rounded);
-    uint8_t *memory = arena->next;
-    arena->next += rounded;
-    lifeline_unpoison(memory, size);
-    return memory;
+    void *memory = lifeline_arena_take(arena, rounded);
+    return memory != NULL ? memory : allocate_from_new_block(arena, rounded);
 }
 
 bool lifeline_arena_resize_last(LifelineArena *arena, void *memory, size_t old_size, size_t new_size) {

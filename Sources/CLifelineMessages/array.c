@@ -7,12 +7,8 @@
 
 #include "sizes.h"
 
-// Four pointers, enough for most repeated fields of small messages. It is a size and not a count, lest a single large
-// element in each of many small messages take several times its place.
-static const size_t smallest_elements_size = 32;
-
 static size_t new_capacity(size_t old, size_t needed, size_t element_size) {
-    size_t smallest = element_size < smallest_elements_size ? smallest_elements_size / element_size : 1;
+    size_t smallest = lifeline_smallest_capacity(element_size);
     size_t doubled = old > UINT32_MAX / 2 ? UINT32_MAX : old * 2;
     size_t capacity = doubled > needed ? doubled : needed;
     return capacity > smallest ? capacity : smallest;

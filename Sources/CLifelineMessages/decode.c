@@ -1,4 +1,4 @@
-// Decoding: the loop over a message's fields, and its singular fields.
+// Decoding, the plain path: the loop over a message's fields, and its singular fields.
 //
 // One pass; every byte is looked at a bounded number of times. A field's value is stored before its presence is marked,
 // so that a failure leaves a message that can be read. In a oneof the active member is always written whole, and the
@@ -12,7 +12,7 @@ LifelineStep lifeline_decode_bytes(
     LifelineStatus status = lifeline_read_payload(input, &payload);
     if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
     size_t length = lifeline_left(&payload);
-    bool validate = (field->flags & LIFELINE_FIELD_VALIDATE_UTF8) != 0;
+    bool validate = (field->flags & LIFELINE_FIELD_VALIDATE_UTF8) != 0 && !decoder->accept_malformed_text;
     if (validate && !lifeline_is_utf8(payload.next, length)) return lifeline_fail(decoder, LIFELINE_INVALID_UTF8);
     lifeline_store_bytes(value, payload.next, length);
     return LIFELINE_STEP_STORED;
@@ -43,7 +43,7 @@ static LifelineStep decode_submessage(LifelineDecoder *decoder, LifelineScope *s
         lifeline_store_pointer(value, child);
         lifeline_mark_present(field, scope->message);
     }
-    return lifeline_decode_child(decoder, scope, field->message, child, payload);
+    return lifeline_decode_child(decoder, field->message, child, payload);
 }
 
 static LifelineStep decode_singular(
@@ -70,7 +70,7 @@ static LifelineStep decode_known(
     }
 }
 
-static LifelineStep decode_field(LifelineDecoder *decoder, LifelineScope *scope, uint32_t tag) {
+static LifelineStep decode_tagged(LifelineDecoder *decoder, LifelineScope *scope, uint32_t tag) {
     const uint8_t *value = scope->input.next;
     const LifelineField *field = lifeline_find_field(scope->table, tag >> 3);
     LifelineStep step = LIFELINE_STEP_UNKNOWN;
@@ -80,53 +80,86 @@ static LifelineStep decode_field(LifelineDecoder *decoder, LifelineScope *scope,
     return lifeline_keep_unknown(decoder, scope, tag);
 }
 
-static bool decode_message(
-    LifelineDecoder *decoder, const LifelineMessageTable *table, void *message, LifelineInput input, uint32_t depth) {
-    LifelineScope scope = {.table = table, .message = message, .input = input, .depth = depth};
-    while (scope.input.next != scope.input.end) {
-        scope.field_start = scope.input.next;
-        uint32_t tag = 0;
-        LifelineStatus status = lifeline_read_tag(&scope.input, &tag);
-        LifelineStep step = status == LIFELINE_OK ? decode_field(decoder, &scope, tag) : lifeline_fail(decoder, status);
-        if (step == LIFELINE_STEP_STORED && scope.unknown_data != NULL) {
-            step = lifeline_end_unknown_run(decoder, &scope, scope.field_start);
-        }
-        if (step != LIFELINE_STEP_FAILED) continue;
+bool lifeline_decode_field(LifelineDecoder *decoder, LifelineScope *scope) {
+    scope->field_start = scope->input.next;
+    uint32_t tag = 0;
+    LifelineStatus status = lifeline_read_tag(&scope->input, &tag);
+    LifelineStep step = status == LIFELINE_OK ? decode_tagged(decoder, scope, tag) : lifeline_fail(decoder, status);
+    if (step != LIFELINE_STEP_FAILED) return true;
+    return lifeline_locate_failure(decoder, scope->table, tag >> 3, scope->field_start);
+}
 
-        LifelineFailure *failure = decoder->failure;
-        if (failure->message != NULL) return false;  // a message inside this one has said where
-        failure->offset = (size_t)(scope.field_start - decoder->bytes);
-        failure->field_number = tag >> 3;
-        failure->message = table;
-        return false;
-    }
-    if (lifeline_end_unknown_run(decoder, &scope, scope.input.end) != LIFELINE_STEP_FAILED) return true;
-    decoder->failure->offset = (size_t)(scope.input.end - decoder->bytes);
-    decoder->failure->message = table;
+bool lifeline_locate_failure(
+    LifelineDecoder *decoder, const LifelineMessageTable *table, uint32_t field_number, const uint8_t *field_start) {
+    LifelineFailure *failure = decoder->failure;
+    if (failure->message != NULL) return false;  // a message inside this one has said where
+    failure->offset = (size_t)(field_start - decoder->bytes);
+    failure->field_number = field_number;
+    failure->message = table;
     return false;
 }
 
+bool lifeline_decode_fields_plain(
+    LifelineDecoder *decoder, const LifelineMessageTable *table, void *message, LifelineInput input) {
+    LifelineScope scope = {.table = table, .message = message, .input = input};
+    while (scope.input.next != scope.input.end) {
+        if (!lifeline_decode_field(decoder, &scope)) return false;
+    }
+    return true;
+}
+
 bool lifeline_enter_child(LifelineDecoder *decoder, LifelineScope *scope, LifelineInput *payload) {
-    LifelineStatus status = scope->depth == 0 ? LIFELINE_TOO_DEEP : lifeline_read_payload(&scope->input, payload);
+    LifelineStatus status = decoder->depth == 0 ? LIFELINE_TOO_DEEP : lifeline_read_payload(&scope->input, payload);
     decoder->failure->status = status;
     return status == LIFELINE_OK;
 }
 
 LifelineStep lifeline_decode_child(
-    LifelineDecoder *decoder, const LifelineScope *scope, const LifelineMessageTable *table, void *child,
-    LifelineInput payload) {
-    bool decoded = decode_message(decoder, table, child, payload, scope->depth - 1);
+    LifelineDecoder *decoder, const LifelineMessageTable *table, void *child, LifelineInput payload) {
+    decoder->depth -= 1;
+    bool decoded = decoder->decode_fields(decoder, table, child, payload);
+    decoder->depth += 1;
     return decoded ? LIFELINE_STEP_STORED : LIFELINE_STEP_FAILED;
+}
+
+static bool decode_message(LifelineDecoder *decoder, const LifelineMessageTable *table, void *message, size_t count) {
+    *decoder->failure = (LifelineFailure){.status = LIFELINE_OK};
+    if (count == 0) return true;
+    LifelineInput input = {.next = decoder->bytes, .end = decoder->bytes + count};
+    bool decoded = decoder->decode_fields(decoder, table, message, input);
+    if (decoder->unsorted_maps == NULL) return decoded;
+    // Also after a failure: what was read so far keeps the order that readers of maps rely on.
+    return lifeline_sort_maps(decoder) && decoded;
+}
+
+bool lifeline_message_decode_plain(
+    const LifelineMessageTable *table, void *message, const uint8_t *bytes, size_t count, LifelineArena *arena,
+    LifelineDecodeOptions options, LifelineFailure *failure) {
+    LifelineDecoder decoder = {
+        .arena = arena,
+        .depth = options.maximum_depth,
+        .accept_malformed_text = options.accept_malformed_text,
+        .decode_fields = lifeline_decode_fields_plain,
+        .bytes = bytes,
+        .failure = failure,
+    };
+    return decode_message(&decoder, table, message, count);
 }
 
 bool lifeline_message_decode(
     const LifelineMessageTable *table, void *message, const uint8_t *bytes, size_t count, LifelineArena *arena,
-    uint32_t maximum_depth, LifelineFailure *failure) {
-    *failure = (LifelineFailure){.status = LIFELINE_OK};
-    if (count == 0) return true;
-    LifelineDecoder decoder = {.bytes = bytes, .arena = arena, .failure = failure};
-    LifelineInput input = {.next = bytes, .end = bytes + count};
-    bool decoded = decode_message(&decoder, table, message, input, maximum_depth);
-    // Also after a failure: what was read so far keeps the order that readers of maps rely on.
-    return lifeline_sort_maps(&decoder) && decoded;
+    LifelineDecodeOptions options, LifelineFailure *failure) {
+    LifelineDecoder decoder = {
+        .arena = arena,
+        .depth = options.maximum_depth,
+        .accept_malformed_text = options.accept_malformed_text,
+#if defined(LIFELINE_HAS_TAIL_CALLS)
+        .decode_fields = lifeline_decode_fields_with_tail_calls,
+#else
+        .decode_fields = lifeline_decode_fields_plain,
+#endif
+        .bytes = bytes,
+        .failure = failure,
+    };
+    return decode_message(&decoder, table, message, count);
 }

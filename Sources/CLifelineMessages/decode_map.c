@@ -34,30 +34,32 @@ static int compare_keys(const LifelineField *key, const void *left_entry, const 
 }
 
 // Lists a map that is about to get an entry out of order.
-static bool mark_unsorted(LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, void *elements) {
+static bool mark_unsorted(
+    LifelineDecoder *decoder, const LifelineMessageTable *table, void *message, const LifelineField *field,
+    void *elements) {
     LifelineArrayHeader *header = lifeline_array_header(elements);
     if (header->unsorted != 0) return true;
     LifelineUnsortedMap *map = lifeline_arena_allocate(decoder->arena, sizeof *map);
     if (map == NULL) return false;
-    *map = (LifelineUnsortedMap){
-        .table = scope->table, .message = scope->message, .field = field, .next = decoder->unsorted_maps};
+    *map = (LifelineUnsortedMap){.table = table, .message = message, .field = field, .next = decoder->unsorted_maps};
     decoder->unsorted_maps = map;
     header->unsorted = 1;
     return true;
 }
 
-static LifelineStep append_entry(
-    LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, void *entry) {
-    void *place = lifeline_append(decoder, scope->message, field, 1);
+LifelineStep lifeline_append_entry(
+    LifelineDecoder *decoder, const LifelineMessageTable *table, void *message, const LifelineField *field,
+    void *entry) {
+    void *place = lifeline_append(decoder, message, field, 1);
     if (place == NULL) return LIFELINE_STEP_FAILED;
-    size_t count = lifeline_count(field, scope->message);
-    void **entries = lifeline_load_pointer(lifeline_at(scope->message, field->offset));
+    size_t count = lifeline_count(field, message);
+    void **entries = lifeline_load_pointer(lifeline_at(message, field->offset));
     bool in_order = count == 0 || compare_keys(&field->message->fields[0], entries[count - 1], entry) < 0;
-    if (!in_order && !mark_unsorted(decoder, scope, field, entries)) {
+    if (!in_order && !mark_unsorted(decoder, table, message, field, entries)) {
         return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     }
     lifeline_store_pointer(place, entry);
-    lifeline_set_count(field, scope->message, count + 1);
+    lifeline_set_count(field, message, count + 1);
     return LIFELINE_STEP_STORED;
 }
 
@@ -66,7 +68,7 @@ LifelineStep lifeline_decode_map_entry(LifelineDecoder *decoder, LifelineScope *
     if (!lifeline_enter_child(decoder, scope, &payload)) return LIFELINE_STEP_FAILED;
     void *entry = lifeline_message_create(field->message, decoder->arena);
     if (entry == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
-    LifelineStep step = lifeline_decode_child(decoder, scope, field->message, entry, payload);
+    LifelineStep step = lifeline_decode_child(decoder, field->message, entry, payload);
     if (step != LIFELINE_STEP_STORED) return step;
     // An entry whose value a closed enum does not know is an unknown field of the message that has the map.
     const LifelineField *value = &field->message->fields[1];
@@ -74,7 +76,7 @@ LifelineStep lifeline_decode_map_entry(LifelineDecoder *decoder, LifelineScope *
         int32_t number = (int32_t)lifeline_load32(lifeline_at(entry, value->offset));
         if (!lifeline_enum_knows(value, number)) return LIFELINE_STEP_UNKNOWN;
     }
-    return append_entry(decoder, scope, field, entry);
+    return lifeline_append_entry(decoder, scope->table, scope->message, field, entry);
 }
 
 // Merges the sorted runs from[start..<middle] and from[middle..<end]; of equal keys the left run's come first.

@@ -65,6 +65,11 @@ static LifelineStep decode_packed(LifelineDecoder *decoder, LifelineScope *scope
     LifelineInput payload = scope->input;
     LifelineStatus status = lifeline_read_payload(&scope->input, &payload);
     if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
+    return lifeline_decode_packed(decoder, scope, field, payload);
+}
+
+LifelineStep lifeline_decode_packed(
+    LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, LifelineInput payload) {
     if (lifeline_left(&payload) == 0) return LIFELINE_STEP_STORED;
     return lifeline_wire_type(field) == LIFELINE_WIRE_VARINT
                ? decode_packed_varints(decoder, scope, field, payload)
@@ -104,7 +109,7 @@ static LifelineStep decode_message(LifelineDecoder *decoder, LifelineScope *scop
     if (child == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     lifeline_store_pointer(element, child);
     lifeline_set_count(field, scope->message, lifeline_count(field, scope->message) + 1);
-    return lifeline_decode_child(decoder, scope, field->message, child, payload);
+    return lifeline_decode_child(decoder, field->message, child, payload);
 }
 
 LifelineStep lifeline_decode_repeated(

@@ -45,15 +45,28 @@ LifelineStatus lifeline_skip_value(LifelineInput *input, uint32_t tag, uint32_t 
     }
 }
 
+// Keeps the field whose tag stands at `start` and whose data ends at `end`. Where the last record's data ends at its
+// tag, the record grows by it.
 static LifelineStep store(
-    LifelineDecoder *decoder, ProtobufCMessage *message, uint32_t tag, const uint8_t *data, size_t length) {
+    LifelineDecoder *decoder, LifelineScope *scope, uint32_t tag, const uint8_t *start, const uint8_t *data,
+    const uint8_t *end) {
+    // Entries of maps keep nothing, as in other implementations: a map has no place for it.
+    if ((scope->table->flags & LIFELINE_MESSAGE_MAP_ENTRY) != 0) return LIFELINE_STEP_STORED;
+    ProtobufCMessage *message = scope->message;
     size_t count = message->n_unknown_fields;
+    if (count > 0) {
+        ProtobufCMessageUnknownField *last = &message->unknown_fields[count - 1];
+        if (last->data + last->len == start) {
+            last->len += (size_t)(end - start);
+            return LIFELINE_STEP_STORED;
+        }
+    }
     ProtobufCMessageUnknownField *fields = lifeline_array_reserve(
         decoder->arena, message->unknown_fields, count, count + 1, sizeof(ProtobufCMessageUnknownField));
     if (fields == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     fields[count].tag = tag >> 3;
     fields[count].wire_type = (ProtobufCWireType)(tag & 7);
-    fields[count].len = length;
+    fields[count].len = (size_t)(end - data);
     fields[count].data = (uint8_t *)(uintptr_t)data;
     message->unknown_fields = fields;
     message->n_unknown_fields += 1;
@@ -62,29 +75,13 @@ static LifelineStep store(
 
 LifelineStep lifeline_keep_unknown(LifelineDecoder *decoder, LifelineScope *scope, uint32_t tag) {
     const uint8_t *data = scope->input.next;
-    LifelineStatus status = lifeline_skip_value(&scope->input, tag, scope->depth);
+    LifelineStatus status = lifeline_skip_value(&scope->input, tag, decoder->depth);
     if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
-    if (scope->unknown_data == NULL) {
-        scope->unknown_data = data;
-        scope->unknown_tag = tag;
-    }
-    return LIFELINE_STEP_UNKNOWN;
-}
-
-LifelineStep lifeline_end_unknown_run(LifelineDecoder *decoder, LifelineScope *scope, const uint8_t *end) {
-    if (scope->unknown_data == NULL) return LIFELINE_STEP_STORED;
-    const uint8_t *data = scope->unknown_data;
-    scope->unknown_data = NULL;
-    // Entries of maps keep nothing, as in other implementations: a map has no place for it.
-    if ((scope->table->flags & LIFELINE_MESSAGE_MAP_ENTRY) != 0) return LIFELINE_STEP_STORED;
-    return store(decoder, scope->message, scope->unknown_tag, data, (size_t)(end - data));
+    return store(decoder, scope, tag, scope->field_start, data, scope->input.next);
 }
 
 LifelineStep lifeline_keep_unknown_numbers(
     LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, LifelineInput payload, size_t size) {
-    // What was unknown before this field comes first.
-    LifelineStep step = lifeline_end_unknown_run(decoder, scope, scope->field_start);
-    if (step != LIFELINE_STEP_STORED) return step;
     uint8_t *first = lifeline_arena_allocate(decoder->arena, size);
     if (first == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     uint32_t tag = field->number << 3 | LIFELINE_WIRE_VARINT;
@@ -97,6 +94,5 @@ LifelineStep lifeline_keep_unknown_numbers(
         next = lifeline_write_varint(next, tag);
         next = lifeline_write_varint(next, value);
     }
-    size_t tag_length = lifeline_varint_length(tag);
-    return store(decoder, scope->message, tag, first + tag_length, size - tag_length);
+    return store(decoder, scope, tag, first, first + lifeline_varint_length(tag), next);
 }

@@ -1,7 +1,8 @@
 // What the decoder's files share.
 //
 // decode.c reads messages and singular fields, decode_repeated.c repeated ones, decode_map.c entries of maps, and
-// decode_unknown.c whatever the table does not know.
+// decode_unknown.c whatever the table does not know: together they are the plain path, which can read everything.
+// decode_tail.c reads the common forms of fields faster, and leaves the others to the plain path, a field at a time.
 #ifndef LIFELINE_DECODER_H
 #define LIFELINE_DECODER_H
 
@@ -20,13 +21,22 @@ typedef struct LifelineUnsortedMap {
     struct LifelineUnsortedMap *_Nullable next;
 } LifelineUnsortedMap;
 
+typedef struct LifelineDecoder LifelineDecoder;
+
+// Reads all of `input` into `message`. On failure the decoder's failure is set.
+typedef bool LifelineDecodeFields(
+    LifelineDecoder *decoder, const LifelineMessageTable *table, void *message, LifelineInput input);
+
 // One call of lifeline_message_decode.
-typedef struct LifelineDecoder {
-    const uint8_t *_Nullable bytes;  // the whole input: offsets count from here
+struct LifelineDecoder {
     LifelineArena *arena;
+    uint32_t depth;  // how many messages and groups may still stand inside each other
+    bool accept_malformed_text;
+    LifelineDecodeFields *decode_fields;  // how submessages are read
+    const uint8_t *_Nullable bytes;  // the whole input: offsets count from here
     LifelineFailure *failure;
     LifelineUnsortedMap *_Nullable unsorted_maps;
-} LifelineDecoder;
+};
 
 // One message that is being read.
 typedef struct LifelineScope {
@@ -34,15 +44,11 @@ typedef struct LifelineScope {
     void *message;
     LifelineInput input;
     const uint8_t *_Nullable field_start;  // the tag of the field that is being read
-    uint32_t depth;  // how many messages and groups may still stand inside each other in this one
-    // The unknown fields since the last known one: the first one's tag, and where the rest of it begins.
-    uint32_t unknown_tag;
-    const uint8_t *_Nullable unknown_data;
 } LifelineScope;
 
 // What became of a field whose number the table knows.
 typedef enum LifelineStep {
-    LIFELINE_STEP_FAILED,   // the failure's status is set; the scope's loop adds where it happened
+    LIFELINE_STEP_FAILED,   // the failure's status is set; lifeline_decode_field adds where it happened
     LIFELINE_STEP_STORED,   // the input stands behind the field
     LIFELINE_STEP_UNKNOWN,  // nothing was stored: keep it with the unknown fields
 } LifelineStep;
@@ -52,13 +58,29 @@ static inline LifelineStep lifeline_fail(LifelineDecoder *decoder, LifelineStatu
     return LIFELINE_STEP_FAILED;
 }
 
+// Adds to a failure, of which the status is set, where it happened. Returns false.
+bool lifeline_locate_failure(
+    LifelineDecoder *decoder, const LifelineMessageTable *table, uint32_t field_number, const uint8_t *field_start);
+
+// Reads the field that the scope's input begins with, whatever it is. On failure the decoder's failure is set.
+bool lifeline_decode_field(LifelineDecoder *decoder, LifelineScope *scope);
+
+LifelineDecodeFields lifeline_decode_fields_plain;
+
+// Where the compiler can tail-call: elsewhere the call would use stack for every field.
+#if defined(__clang__) && defined(__has_attribute) && !defined(LIFELINE_WITHOUT_TAIL_CALLS)
+#if __has_attribute(musttail) && __has_attribute(preserve_none)
+#define LIFELINE_HAS_TAIL_CALLS 1
+LifelineDecodeFields lifeline_decode_fields_with_tail_calls;
+#endif
+#endif
+
 // Finds the payload of a submessage, when one may stand at this depth. To be called before the submessage is created.
 bool lifeline_enter_child(LifelineDecoder *decoder, LifelineScope *scope, LifelineInput *payload);
 
-// Reads the encoded submessage `payload` into `child`, one level below `scope`.
+// Reads the encoded submessage `payload` into `child`, one level further down.
 LifelineStep lifeline_decode_child(
-    LifelineDecoder *decoder, const LifelineScope *scope, const LifelineMessageTable *table, void *child,
-    LifelineInput payload);
+    LifelineDecoder *decoder, const LifelineMessageTable *table, void *child, LifelineInput payload);
 
 // Reads a string or bytes into `value`, which points into the input from then on.
 LifelineStep lifeline_decode_bytes(
@@ -67,7 +89,16 @@ LifelineStep lifeline_decode_bytes(
 LifelineStep lifeline_decode_repeated(
     LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, uint32_t wire_type);
 
+// The values of a packed field. `payload` is not empty.
+LifelineStep lifeline_decode_packed(
+    LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, LifelineInput payload);
+
 LifelineStep lifeline_decode_map_entry(LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field);
+
+// Inserts an entry that was read whole.
+LifelineStep lifeline_append_entry(
+    LifelineDecoder *decoder, const LifelineMessageTable *table, void *message, const LifelineField *field,
+    void *entry);
 
 // Sorts the maps that need it by key and keeps the last entry of each key.
 bool lifeline_sort_maps(LifelineDecoder *decoder);
@@ -76,14 +107,11 @@ bool lifeline_sort_maps(LifelineDecoder *decoder);
 // NULL when the arena's budget is exhausted.
 void *_Nullable lifeline_append(LifelineDecoder *decoder, void *message, const LifelineField *field, size_t more);
 
-// Moves past the value of a field, of which the tag was just read.
+// Moves past the value of a field, of which the tag was just read, with groups at most `depth` deep.
 LifelineStatus lifeline_skip_value(LifelineInput *input, uint32_t tag, uint32_t depth);
 
-// Skips an unknown field, of which the tag was just read, and adds it to the scope's run of unknown fields.
+// Skips an unknown field, of which the tag was just read, and keeps it.
 LifelineStep lifeline_keep_unknown(LifelineDecoder *decoder, LifelineScope *scope, uint32_t tag);
-
-// Stores the run of unknown fields, if there is one, that ends at `end`, where a known field or nothing follows.
-LifelineStep lifeline_end_unknown_run(LifelineDecoder *decoder, LifelineScope *scope, const uint8_t *end);
 
 // Keeps, as varint fields, the numbers in the packed field `payload` that its closed enum does not know.
 // `size` bytes is what they take with a tag each.
@@ -96,9 +124,9 @@ static inline uint64_t lifeline_from_wire(const LifelineField *field, uint64_t v
         case LIFELINE_TYPE_BOOL:
             return value != 0;
         case LIFELINE_TYPE_SINT32:
-            return ((uint32_t)value >> 1) ^ (0 - ((uint32_t)value & 1));
+            return lifeline_unzigzag32((uint32_t)value);
         case LIFELINE_TYPE_SINT64:
-            return (value >> 1) ^ (0 - (value & 1));
+            return lifeline_unzigzag64(value);
         default:
             return value;
     }

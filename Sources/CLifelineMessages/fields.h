@@ -85,7 +85,7 @@ static inline bool lifeline_is_repeated(const LifelineField *field) {
     return field->presence == LIFELINE_PRESENCE_REPEATED || field->presence == LIFELINE_PRESENCE_MAP;
 }
 
-static inline const void *lifeline_at(const void *message, uint32_t offset) {
+static inline const uint8_t *lifeline_at(const void *message, uint32_t offset) {
     return (const uint8_t *)message + offset;
 }
 
@@ -146,6 +146,13 @@ static inline size_t lifeline_count(const LifelineField *field, const void *mess
 
 static inline void lifeline_set_count(const LifelineField *field, void *message, size_t count) {
     memcpy(lifeline_mutable_at(message, field->quantifier_offset), &count, sizeof count);
+}
+
+static inline bool lifeline_is_zero(const uint8_t *bytes, size_t size) {
+    uint64_t all = 0;
+    for (; size >= 8; bytes += 8, size -= 8) all |= lifeline_load_scalar(bytes, 8);
+    for (; size > 0; bytes += 1, size -= 1) all |= *bytes;
+    return all == 0;
 }
 
 static inline bool lifeline_is_present(const LifelineField *field, const void *message) {

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "lifeline_message.h"
 
@@ -47,6 +48,20 @@ static inline LifelineStatus lifeline_read_varint(LifelineInput *input, uint64_t
     return LIFELINE_MALFORMED_VARINT;
 }
 
+// A varint of two to eight bytes, whose first byte is known not to end it: loads eight bytes at once. Returns where it
+// ends, which may be behind the end of the input; NULL when it is longer.
+static inline const uint8_t *_Nullable lifeline_read_long_varint(const uint8_t *next, uint64_t *value) {
+    uint64_t bytes;
+    memcpy(&bytes, next, sizeof bytes);
+    uint64_t ends = ~bytes & 0x8080808080808080;  // the top bits of bytes that end a varint
+    if (ends == 0) return NULL;
+    uint64_t groups = bytes & (ends ^ (ends - 1)) & 0x7F7F7F7F7F7F7F7F;  // seven bits in each byte up to the first end
+    groups = (groups & 0x007F007F007F007F) | (groups & 0x7F007F007F007F00) >> 1;  // fourteen bits in each two bytes
+    groups = (groups & 0x00003FFF00003FFF) | (groups & 0x3FFF00003FFF0000) >> 2;  // and so on
+    *value = (groups & 0x000000000FFFFFFF) | (groups & 0x0FFFFFFF00000000) >> 4;
+    return next + (__builtin_ctzll(ends) + 1) / 8;
+}
+
 static inline LifelineStatus lifeline_read_tag(LifelineInput *input, uint32_t *tag) {
     const uint8_t *next = input->next;
     uint32_t result = 0;
@@ -73,6 +88,38 @@ static inline LifelineStatus lifeline_read_payload(LifelineInput *input, Lifelin
     payload->end = input->next + length;
     input->next = payload->end;
     return LIFELINE_OK;
+}
+
+// Signed numbers of small magnitude as small unsigned ones: 0, -1, 1, -2 are 0, 1, 2, 3.
+static inline uint32_t lifeline_unzigzag32(uint32_t value) {
+    return (value >> 1) ^ (0 - (value & 1));
+}
+
+static inline uint64_t lifeline_unzigzag64(uint64_t value) {
+    return (value >> 1) ^ (0 - (value & 1));
+}
+
+static inline uint32_t lifeline_zigzag32(int32_t value) {
+    return (uint32_t)value << 1 ^ (0 - ((uint32_t)value >> 31));
+}
+
+static inline uint64_t lifeline_zigzag64(int64_t value) {
+    return (uint64_t)value << 1 ^ (0 - ((uint64_t)value >> 63));
+}
+
+// Of a varint of at most eight bytes: one byte for every seven bits up to the highest that is set (9/64 is a little
+// less than 1/7, and exact enough for 56 bits).
+static inline size_t lifeline_short_varint_length(uint64_t value) {
+    return (size_t)((63 - __builtin_clzll(value | 1)) * 9 + 73) / 64;
+}
+
+// The bytes of a varint of two to eight bytes, the first one lowest: what lifeline_read_long_varint reads.
+static inline uint64_t lifeline_spread_varint(uint64_t value) {
+    uint64_t groups = (value & 0x000000000FFFFFFF) | (value & 0x00FFFFFFF0000000) << 4;
+    groups = (groups & 0x00003FFF00003FFF) | (groups & 0x0FFFC0000FFFC000) << 2;
+    groups = (groups & 0x007F007F007F007F) | (groups & 0x3F803F803F803F80) << 1;
+    uint64_t last = (uint64_t)1 << 8 * (lifeline_short_varint_length(value) - 1);  // the last byte's lowest bit
+    return groups | (0x8080808080808080 & (last - 1));  // all bytes below it are followed by another
 }
 
 static inline size_t lifeline_varint_length(uint64_t value) {

@@ -62,9 +62,7 @@ extension Bool: FieldElement {
 
 extension String: FieldElement {
     @inlinable public static func _load(_ value: BytesValue, in storage: MessageStorage) -> String {
-        defer { extendLifetime(storage) }
-        // A repeated proto2 string may hold anything, and nothing here says which one it is: repair.
-        return String(decoding: UnsafeBufferPointer(start: value.data, count: value.len), as: UTF8.self)
+        storage.string(value)
     }
 
     @inlinable public static func _store(_ element: String, in storage: MessageStorage) -> BytesValue {

@@ -72,16 +72,14 @@ extension MapField {
     }
 
     mutating func makeUnique() {
-        guard !isKnownUniquelyReferenced(&_storage) else { return }
+        guard !isKnownUniquelyReferenced(&_storage) || _storage.isOverdue else { return }
         self = _copied(into: MessageStorage.create(byteCount: count * (Self.entrySize + 8) + 256))
     }
 
     private mutating func reserve(_ capacity: Int) {
         let stride = MemoryLayout<UnsafeMutableRawPointer>.stride
-        guard let entries = lifeline_array_reserve(_storage.allocator, _entries, count, capacity, stride) else {
-            preconditionFailure("Out of memory: a map cannot hold \(capacity) entries")
-        }
-        _entries = entries.assumingMemoryBound(to: UnsafeMutableRawPointer.self)
+        _entries = _storage.take { lifeline_array_reserve($0, _entries, count, capacity, stride) }
+            .assumingMemoryBound(to: UnsafeMutableRawPointer.self)
     }
 
     /// A deep copy, in `storage`.

@@ -131,6 +131,23 @@ extension MapField {
     public var values: some RandomAccessCollection<Value> { lazy.map(\.value) }
 }
 
+// MARK: - Access without copies
+
+extension MapField where Key == String, Value == String {
+    /// Calls `body` with the text of each key and value, in the order of keys, without making Strings of them.
+    @inlinable public func forEachUTF8Span<Failure: Error>(
+        _ body: (_ key: UTF8Span, _ value: UTF8Span) throws(Failure) -> Void
+    ) throws(Failure) {
+        for position in 0..<count {
+            try _storage.withUTF8Span(key(at: position)) { (key) throws(Failure) in
+                try _storage.withUTF8Span(valuePointer(at: position).pointee) { (value) throws(Failure) in
+                    try body(key, value)
+                }
+            }
+        }
+    }
+}
+
 // MARK: - Collection
 
 extension MapField: RandomAccessCollection {

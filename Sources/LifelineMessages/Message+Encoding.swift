@@ -1,66 +1,146 @@
-internal import CLifelineMessages
+public import CLifelineMessages
 
 extension Message {
     /// The encoded message.
     ///
-    /// The encoding is deterministic: equal messages have equal bytes. _Fields stand in the order of their numbers, map
+    /// The encoding is deterministic: equal messages have equal bytes. Fields stand in the order of their numbers, map
     /// entries in the order of their keys, and unknown fields last.
     ///
     /// - Parameter partial: Whether proto2 `required` fields may be absent.
     /// - Throws: `MessageError`, when a required field is absent, messages are nested more than 100 deep, or the encoding
     ///   has more than 2³¹−1 bytes.
-    public func serializedBytes(partial: Bool = false) throws(MessageError) -> [UInt8] {
-        try encode(delimited: false, partial: partial) { [UInt8]($0) }
+    @inlinable public func serializedBytes(partial: Bool = false) throws(MessageError) -> [UInt8] {
+        if !partial { try _requireInitialized() }
+        defer { extendLifetime(self) }
+        return try MessageEncoding().array(of: _message.fields, as: Self._table)
     }
 
     /// Appends the encoded message to `buffer`. Throws as `serializedBytes(partial:)` does; `buffer` is then as it was.
-    public func append(
+    @inlinable public func append(
         to buffer: inout some RangeReplaceableCollection<UInt8>,
         partial: Bool = false
     ) throws(MessageError) {
-        try encode(delimited: false, partial: partial) { buffer.append(contentsOf: $0) }
+        if !partial { try _requireInitialized() }
+        defer { extendLifetime(self) }
+        try MessageEncoding().withBytes(of: _message.fields, as: Self._table) { buffer.append(contentsOf: $0) }
     }
 
     /// Calls `body` with the encoded message, which is valid for the time of the call.
     ///
     /// - Throws: `MessageError` as `serializedBytes(partial:)` does, and what `body` throws.
-    public func withSerializedBytes<Result>(
+    @inlinable public func withSerializedBytes<Result>(
         partial: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result {
-        try encode(delimited: false, partial: partial) { bytes in Swift.Result { try body(bytes) } }.get()
+        if !partial { try _requireInitialized() }
+        defer { extendLifetime(self) }
+        return try MessageEncoding().withBytes(of: _message.fields, as: Self._table) { bytes in
+            Swift.Result { try body(bytes) }
+        }.get()
     }
 
     /// Calls `body` with the encoded message behind its length as a varint: one frame of a delimited stream. The memory
     /// is valid for the time of the call.
     ///
     /// - Throws: `MessageError` as `serializedBytes(partial:)` does, and what `body` throws.
-    public func withDelimitedBytes<Result>(
+    @inlinable public func withDelimitedBytes<Result>(
         partial: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result {
-        try encode(delimited: true, partial: partial) { bytes in Swift.Result { try body(bytes) } }.get()
+        if !partial { try _requireInitialized() }
+        defer { extendLifetime(self) }
+        return try MessageEncoding(isDelimited: true).withBytes(of: _message.fields, as: Self._table) { bytes in
+            Swift.Result { try body(bytes) }
+        }.get()
+    }
+
+    /// Encodes the message into the end of `buffer`, without allocating: messages are written from their end to their
+    /// start.
+    ///
+    /// - Parameters:
+    ///   - buffer: It has room when the encoded message, with its prefix, leaves 64 bytes over. What it holds in front
+    ///     of the encoded message afterwards is unspecified.
+    ///   - delimited: Whether to put the message's length in front of it, as a varint.
+    ///   - partial: Whether proto2 `required` fields may be absent.
+    /// - Returns: The part of `buffer` with the encoded message; nil when there is too little room.
+    /// - Throws: `MessageError` as `serializedBytes(partial:)` does.
+    @inlinable public func serialize(
+        intoEndOf buffer: UnsafeMutableRawBufferPointer,
+        delimited: Bool = false,
+        partial: Bool = false
+    ) throws(MessageError) -> Slice<UnsafeMutableRawBufferPointer>? {
+        if !partial { try _requireInitialized() }
+        defer { extendLifetime(self) }
+        let encoding = MessageEncoding(isDelimited: delimited)
+        let start = try encoding.start(of: _message.fields, as: Self._table, intoEndOf: buffer)
+        return start.map { buffer[$0...] }
     }
 }
 
-extension Message {
-    func encode<Result>(
-        delimited: Bool,
-        partial: Bool,
-        maximumDepth: Int = 100,
+/// One way to encode messages: what the public functions have in common, whatever the message's type.
+@usableFromInline struct MessageEncoding {
+    @usableFromInline var isDelimited = false
+    @usableFromInline var maximumDepth = 100
+
+    @inlinable init(isDelimited: Bool = false, maximumDepth: Int = 100) {
+        self.isDelimited = isDelimited
+        self.maximumDepth = maximumDepth
+    }
+
+    /// Most messages fit, and it is the most that Swift takes from the stack for a temporary buffer.
+    private static let bufferSize = 1_024
+
+    @usableFromInline func array(
+        of message: UnsafeRawPointer,
+        as table: UnsafePointer<MessageTable>
+    ) throws(MessageError) -> [UInt8] {
+        // By way of a typed buffer: an array is made of it with a single copy.
+        try withBytes(of: message, as: table) { [UInt8]($0.assumingMemoryBound(to: UInt8.self)) }
+    }
+
+    @usableFromInline func withBytes<Result>(
+        of message: UnsafeRawPointer,
+        as table: UnsafePointer<MessageTable>,
         _ body: (UnsafeRawBufferPointer) -> Result
     ) throws(MessageError) -> Result {
-        if !partial { try requireInitialized() }
-        defer { extendLifetime(self) }
-        var encoder = LifelineEncoder()
-        lifeline_encoder_init(&encoder)
-        defer { lifeline_encoder_destroy(&encoder) }
-        var failure = LifelineFailure()
-        let depth = UInt32(clamping: min(maximumDepth, 1_000))
-        guard lifeline_message_encode(Self._table, _message.fields, delimited, depth, &encoder, &failure) else {
-            throw MessageError(failure, typeName: Self.protoMessageName)
+        let result: Swift.Result<Result, MessageError> = withUnsafeTemporaryAllocation(
+            byteCount: Self.bufferSize,
+            alignment: 8
+        ) { buffer in
+            var encoder = LifelineEncoder()
+            lifeline_encoder_init(&encoder, buffer.baseAddress, buffer.count, true)
+            defer { lifeline_encoder_destroy(&encoder) }
+            var failure = LifelineFailure()
+            guard encode(message, as: table, with: &encoder, &failure) else {
+                return .failure(MessageError(failure, typeName: String(cString: table.pointee.full_name)))
+            }
+            let start = encoder.memory.map { UnsafeRawPointer($0 + encoder.start) }
+            return .success(body(UnsafeRawBufferPointer(start: start, count: encoder.capacity - encoder.start)))
         }
-        let start = encoder.memory.map { UnsafeRawPointer($0 + encoder.start) }
-        return body(UnsafeRawBufferPointer(start: start, count: encoder.capacity - encoder.start))
+        return try result.get()
+    }
+
+    /// Where in `buffer` the encoded message begins; nil when there is too little room.
+    @usableFromInline func start(
+        of message: UnsafeRawPointer,
+        as table: UnsafePointer<MessageTable>,
+        intoEndOf buffer: UnsafeMutableRawBufferPointer
+    ) throws(MessageError) -> Int? {
+        var encoder = LifelineEncoder()
+        lifeline_encoder_init(&encoder, buffer.baseAddress, buffer.count, false)
+        var failure = LifelineFailure()
+        if encode(message, as: table, with: &encoder, &failure) { return encoder.start }
+        if failure.status == LIFELINE_NO_ROOM { return nil }
+        throw MessageError(failure, typeName: String(cString: table.pointee.full_name))
+    }
+
+    private func encode(
+        _ message: UnsafeRawPointer,
+        as table: UnsafePointer<MessageTable>,
+        with encoder: inout LifelineEncoder,
+        _ failure: inout LifelineFailure
+    ) -> Bool {
+        let depth = UInt32(clamping: min(maximumDepth, 1_000))
+        return lifeline_message_encode(table, message, isDelimited, depth, &encoder, &failure)
     }
 }

@@ -42,7 +42,7 @@ extension Message {
     }
 
     /// Whether every proto2 `required` field is set, in this message and in all below it.
-    public var isInitialized: Bool { firstMissingRequiredField() == nil }
+    public var isInitialized: Bool { _missingRequiredField() == nil }
 }
 
 // MARK: - For generated code
@@ -63,9 +63,9 @@ extension Message {
         }
     }
 
-    /// The struct, to be written to: copied first where somebody else refers to it.
+    /// The struct, to be written to: copied first where somebody else refers to it, or to leave garbage behind.
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> {
-        if !isKnownUniquelyReferenced(&_message.storage) { _makeUnique(reserving: 0) }
+        if !isKnownUniquelyReferenced(&_message.storage) || _message.storage.isOverdue { _makeUnique(reserving: 0) }
         return _message.fields
     }
 
@@ -87,8 +87,10 @@ extension Message {
 
     public func hash(into hasher: inout Hasher) {
         // Equal messages have the same encoding: it is deterministic, maps included.
+        defer { extendLifetime(self) }
         do throws(MessageError) {
-            try encode(delimited: false, partial: true, maximumDepth: .max) { hasher.combine(bytes: $0) }
+            let encoding = MessageEncoding(maximumDepth: .max)
+            try encoding.withBytes(of: _message.fields, as: Self._table) { hasher.combine(bytes: $0) }
         } catch {
             hasher.combine(Self.protoMessageName)
         }

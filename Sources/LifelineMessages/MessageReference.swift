@@ -26,16 +26,23 @@ public typealias BytesValue = ProtobufCBinaryData
 // MARK: - Strings and bytes
 
 extension MessageReference {
-    /// The text of a field that was checked to be UTF-8 when it was decoded.
-    @inlinable public func string(_ value: BytesValue) -> String {
-        defer { extendLifetime(storage) }
-        return String(validatedUTF8: value)
+    /// The text of a field. What is not UTF-8, which a proto2 string may hold, reads as U+FFFD.
+    @inlinable public func string(_ value: BytesValue) -> String { storage.string(value) }
+
+    /// Calls `body` with the text of a field, without making a String of it.
+    @inlinable public func withUTF8Span<Result: ~Copyable, Failure: Error>(
+        _ value: BytesValue,
+        _ body: (UTF8Span) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try storage.withUTF8Span(value, body)
     }
 
-    /// The text of a field that may hold anything (proto2); what is not UTF-8 reads as U+FFFD.
-    @inlinable public func repairedString(_ value: BytesValue) -> String {
-        defer { extendLifetime(storage) }
-        return String(decoding: UnsafeBufferPointer(start: value.data, count: value.len), as: UTF8.self)
+    /// Calls `body` with the bytes of a field, without copying them.
+    @inlinable public func withSpan<Result: ~Copyable, Failure: Error>(
+        _ value: BytesValue,
+        _ body: (Span<UInt8>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try storage.withSpan(value, body)
     }
 
     @inlinable public func bytes(_ value: BytesValue) -> [UInt8] {
@@ -69,11 +76,31 @@ extension MessageStorage {
     }
 }
 
-extension String {
-    /// Text that is known to be UTF-8, without checking it again.
-    @inlinable init(validatedUTF8 value: BytesValue) {
+extension MessageStorage {
+    /// The text of `value`, which is in this storage.
+    @inlinable func string(_ value: BytesValue) -> String {
+        defer { extendLifetime(self) }
         let bytes = UnsafeBufferPointer<UInt8>(start: value.data, count: value.len)
-        self = String(copying: UTF8Span(unchecked: Span(_unsafeElements: bytes)))
+        if mayHoldMalformedText { return String(decoding: bytes, as: UTF8.self) }
+        return String(copying: UTF8Span(unchecked: Span(_unsafeElements: bytes)))
+    }
+
+    @inlinable func withUTF8Span<Result: ~Copyable, Failure: Error>(
+        _ value: BytesValue,
+        _ body: (UTF8Span) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        defer { extendLifetime(self) }
+        if mayHoldMalformedText { return try body(string(value).utf8Span) }
+        let bytes = UnsafeBufferPointer<UInt8>(start: value.data, count: value.len)
+        return try body(UTF8Span(unchecked: Span(_unsafeElements: bytes)))
+    }
+
+    @inlinable func withSpan<Result: ~Copyable, Failure: Error>(
+        _ value: BytesValue,
+        _ body: (Span<UInt8>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        defer { extendLifetime(self) }
+        return try body(Span(_unsafeElements: UnsafeBufferPointer<UInt8>(start: value.data, count: value.len)))
     }
 }
 
@@ -82,10 +109,7 @@ extension String {
 extension MessageReference {
     /// A new message in this one's arena, with no field set.
     @inlinable public func create<M: Message>(_: M.Type) -> UnsafeMutablePointer<M._Fields> {
-        guard let message = lifeline_message_create(M._table, storage.allocator) else {
-            preconditionFailure("Out of memory: cannot create a \(M.protoMessageName)")
-        }
-        return message.assumingMemoryBound(to: M._Fields.self)
+        storage.take { lifeline_message_create(M._table, $0) }.assumingMemoryBound(to: M._Fields.self)
     }
 
     /// A deep copy of `message` in this one's arena.
@@ -102,10 +126,9 @@ extension MessageReference {
 extension MessageStorage {
     @inlinable func copy<M: Message>(_ message: M) -> UnsafeMutablePointer<M._Fields> {
         defer { extendLifetime(message) }
-        guard let copy = lifeline_message_copy(M._table, message._message.fields, allocator) else {
-            preconditionFailure("Out of memory: cannot copy a \(M.protoMessageName)")
-        }
-        return copy.assumingMemoryBound(to: M._Fields.self)
+        inheritText(from: message._message.storage)
+        return take { lifeline_message_copy(M._table, message._message.fields, $0) }
+            .assumingMemoryBound(to: M._Fields.self)
     }
 }
 

@@ -12,6 +12,11 @@ public import CLifelineMessages
 /// anybody else holds the loan (a copy that the child made of itself), the loan keeps its lender from being unique,
 /// and the next change on either side copies first. So a loan never needs to be taken back by force.
 ///
+/// **Garbage.** An arena takes nothing back: what a string held before it was set to a longer one stays where it is. So
+/// that this does not add up, a storage has an *allowance* of memory that changes may take. Once they took more, the
+/// storage is overdue, and the next change moves the message to a new storage first, leaving the garbage behind. The
+/// allowance is twice the size, so that this costs no more than growing an array does.
+///
 /// For generated code and this library; nothing here is for users.
 /// The class itself is not `Sendable` (ManagedBuffer rules that out); the values that hold one are, because of that rule.
 public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> {
@@ -45,14 +50,14 @@ public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> 
     /// so it is never written to, which is what makes sharing it between threads safe.
     nonisolated(unsafe) public static let empty = MessageStorage.create(byteCount: 0)
 
-    /// A storage whose arena starts with `byteCount` bytes in the object itself, and may then take `budget` bytes more.
-    @inlinable static func create(byteCount: Int, budget: Int = .max) -> MessageStorage {
+    /// A storage whose arena starts with `byteCount` bytes in the object itself.
+    @inlinable static func create(byteCount: Int) -> MessageStorage {
         let words = (byteCount &+ 7) / 8
         let buffer = MessageStorage.create(minimumCapacity: words) { _ in Header() }
         let storage = unsafeDowncast(buffer, to: MessageStorage.self)
         storage.withUnsafeMutablePointers { header, memory in
             let arena = header.pointer(to: \.arena)!
-            lifeline_arena_init(arena, memory, words &* 8, budget)
+            lifeline_arena_init(arena, memory, words &* 8, allowance(forSize: byteCount))
             header.pointee.allocator = arena
         }
         return storage
@@ -61,15 +66,50 @@ public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> 
     @inlinable var allocator: UnsafeMutablePointer<LifelineArena> {
         withUnsafeMutablePointerToHeader { $0.pointee.allocator.unsafelyUnwrapped }
     }
+}
+
+// MARK: - Allocating
+
+extension MessageStorage {
+    /// What changes may take before a storage of that size is overdue. At least 4 KiB: less is not worth moving for.
+    @inlinable static func allowance(forSize byteCount: Int) -> Int { max(4_096, byteCount &* 2) }
+
+    /// Whether the next change should move what is here to a new storage. The arena's budget says it: see `take`.
+    @inlinable var isOverdue: Bool {
+        withUnsafeMutablePointerToHeader { $0.pointee.arena.budget == .max }
+    }
 
     /// Memory for `byteCount` bytes, 8-aligned.
-    ///
-    /// Only decoding runs under a budget; here, running out of memory is as fatal as it is elsewhere in Swift.
     @inlinable func allocate(byteCount: Int) -> UnsafeMutableRawPointer {
-        guard let memory = lifeline_arena_allocate(allocator, byteCount) else {
-            preconditionFailure("Out of memory: a message needs \(byteCount) bytes more")
-        }
+        take { lifeline_arena_allocate($0, byteCount) }
+    }
+
+    /// What `allocate` takes from the arena. It may be called twice: it answers nil while the allowance does not suffice.
+    ///
+    /// Running out of memory for real is as fatal here as it is elsewhere in Swift; decoding has a budget of its own.
+    @inlinable func take<Memory>(_ allocate: (UnsafeMutablePointer<LifelineArena>) -> Memory?) -> Memory {
+        if let memory = allocate(allocator) { return memory }
+        becomeOverdue()
+        guard let memory = allocate(allocator) else { preconditionFailure("Out of memory for a message") }
         return memory
+    }
+
+    /// A loan is overdue by itself too: what it holds then moves out of its lender's arena, and back once it is settled.
+    @usableFromInline func becomeOverdue() {
+        allocator.pointee.budget = .max
+        withUnsafeMutablePointerToHeader { $0.pointee.arena.budget = .max }
+    }
+}
+
+// MARK: - Text
+
+extension MessageStorage {
+    /// Whether strings in here may be other than UTF-8: they then have to be repaired when they are read.
+    @inlinable var mayHoldMalformedText: Bool { allocator.pointee.may_hold_malformed_text }
+
+    /// To be called when something is copied from `source`.
+    @inlinable func inheritText(from source: MessageStorage) {
+        if source.mayHoldMalformedText { allocator.pointee.may_hold_malformed_text = true }
     }
 }
 
@@ -89,6 +129,7 @@ extension MessageStorage {
             loan.withUnsafeMutablePointerToHeader {
                 $0.pointee.lender = .passRetained(self)
                 $0.pointee.allocator = header.pointee.allocator
+                $0.pointee.arena.budget = 0
             }
             return loan
         }

@@ -133,11 +133,65 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
     }
 }
 
+// MARK: - Access without copies
+
+extension RepeatedField {
+    /// Calls `body` with each element in turn. Unlike a `for` loop, it does not retain messages to pass them.
+    @inlinable public func forEach<Failure: Error>(
+        _ body: (Element) throws(Failure) -> Void
+    ) throws(Failure) {
+        for position in 0..<count { try body(self[position]) }
+    }
+}
+
+extension RepeatedField where Element == String {
+    /// Calls `body` with the text of the element at `position`, without making a String of it.
+    @inlinable public func withUTF8Span<Result: ~Copyable, Failure: Error>(
+        at position: Int,
+        _ body: (UTF8Span) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
+        return try _storage.withUTF8Span(_elements.unsafelyUnwrapped[position], body)
+    }
+}
+
+extension RepeatedField where Element == [UInt8] {
+    /// Calls `body` with the bytes of the element at `position`, without copying them.
+    @inlinable public func withSpan<Result: ~Copyable, Failure: Error>(
+        at position: Int,
+        _ body: (Span<UInt8>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
+        return try _storage.withSpan(_elements.unsafelyUnwrapped[position], body)
+    }
+}
+
+extension RepeatedField where Element: Message {
+    /// Appends a message, which `populate` makes in place: what `append(.with { … })` does, without its copy.
+    ///
+    /// When `populate` throws, nothing is appended.
+    @inlinable public mutating func append<Failure: Error>(
+        _ populate: (inout Element) throws(Failure) -> Void
+    ) throws(Failure) {
+        _makeUnique()
+        _reserve(count &+ 1)
+        let message = _storage.take { lifeline_message_create(Element._table, $0) }
+        _elements.unsafelyUnwrapped[count] = message.assumingMemoryBound(to: Element._Fields.self)
+        _count &+= 1
+        do throws(Failure) {
+            try populate(&self[count &- 1])
+        } catch {
+            removeLast()
+            throw error
+        }
+    }
+}
+
 // MARK: - Storage
 
 extension RepeatedField {
     @inlinable mutating func _makeUnique() {
-        if !isKnownUniquelyReferenced(&_storage) { _moveToNewStorage() }
+        if !isKnownUniquelyReferenced(&_storage) || _storage.isOverdue { _moveToNewStorage() }
     }
 
     @usableFromInline mutating func _moveToNewStorage() {
@@ -148,10 +202,8 @@ extension RepeatedField {
     @inlinable mutating func _reserve(_ capacity: Int) {
         guard capacity > 0 else { return }
         let stride = MemoryLayout<Element._CValue>.stride
-        guard let elements = lifeline_array_reserve(_storage.allocator, _elements, count, capacity, stride) else {
-            preconditionFailure("Out of memory: a repeated field cannot hold \(capacity) elements")
-        }
-        _elements = elements.assumingMemoryBound(to: Element._CValue.self)
+        _elements = _storage.take { lifeline_array_reserve($0, _elements, count, capacity, stride) }
+            .assumingMemoryBound(to: Element._CValue.self)
     }
 
     /// A deep copy, in `storage`.

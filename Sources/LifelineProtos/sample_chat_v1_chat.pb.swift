@@ -53,6 +53,10 @@ public import LifelineWellKnownTypes
             _message.assign(newValue, to: &fields.pointee.name)
         }
     }
+    /// Calls `body` with the text of `name`, without a copy.
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+    }
 
     @inlinable public var avatarURL: String {
         get { _message.string(_message.fields.pointee.avatar_url) }
@@ -60,6 +64,10 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.avatar_url)
         }
+    }
+    /// Calls `body` with the text of `avatarURL`, without a copy.
+    @inlinable public func withAvatarURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.avatar_url, body)
     }
 
     @inlinable public var level: Int32 {
@@ -87,6 +95,10 @@ public import LifelineWellKnownTypes
             _message.assign(newValue, to: &fields.pointee.url)
         }
     }
+    /// Calls `body` with the text of `url`, without a copy.
+    @inlinable public func withURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.url, body)
+    }
 
     @inlinable public var sha256: [UInt8] {
         get { _message.bytes(_message.fields.pointee.sha256) }
@@ -94,6 +106,10 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.sha256)
         }
+    }
+    /// Calls `body` with the bytes of `sha256`, without a copy.
+    @inlinable public func withSha256Span<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.sha256, body)
     }
 
     @inlinable public var size: UInt64 {
@@ -108,6 +124,10 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.content)
         }
+    }
+    /// Calls `body` with the bytes of `content`, without a copy.
+    @inlinable public func withContentSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.content, body)
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Attachment
@@ -154,6 +174,10 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.question)
         }
+    }
+    /// Calls `body` with the text of `question`, without a copy.
+    @inlinable public func withQuestionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.question, body)
     }
 
     @inlinable public var choices: LifelineMessages.RepeatedField<String> {
@@ -231,6 +255,10 @@ public import LifelineWellKnownTypes
             _message.assign(newValue, to: &fields.pointee.id)
         }
     }
+    /// Calls `body` with the text of `id`, without a copy.
+    @inlinable public func withIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.id, body)
+    }
 
     @inlinable public var from: String {
         get { _message.string(_message.fields.pointee.from) }
@@ -238,6 +266,10 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.from)
         }
+    }
+    /// Calls `body` with the text of `from`, without a copy.
+    @inlinable public func withFromUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.from, body)
     }
 
     @inlinable public var to: String {
@@ -247,6 +279,10 @@ public import LifelineWellKnownTypes
             _message.assign(newValue, to: &fields.pointee.to)
         }
     }
+    /// Calls `body` with the text of `to`, without a copy.
+    @inlinable public func withToUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.to, body)
+    }
 
     @inlinable public var text: String {
         get { _message.string(_message.fields.pointee.text) }
@@ -254,6 +290,10 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.text)
         }
+    }
+    /// Calls `body` with the text of `text`, without a copy.
+    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.text, body)
     }
 
     @inlinable public var attachments: LifelineMessages.RepeatedField<Sample_Chat_V1_Attachment> {
@@ -455,6 +495,11 @@ public import LifelineWellKnownTypes
             _message.assign(newValue, to: &fields.pointee.sticker)
         }
     }
+    /// Calls `body` with the text of `sticker`, without a copy.
+    @inlinable public func withStickerUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.body_case.rawValue == 17 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.sticker, body)
+    }
 
     @inlinable public var voice: [UInt8] {
         get { _message.fields.pointee.body_case.rawValue == 18 ? _message.bytes(_message.fields.pointee.voice) : [] }
@@ -466,6 +511,11 @@ public import LifelineWellKnownTypes
             fields.pointee.body_case.rawValue = 18
             _message.assign(newValue, to: &fields.pointee.voice)
         }
+    }
+    /// Calls `body` with the bytes of `voice`, without a copy.
+    @inlinable public func withVoiceSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.body_case.rawValue == 18 else { return try body([UInt8]().span) }
+        return try _message.withSpan(_message.fields.pointee.voice, body)
     }
 
     /// Emotions as sticker name to how often it was given.

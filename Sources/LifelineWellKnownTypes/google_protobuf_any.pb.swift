@@ -121,6 +121,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.type_url)
         }
     }
+    /// Calls `body` with the text of `typeURL`, without a copy.
+    @inlinable public func withTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.type_url, body)
+    }
 
     /// Must be a valid serialized protocol buffer of the above specified type.
     @inlinable public var value: [UInt8] {
@@ -129,6 +133,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.value)
         }
+    }
+    /// Calls `body` with the bytes of `value`, without a copy.
+    @inlinable public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.value, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Any

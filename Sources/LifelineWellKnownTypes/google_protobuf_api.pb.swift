@@ -23,6 +23,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.name)
         }
     }
+    /// Calls `body` with the text of `name`, without a copy.
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+    }
 
     /// The methods of this interface, in unspecified order.
     @inlinable public var methods: LifelineMessages.RepeatedField<Google_Protobuf_Method> {
@@ -92,6 +96,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.version)
         }
     }
+    /// Calls `body` with the text of `version`, without a copy.
+    @inlinable public func withVersionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.version, body)
+    }
 
     /// Source context for the protocol buffer service represented by this
     /// message.
@@ -157,6 +165,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.name)
         }
     }
+    /// Calls `body` with the text of `name`, without a copy.
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+    }
 
     /// A URL of the input message type.
     @inlinable public var requestTypeURL: String {
@@ -165,6 +177,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.request_type_url)
         }
+    }
+    /// Calls `body` with the text of `requestTypeURL`, without a copy.
+    @inlinable public func withRequestTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.request_type_url, body)
     }
 
     /// If true, the request is streamed.
@@ -180,6 +196,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.response_type_url)
         }
+    }
+    /// Calls `body` with the text of `responseTypeURL`, without a copy.
+    @inlinable public func withResponseTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.response_type_url, body)
     }
 
     /// If true, the response is streamed.
@@ -308,6 +328,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.name)
         }
     }
+    /// Calls `body` with the text of `name`, without a copy.
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+    }
 
     /// If non-empty specifies a path under which inherited HTTP paths
     /// are rooted.
@@ -317,6 +341,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.root)
         }
+    }
+    /// Calls `body` with the text of `root`, without a copy.
+    @inlinable public func withRootUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.root, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Mixin

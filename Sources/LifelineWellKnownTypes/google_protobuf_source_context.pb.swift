@@ -16,6 +16,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.file_name)
         }
     }
+    /// Calls `body` with the text of `fileName`, without a copy.
+    @inlinable public func withFileNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.file_name, body)
+    }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__SourceContext
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__source_context__get_table() }

@@ -108,6 +108,11 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.string_value)
         }
     }
+    /// Calls `body` with the text of `stringValue`, without a copy.
+    @inlinable public func withStringValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.kind_case.rawValue == 3 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.string_value, body)
+    }
 
     /// Represents a boolean value.
     @inlinable public var boolValue: Bool {

@@ -44,6 +44,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.name)
         }
     }
+    /// Calls `body` with the text of `name`, without a copy.
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+    }
 
     /// The list of fields.
     @inlinable public var fields: LifelineMessages.RepeatedField<Google_Protobuf_Field> {
@@ -168,6 +172,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.name)
         }
     }
+    /// Calls `body` with the text of `name`, without a copy.
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+    }
 
     /// The field type URL, without the scheme, for message or enumeration
     /// types. Example: `"type.googleapis.com/google.protobuf.Timestamp"`.
@@ -177,6 +185,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.type_url)
         }
+    }
+    /// Calls `body` with the text of `typeURL`, without a copy.
+    @inlinable public func withTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.type_url, body)
     }
 
     /// The index of the field type in `Type.oneofs`, for message or enumeration
@@ -221,6 +233,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.json_name)
         }
     }
+    /// Calls `body` with the text of `jsonName`, without a copy.
+    @inlinable public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.json_name, body)
+    }
 
     /// The string value of the default value of this field. Proto2 syntax only.
     @inlinable public var defaultValue: String {
@@ -229,6 +245,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.default_value)
         }
+    }
+    /// Calls `body` with the text of `defaultValue`, without a copy.
+    @inlinable public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.default_value, body)
     }
 
     /// Basic field types.
@@ -383,6 +403,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.name)
         }
     }
+    /// Calls `body` with the text of `name`, without a copy.
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+    }
 
     /// Enum value definitions.
     @inlinable public var enumvalue: LifelineMessages.RepeatedField<Google_Protobuf_EnumValue> {
@@ -468,6 +492,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.name)
         }
     }
+    /// Calls `body` with the text of `name`, without a copy.
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+    }
 
     /// Enum value number.
     @inlinable public var number: Int32 {
@@ -515,6 +543,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.name)
         }
+    }
+    /// Calls `body` with the text of `name`, without a copy.
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.name, body)
     }
 
     /// The option's value packed in an Any message. If the value is a primitive,

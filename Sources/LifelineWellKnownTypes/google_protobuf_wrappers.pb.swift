@@ -128,6 +128,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.value)
         }
     }
+    /// Calls `body` with the text of `value`, without a copy.
+    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.value, body)
+    }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__StringValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__string_value__get_table() }
@@ -146,6 +150,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.value)
         }
+    }
+    /// Calls `body` with the bytes of `value`, without a copy.
+    @inlinable public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.value, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__BytesValue

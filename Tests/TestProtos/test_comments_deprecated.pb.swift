@@ -65,6 +65,11 @@ public import LifelineMessages
     @inlinable public var hasMaybe: Bool { _message.fields.pointee.has_maybe_case.rawValue == 2 }
     /// Forgets `maybe`; it then reads as its default.
     @inlinable public mutating func clearMaybe() { _mutableFields().pointee.has_maybe_case.rawValue = 0 }
+    /// Calls `body` with the text of `maybe`, without a copy.
+    @inlinable public func withMaybeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_maybe_case.rawValue == 2 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.maybe, body)
+    }
 
     /// NOTE: This field was marked as deprecated in the .proto file.
     @inlinable public var many: LifelineMessages.RepeatedField<Test_Comments_DeprecatedKind> {
@@ -139,6 +144,11 @@ public import LifelineMessages
             fields.pointee.choice_case.rawValue = 6
             _message.assign(newValue, to: &fields.pointee.data)
         }
+    }
+    /// Calls `body` with the bytes of `data`, without a copy.
+    @inlinable public func withDataSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.choice_case.rawValue == 6 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.fields.pointee.data, body)
     }
 
     /// NOTE: This field was marked as deprecated in the .proto file.

@@ -12,6 +12,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.left)
         }
     }
+    /// Calls `body` with the text of `left`, without a copy.
+    @inlinable public func withLeftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.left, body)
+    }
 
     public typealias _Fields = CTestProtos.Test__Imports__Left__Item
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__left__item__get_table() }

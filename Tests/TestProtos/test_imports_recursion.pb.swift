@@ -13,6 +13,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.name)
         }
     }
+    /// Calls `body` with the text of `name`, without a copy.
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+    }
 
     @inlinable public var left: Test_Imports_Tree {
         _read { yield Test_Imports_Tree(_reading: _message.fields.pointee.left, in: _message) }

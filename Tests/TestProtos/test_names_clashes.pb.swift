@@ -30,6 +30,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.clear_foo)
         }
     }
+    /// Calls `body` with the text of `clearFoo_p`, without a copy.
+    @inlinable public func withClearFoo_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.clear_foo, body)
+    }
 
     @inlinable public var hasFooCase_p: Int32 {
         get { _message.fields.pointee.has_foo_case }
@@ -139,6 +143,11 @@ public import LifelineMessages
             fields.pointee.x_of_of_case.rawValue = 2
             _message.assign(newValue, to: &fields.pointee.b)
         }
+    }
+    /// Calls `body` with the text of `b`, without a copy.
+    @inlinable public func withBUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.x_of_of_case.rawValue == 2 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.b, body)
     }
 
     @inlinable public var xCase: Int32 {

@@ -6,7 +6,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_CWords: LifelineMessages.Message {
     @inlinable public var alignas: String {
-        get { _message.fields.pointee.has_alignas_1 != 0 ? _message.repairedString(_message.fields.pointee.alignas_1) : "" }
+        get { _message.fields.pointee.has_alignas_1 != 0 ? _message.string(_message.fields.pointee.alignas_1) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_alignas_1 = 1
@@ -17,9 +17,14 @@ public import LifelineMessages
     @inlinable public var hasAlignas: Bool { _message.fields.pointee.has_alignas_1 != 0 }
     /// Forgets `alignas`; it then reads as its default.
     @inlinable public mutating func clearAlignas() { _mutableFields().pointee.has_alignas_1 = 0 }
+    /// Calls `body` with the text of `alignas`, without a copy.
+    @inlinable public func withAlignasUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_alignas_1 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.alignas_1, body)
+    }
 
     @inlinable public var alignof: String {
-        get { _message.fields.pointee.has_alignof_2 != 0 ? _message.repairedString(_message.fields.pointee.alignof_2) : "" }
+        get { _message.fields.pointee.has_alignof_2 != 0 ? _message.string(_message.fields.pointee.alignof_2) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_alignof_2 = 1
@@ -30,9 +35,14 @@ public import LifelineMessages
     @inlinable public var hasAlignof: Bool { _message.fields.pointee.has_alignof_2 != 0 }
     /// Forgets `alignof`; it then reads as its default.
     @inlinable public mutating func clearAlignof() { _mutableFields().pointee.has_alignof_2 = 0 }
+    /// Calls `body` with the text of `alignof`, without a copy.
+    @inlinable public func withAlignofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_alignof_2 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.alignof_2, body)
+    }
 
     @inlinable public var and: String {
-        get { _message.fields.pointee.has_and_3 != 0 ? _message.repairedString(_message.fields.pointee.and_3) : "" }
+        get { _message.fields.pointee.has_and_3 != 0 ? _message.string(_message.fields.pointee.and_3) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_and_3 = 1
@@ -43,9 +53,14 @@ public import LifelineMessages
     @inlinable public var hasAnd: Bool { _message.fields.pointee.has_and_3 != 0 }
     /// Forgets `and`; it then reads as its default.
     @inlinable public mutating func clearAnd() { _mutableFields().pointee.has_and_3 = 0 }
+    /// Calls `body` with the text of `and`, without a copy.
+    @inlinable public func withAndUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_and_3 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.and_3, body)
+    }
 
     @inlinable public var andEq: String {
-        get { _message.fields.pointee.has_and_eq_4 != 0 ? _message.repairedString(_message.fields.pointee.and_eq_4) : "" }
+        get { _message.fields.pointee.has_and_eq_4 != 0 ? _message.string(_message.fields.pointee.and_eq_4) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_and_eq_4 = 1
@@ -56,9 +71,14 @@ public import LifelineMessages
     @inlinable public var hasAndEq: Bool { _message.fields.pointee.has_and_eq_4 != 0 }
     /// Forgets `andEq`; it then reads as its default.
     @inlinable public mutating func clearAndEq() { _mutableFields().pointee.has_and_eq_4 = 0 }
+    /// Calls `body` with the text of `andEq`, without a copy.
+    @inlinable public func withAndEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_and_eq_4 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.and_eq_4, body)
+    }
 
     @inlinable public var asm: String {
-        get { _message.fields.pointee.has_asm_5 != 0 ? _message.repairedString(_message.fields.pointee.asm_5) : "" }
+        get { _message.fields.pointee.has_asm_5 != 0 ? _message.string(_message.fields.pointee.asm_5) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_asm_5 = 1
@@ -69,9 +89,14 @@ public import LifelineMessages
     @inlinable public var hasAsm: Bool { _message.fields.pointee.has_asm_5 != 0 }
     /// Forgets `asm`; it then reads as its default.
     @inlinable public mutating func clearAsm() { _mutableFields().pointee.has_asm_5 = 0 }
+    /// Calls `body` with the text of `asm`, without a copy.
+    @inlinable public func withAsmUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_asm_5 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.asm_5, body)
+    }
 
     @inlinable public var auto: String {
-        get { _message.fields.pointee.has_auto_6 != 0 ? _message.repairedString(_message.fields.pointee.auto_6) : "" }
+        get { _message.fields.pointee.has_auto_6 != 0 ? _message.string(_message.fields.pointee.auto_6) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_auto_6 = 1
@@ -82,9 +107,14 @@ public import LifelineMessages
     @inlinable public var hasAuto: Bool { _message.fields.pointee.has_auto_6 != 0 }
     /// Forgets `auto`; it then reads as its default.
     @inlinable public mutating func clearAuto() { _mutableFields().pointee.has_auto_6 = 0 }
+    /// Calls `body` with the text of `auto`, without a copy.
+    @inlinable public func withAutoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_auto_6 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.auto_6, body)
+    }
 
     @inlinable public var bitand: String {
-        get { _message.fields.pointee.has_bitand_7 != 0 ? _message.repairedString(_message.fields.pointee.bitand_7) : "" }
+        get { _message.fields.pointee.has_bitand_7 != 0 ? _message.string(_message.fields.pointee.bitand_7) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_bitand_7 = 1
@@ -95,9 +125,14 @@ public import LifelineMessages
     @inlinable public var hasBitand: Bool { _message.fields.pointee.has_bitand_7 != 0 }
     /// Forgets `bitand`; it then reads as its default.
     @inlinable public mutating func clearBitand() { _mutableFields().pointee.has_bitand_7 = 0 }
+    /// Calls `body` with the text of `bitand`, without a copy.
+    @inlinable public func withBitandUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_bitand_7 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.bitand_7, body)
+    }
 
     @inlinable public var bitor: String {
-        get { _message.fields.pointee.has_bitor_8 != 0 ? _message.repairedString(_message.fields.pointee.bitor_8) : "" }
+        get { _message.fields.pointee.has_bitor_8 != 0 ? _message.string(_message.fields.pointee.bitor_8) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_bitor_8 = 1
@@ -108,9 +143,14 @@ public import LifelineMessages
     @inlinable public var hasBitor: Bool { _message.fields.pointee.has_bitor_8 != 0 }
     /// Forgets `bitor`; it then reads as its default.
     @inlinable public mutating func clearBitor() { _mutableFields().pointee.has_bitor_8 = 0 }
+    /// Calls `body` with the text of `bitor`, without a copy.
+    @inlinable public func withBitorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_bitor_8 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.bitor_8, body)
+    }
 
     @inlinable public var bool: String {
-        get { _message.fields.pointee.has_bool_9 != 0 ? _message.repairedString(_message.fields.pointee.bool_9) : "" }
+        get { _message.fields.pointee.has_bool_9 != 0 ? _message.string(_message.fields.pointee.bool_9) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_bool_9 = 1
@@ -121,9 +161,14 @@ public import LifelineMessages
     @inlinable public var hasBool: Bool { _message.fields.pointee.has_bool_9 != 0 }
     /// Forgets `bool`; it then reads as its default.
     @inlinable public mutating func clearBool() { _mutableFields().pointee.has_bool_9 = 0 }
+    /// Calls `body` with the text of `bool`, without a copy.
+    @inlinable public func withBoolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_bool_9 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.bool_9, body)
+    }
 
     @inlinable public var `break`: String {
-        get { _message.fields.pointee.has_break_10 != 0 ? _message.repairedString(_message.fields.pointee.break_10) : "" }
+        get { _message.fields.pointee.has_break_10 != 0 ? _message.string(_message.fields.pointee.break_10) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_break_10 = 1
@@ -134,9 +179,14 @@ public import LifelineMessages
     @inlinable public var hasBreak: Bool { _message.fields.pointee.has_break_10 != 0 }
     /// Forgets ``break``; it then reads as its default.
     @inlinable public mutating func clearBreak() { _mutableFields().pointee.has_break_10 = 0 }
+    /// Calls `body` with the text of ``break``, without a copy.
+    @inlinable public func withBreakUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_break_10 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.break_10, body)
+    }
 
     @inlinable public var `case`: String {
-        get { _message.fields.pointee.has_case_11 != 0 ? _message.repairedString(_message.fields.pointee.case_11) : "" }
+        get { _message.fields.pointee.has_case_11 != 0 ? _message.string(_message.fields.pointee.case_11) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_case_11 = 1
@@ -147,9 +197,14 @@ public import LifelineMessages
     @inlinable public var hasCase: Bool { _message.fields.pointee.has_case_11 != 0 }
     /// Forgets ``case``; it then reads as its default.
     @inlinable public mutating func clearCase() { _mutableFields().pointee.has_case_11 = 0 }
+    /// Calls `body` with the text of ``case``, without a copy.
+    @inlinable public func withCaseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_case_11 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.case_11, body)
+    }
 
     @inlinable public var `catch`: String {
-        get { _message.fields.pointee.has_catch_12 != 0 ? _message.repairedString(_message.fields.pointee.catch_12) : "" }
+        get { _message.fields.pointee.has_catch_12 != 0 ? _message.string(_message.fields.pointee.catch_12) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_catch_12 = 1
@@ -160,9 +215,14 @@ public import LifelineMessages
     @inlinable public var hasCatch: Bool { _message.fields.pointee.has_catch_12 != 0 }
     /// Forgets ``catch``; it then reads as its default.
     @inlinable public mutating func clearCatch() { _mutableFields().pointee.has_catch_12 = 0 }
+    /// Calls `body` with the text of ``catch``, without a copy.
+    @inlinable public func withCatchUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_catch_12 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.catch_12, body)
+    }
 
     @inlinable public var char: String {
-        get { _message.fields.pointee.has_char_13 != 0 ? _message.repairedString(_message.fields.pointee.char_13) : "" }
+        get { _message.fields.pointee.has_char_13 != 0 ? _message.string(_message.fields.pointee.char_13) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_char_13 = 1
@@ -173,9 +233,14 @@ public import LifelineMessages
     @inlinable public var hasChar: Bool { _message.fields.pointee.has_char_13 != 0 }
     /// Forgets `char`; it then reads as its default.
     @inlinable public mutating func clearChar() { _mutableFields().pointee.has_char_13 = 0 }
+    /// Calls `body` with the text of `char`, without a copy.
+    @inlinable public func withCharUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_char_13 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.char_13, body)
+    }
 
     @inlinable public var `class`: String {
-        get { _message.fields.pointee.has_class_14 != 0 ? _message.repairedString(_message.fields.pointee.class_14) : "" }
+        get { _message.fields.pointee.has_class_14 != 0 ? _message.string(_message.fields.pointee.class_14) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_class_14 = 1
@@ -186,9 +251,14 @@ public import LifelineMessages
     @inlinable public var hasClass: Bool { _message.fields.pointee.has_class_14 != 0 }
     /// Forgets ``class``; it then reads as its default.
     @inlinable public mutating func clearClass() { _mutableFields().pointee.has_class_14 = 0 }
+    /// Calls `body` with the text of ``class``, without a copy.
+    @inlinable public func withClassUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_class_14 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.class_14, body)
+    }
 
     @inlinable public var compl: String {
-        get { _message.fields.pointee.has_compl_15 != 0 ? _message.repairedString(_message.fields.pointee.compl_15) : "" }
+        get { _message.fields.pointee.has_compl_15 != 0 ? _message.string(_message.fields.pointee.compl_15) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_compl_15 = 1
@@ -199,9 +269,14 @@ public import LifelineMessages
     @inlinable public var hasCompl: Bool { _message.fields.pointee.has_compl_15 != 0 }
     /// Forgets `compl`; it then reads as its default.
     @inlinable public mutating func clearCompl() { _mutableFields().pointee.has_compl_15 = 0 }
+    /// Calls `body` with the text of `compl`, without a copy.
+    @inlinable public func withComplUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_compl_15 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.compl_15, body)
+    }
 
     @inlinable public var concept: String {
-        get { _message.fields.pointee.has_concept_16 != 0 ? _message.repairedString(_message.fields.pointee.concept_16) : "" }
+        get { _message.fields.pointee.has_concept_16 != 0 ? _message.string(_message.fields.pointee.concept_16) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_concept_16 = 1
@@ -212,9 +287,14 @@ public import LifelineMessages
     @inlinable public var hasConcept: Bool { _message.fields.pointee.has_concept_16 != 0 }
     /// Forgets `concept`; it then reads as its default.
     @inlinable public mutating func clearConcept() { _mutableFields().pointee.has_concept_16 = 0 }
+    /// Calls `body` with the text of `concept`, without a copy.
+    @inlinable public func withConceptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_concept_16 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.concept_16, body)
+    }
 
     @inlinable public var const: String {
-        get { _message.fields.pointee.has_const_17 != 0 ? _message.repairedString(_message.fields.pointee.const_17) : "" }
+        get { _message.fields.pointee.has_const_17 != 0 ? _message.string(_message.fields.pointee.const_17) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_const_17 = 1
@@ -225,9 +305,14 @@ public import LifelineMessages
     @inlinable public var hasConst: Bool { _message.fields.pointee.has_const_17 != 0 }
     /// Forgets `const`; it then reads as its default.
     @inlinable public mutating func clearConst() { _mutableFields().pointee.has_const_17 = 0 }
+    /// Calls `body` with the text of `const`, without a copy.
+    @inlinable public func withConstUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_const_17 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.const_17, body)
+    }
 
     @inlinable public var constCast: String {
-        get { _message.fields.pointee.has_const_cast_18 != 0 ? _message.repairedString(_message.fields.pointee.const_cast_18) : "" }
+        get { _message.fields.pointee.has_const_cast_18 != 0 ? _message.string(_message.fields.pointee.const_cast_18) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_const_cast_18 = 1
@@ -238,9 +323,14 @@ public import LifelineMessages
     @inlinable public var hasConstCast: Bool { _message.fields.pointee.has_const_cast_18 != 0 }
     /// Forgets `constCast`; it then reads as its default.
     @inlinable public mutating func clearConstCast() { _mutableFields().pointee.has_const_cast_18 = 0 }
+    /// Calls `body` with the text of `constCast`, without a copy.
+    @inlinable public func withConstCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_const_cast_18 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.const_cast_18, body)
+    }
 
     @inlinable public var consteval: String {
-        get { _message.fields.pointee.has_consteval_19 != 0 ? _message.repairedString(_message.fields.pointee.consteval_19) : "" }
+        get { _message.fields.pointee.has_consteval_19 != 0 ? _message.string(_message.fields.pointee.consteval_19) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_consteval_19 = 1
@@ -251,9 +341,14 @@ public import LifelineMessages
     @inlinable public var hasConsteval: Bool { _message.fields.pointee.has_consteval_19 != 0 }
     /// Forgets `consteval`; it then reads as its default.
     @inlinable public mutating func clearConsteval() { _mutableFields().pointee.has_consteval_19 = 0 }
+    /// Calls `body` with the text of `consteval`, without a copy.
+    @inlinable public func withConstevalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_consteval_19 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.consteval_19, body)
+    }
 
     @inlinable public var constexpr: String {
-        get { _message.fields.pointee.has_constexpr_20 != 0 ? _message.repairedString(_message.fields.pointee.constexpr_20) : "" }
+        get { _message.fields.pointee.has_constexpr_20 != 0 ? _message.string(_message.fields.pointee.constexpr_20) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_constexpr_20 = 1
@@ -264,9 +359,14 @@ public import LifelineMessages
     @inlinable public var hasConstexpr: Bool { _message.fields.pointee.has_constexpr_20 != 0 }
     /// Forgets `constexpr`; it then reads as its default.
     @inlinable public mutating func clearConstexpr() { _mutableFields().pointee.has_constexpr_20 = 0 }
+    /// Calls `body` with the text of `constexpr`, without a copy.
+    @inlinable public func withConstexprUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_constexpr_20 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.constexpr_20, body)
+    }
 
     @inlinable public var constinit: String {
-        get { _message.fields.pointee.has_constinit_21 != 0 ? _message.repairedString(_message.fields.pointee.constinit_21) : "" }
+        get { _message.fields.pointee.has_constinit_21 != 0 ? _message.string(_message.fields.pointee.constinit_21) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_constinit_21 = 1
@@ -277,9 +377,14 @@ public import LifelineMessages
     @inlinable public var hasConstinit: Bool { _message.fields.pointee.has_constinit_21 != 0 }
     /// Forgets `constinit`; it then reads as its default.
     @inlinable public mutating func clearConstinit() { _mutableFields().pointee.has_constinit_21 = 0 }
+    /// Calls `body` with the text of `constinit`, without a copy.
+    @inlinable public func withConstinitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_constinit_21 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.constinit_21, body)
+    }
 
     @inlinable public var `continue`: String {
-        get { _message.fields.pointee.has_continue_22 != 0 ? _message.repairedString(_message.fields.pointee.continue_22) : "" }
+        get { _message.fields.pointee.has_continue_22 != 0 ? _message.string(_message.fields.pointee.continue_22) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_continue_22 = 1
@@ -290,9 +395,14 @@ public import LifelineMessages
     @inlinable public var hasContinue: Bool { _message.fields.pointee.has_continue_22 != 0 }
     /// Forgets ``continue``; it then reads as its default.
     @inlinable public mutating func clearContinue() { _mutableFields().pointee.has_continue_22 = 0 }
+    /// Calls `body` with the text of ``continue``, without a copy.
+    @inlinable public func withContinueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_continue_22 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.continue_22, body)
+    }
 
     @inlinable public var coAwait: String {
-        get { _message.fields.pointee.has_co_await_23 != 0 ? _message.repairedString(_message.fields.pointee.co_await_23) : "" }
+        get { _message.fields.pointee.has_co_await_23 != 0 ? _message.string(_message.fields.pointee.co_await_23) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_co_await_23 = 1
@@ -303,9 +413,14 @@ public import LifelineMessages
     @inlinable public var hasCoAwait: Bool { _message.fields.pointee.has_co_await_23 != 0 }
     /// Forgets `coAwait`; it then reads as its default.
     @inlinable public mutating func clearCoAwait() { _mutableFields().pointee.has_co_await_23 = 0 }
+    /// Calls `body` with the text of `coAwait`, without a copy.
+    @inlinable public func withCoAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_co_await_23 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.co_await_23, body)
+    }
 
     @inlinable public var coReturn: String {
-        get { _message.fields.pointee.has_co_return_24 != 0 ? _message.repairedString(_message.fields.pointee.co_return_24) : "" }
+        get { _message.fields.pointee.has_co_return_24 != 0 ? _message.string(_message.fields.pointee.co_return_24) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_co_return_24 = 1
@@ -316,9 +431,14 @@ public import LifelineMessages
     @inlinable public var hasCoReturn: Bool { _message.fields.pointee.has_co_return_24 != 0 }
     /// Forgets `coReturn`; it then reads as its default.
     @inlinable public mutating func clearCoReturn() { _mutableFields().pointee.has_co_return_24 = 0 }
+    /// Calls `body` with the text of `coReturn`, without a copy.
+    @inlinable public func withCoReturnUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_co_return_24 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.co_return_24, body)
+    }
 
     @inlinable public var coYield: String {
-        get { _message.fields.pointee.has_co_yield_25 != 0 ? _message.repairedString(_message.fields.pointee.co_yield_25) : "" }
+        get { _message.fields.pointee.has_co_yield_25 != 0 ? _message.string(_message.fields.pointee.co_yield_25) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_co_yield_25 = 1
@@ -329,9 +449,14 @@ public import LifelineMessages
     @inlinable public var hasCoYield: Bool { _message.fields.pointee.has_co_yield_25 != 0 }
     /// Forgets `coYield`; it then reads as its default.
     @inlinable public mutating func clearCoYield() { _mutableFields().pointee.has_co_yield_25 = 0 }
+    /// Calls `body` with the text of `coYield`, without a copy.
+    @inlinable public func withCoYieldUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_co_yield_25 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.co_yield_25, body)
+    }
 
     @inlinable public var decltype: String {
-        get { _message.fields.pointee.has_decltype_26 != 0 ? _message.repairedString(_message.fields.pointee.decltype_26) : "" }
+        get { _message.fields.pointee.has_decltype_26 != 0 ? _message.string(_message.fields.pointee.decltype_26) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_decltype_26 = 1
@@ -342,9 +467,14 @@ public import LifelineMessages
     @inlinable public var hasDecltype: Bool { _message.fields.pointee.has_decltype_26 != 0 }
     /// Forgets `decltype`; it then reads as its default.
     @inlinable public mutating func clearDecltype() { _mutableFields().pointee.has_decltype_26 = 0 }
+    /// Calls `body` with the text of `decltype`, without a copy.
+    @inlinable public func withDecltypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_decltype_26 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.decltype_26, body)
+    }
 
     @inlinable public var `default`: String {
-        get { _message.fields.pointee.has_default_27 != 0 ? _message.repairedString(_message.fields.pointee.default_27) : "" }
+        get { _message.fields.pointee.has_default_27 != 0 ? _message.string(_message.fields.pointee.default_27) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_default_27 = 1
@@ -355,9 +485,14 @@ public import LifelineMessages
     @inlinable public var hasDefault: Bool { _message.fields.pointee.has_default_27 != 0 }
     /// Forgets ``default``; it then reads as its default.
     @inlinable public mutating func clearDefault() { _mutableFields().pointee.has_default_27 = 0 }
+    /// Calls `body` with the text of ``default``, without a copy.
+    @inlinable public func withDefaultUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_default_27 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.default_27, body)
+    }
 
     @inlinable public var delete: String {
-        get { _message.fields.pointee.has_delete_28 != 0 ? _message.repairedString(_message.fields.pointee.delete_28) : "" }
+        get { _message.fields.pointee.has_delete_28 != 0 ? _message.string(_message.fields.pointee.delete_28) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_delete_28 = 1
@@ -368,9 +503,14 @@ public import LifelineMessages
     @inlinable public var hasDelete: Bool { _message.fields.pointee.has_delete_28 != 0 }
     /// Forgets `delete`; it then reads as its default.
     @inlinable public mutating func clearDelete() { _mutableFields().pointee.has_delete_28 = 0 }
+    /// Calls `body` with the text of `delete`, without a copy.
+    @inlinable public func withDeleteUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_delete_28 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.delete_28, body)
+    }
 
     @inlinable public var `do`: String {
-        get { _message.fields.pointee.has_do_29 != 0 ? _message.repairedString(_message.fields.pointee.do_29) : "" }
+        get { _message.fields.pointee.has_do_29 != 0 ? _message.string(_message.fields.pointee.do_29) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_do_29 = 1
@@ -381,9 +521,14 @@ public import LifelineMessages
     @inlinable public var hasDo: Bool { _message.fields.pointee.has_do_29 != 0 }
     /// Forgets ``do``; it then reads as its default.
     @inlinable public mutating func clearDo() { _mutableFields().pointee.has_do_29 = 0 }
+    /// Calls `body` with the text of ``do``, without a copy.
+    @inlinable public func withDoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_do_29 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.do_29, body)
+    }
 
     @inlinable public var double: String {
-        get { _message.fields.pointee.has_double_30 != 0 ? _message.repairedString(_message.fields.pointee.double_30) : "" }
+        get { _message.fields.pointee.has_double_30 != 0 ? _message.string(_message.fields.pointee.double_30) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_double_30 = 1
@@ -394,9 +539,14 @@ public import LifelineMessages
     @inlinable public var hasDouble: Bool { _message.fields.pointee.has_double_30 != 0 }
     /// Forgets `double`; it then reads as its default.
     @inlinable public mutating func clearDouble() { _mutableFields().pointee.has_double_30 = 0 }
+    /// Calls `body` with the text of `double`, without a copy.
+    @inlinable public func withDoubleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_double_30 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.double_30, body)
+    }
 
     @inlinable public var dynamicCast: String {
-        get { _message.fields.pointee.has_dynamic_cast_31 != 0 ? _message.repairedString(_message.fields.pointee.dynamic_cast_31) : "" }
+        get { _message.fields.pointee.has_dynamic_cast_31 != 0 ? _message.string(_message.fields.pointee.dynamic_cast_31) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_dynamic_cast_31 = 1
@@ -407,9 +557,14 @@ public import LifelineMessages
     @inlinable public var hasDynamicCast: Bool { _message.fields.pointee.has_dynamic_cast_31 != 0 }
     /// Forgets `dynamicCast`; it then reads as its default.
     @inlinable public mutating func clearDynamicCast() { _mutableFields().pointee.has_dynamic_cast_31 = 0 }
+    /// Calls `body` with the text of `dynamicCast`, without a copy.
+    @inlinable public func withDynamicCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_dynamic_cast_31 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.dynamic_cast_31, body)
+    }
 
     @inlinable public var `else`: String {
-        get { _message.fields.pointee.has_else_32 != 0 ? _message.repairedString(_message.fields.pointee.else_32) : "" }
+        get { _message.fields.pointee.has_else_32 != 0 ? _message.string(_message.fields.pointee.else_32) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_else_32 = 1
@@ -420,9 +575,14 @@ public import LifelineMessages
     @inlinable public var hasElse: Bool { _message.fields.pointee.has_else_32 != 0 }
     /// Forgets ``else``; it then reads as its default.
     @inlinable public mutating func clearElse() { _mutableFields().pointee.has_else_32 = 0 }
+    /// Calls `body` with the text of ``else``, without a copy.
+    @inlinable public func withElseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_else_32 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.else_32, body)
+    }
 
     @inlinable public var `enum`: String {
-        get { _message.fields.pointee.has_enum_33 != 0 ? _message.repairedString(_message.fields.pointee.enum_33) : "" }
+        get { _message.fields.pointee.has_enum_33 != 0 ? _message.string(_message.fields.pointee.enum_33) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_enum_33 = 1
@@ -433,9 +593,14 @@ public import LifelineMessages
     @inlinable public var hasEnum: Bool { _message.fields.pointee.has_enum_33 != 0 }
     /// Forgets ``enum``; it then reads as its default.
     @inlinable public mutating func clearEnum() { _mutableFields().pointee.has_enum_33 = 0 }
+    /// Calls `body` with the text of ``enum``, without a copy.
+    @inlinable public func withEnumUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_enum_33 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.enum_33, body)
+    }
 
     @inlinable public var explicit: String {
-        get { _message.fields.pointee.has_explicit_34 != 0 ? _message.repairedString(_message.fields.pointee.explicit_34) : "" }
+        get { _message.fields.pointee.has_explicit_34 != 0 ? _message.string(_message.fields.pointee.explicit_34) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_explicit_34 = 1
@@ -446,9 +611,14 @@ public import LifelineMessages
     @inlinable public var hasExplicit: Bool { _message.fields.pointee.has_explicit_34 != 0 }
     /// Forgets `explicit`; it then reads as its default.
     @inlinable public mutating func clearExplicit() { _mutableFields().pointee.has_explicit_34 = 0 }
+    /// Calls `body` with the text of `explicit`, without a copy.
+    @inlinable public func withExplicitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_explicit_34 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.explicit_34, body)
+    }
 
     @inlinable public var export: String {
-        get { _message.fields.pointee.has_export_35 != 0 ? _message.repairedString(_message.fields.pointee.export_35) : "" }
+        get { _message.fields.pointee.has_export_35 != 0 ? _message.string(_message.fields.pointee.export_35) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_export_35 = 1
@@ -459,9 +629,14 @@ public import LifelineMessages
     @inlinable public var hasExport: Bool { _message.fields.pointee.has_export_35 != 0 }
     /// Forgets `export`; it then reads as its default.
     @inlinable public mutating func clearExport() { _mutableFields().pointee.has_export_35 = 0 }
+    /// Calls `body` with the text of `export`, without a copy.
+    @inlinable public func withExportUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_export_35 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.export_35, body)
+    }
 
     @inlinable public var extern: String {
-        get { _message.fields.pointee.has_extern_36 != 0 ? _message.repairedString(_message.fields.pointee.extern_36) : "" }
+        get { _message.fields.pointee.has_extern_36 != 0 ? _message.string(_message.fields.pointee.extern_36) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_extern_36 = 1
@@ -472,9 +647,14 @@ public import LifelineMessages
     @inlinable public var hasExtern: Bool { _message.fields.pointee.has_extern_36 != 0 }
     /// Forgets `extern`; it then reads as its default.
     @inlinable public mutating func clearExtern() { _mutableFields().pointee.has_extern_36 = 0 }
+    /// Calls `body` with the text of `extern`, without a copy.
+    @inlinable public func withExternUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_extern_36 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.extern_36, body)
+    }
 
     @inlinable public var `false`: String {
-        get { _message.fields.pointee.has_false_37 != 0 ? _message.repairedString(_message.fields.pointee.false_37) : "" }
+        get { _message.fields.pointee.has_false_37 != 0 ? _message.string(_message.fields.pointee.false_37) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_false_37 = 1
@@ -485,9 +665,14 @@ public import LifelineMessages
     @inlinable public var hasFalse: Bool { _message.fields.pointee.has_false_37 != 0 }
     /// Forgets ``false``; it then reads as its default.
     @inlinable public mutating func clearFalse() { _mutableFields().pointee.has_false_37 = 0 }
+    /// Calls `body` with the text of ``false``, without a copy.
+    @inlinable public func withFalseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_false_37 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.false_37, body)
+    }
 
     @inlinable public var final: String {
-        get { _message.fields.pointee.has_final_38 != 0 ? _message.repairedString(_message.fields.pointee.final_38) : "" }
+        get { _message.fields.pointee.has_final_38 != 0 ? _message.string(_message.fields.pointee.final_38) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_final_38 = 1
@@ -498,9 +683,14 @@ public import LifelineMessages
     @inlinable public var hasFinal: Bool { _message.fields.pointee.has_final_38 != 0 }
     /// Forgets `final`; it then reads as its default.
     @inlinable public mutating func clearFinal() { _mutableFields().pointee.has_final_38 = 0 }
+    /// Calls `body` with the text of `final`, without a copy.
+    @inlinable public func withFinalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_final_38 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.final_38, body)
+    }
 
     @inlinable public var float: String {
-        get { _message.fields.pointee.has_float_39 != 0 ? _message.repairedString(_message.fields.pointee.float_39) : "" }
+        get { _message.fields.pointee.has_float_39 != 0 ? _message.string(_message.fields.pointee.float_39) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_float_39 = 1
@@ -511,9 +701,14 @@ public import LifelineMessages
     @inlinable public var hasFloat: Bool { _message.fields.pointee.has_float_39 != 0 }
     /// Forgets `float`; it then reads as its default.
     @inlinable public mutating func clearFloat() { _mutableFields().pointee.has_float_39 = 0 }
+    /// Calls `body` with the text of `float`, without a copy.
+    @inlinable public func withFloatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_float_39 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.float_39, body)
+    }
 
     @inlinable public var `for`: String {
-        get { _message.fields.pointee.has_for_40 != 0 ? _message.repairedString(_message.fields.pointee.for_40) : "" }
+        get { _message.fields.pointee.has_for_40 != 0 ? _message.string(_message.fields.pointee.for_40) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_for_40 = 1
@@ -524,9 +719,14 @@ public import LifelineMessages
     @inlinable public var hasFor: Bool { _message.fields.pointee.has_for_40 != 0 }
     /// Forgets ``for``; it then reads as its default.
     @inlinable public mutating func clearFor() { _mutableFields().pointee.has_for_40 = 0 }
+    /// Calls `body` with the text of ``for``, without a copy.
+    @inlinable public func withForUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_for_40 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.for_40, body)
+    }
 
     @inlinable public var friend: String {
-        get { _message.fields.pointee.has_friend_41 != 0 ? _message.repairedString(_message.fields.pointee.friend_41) : "" }
+        get { _message.fields.pointee.has_friend_41 != 0 ? _message.string(_message.fields.pointee.friend_41) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_friend_41 = 1
@@ -537,9 +737,14 @@ public import LifelineMessages
     @inlinable public var hasFriend: Bool { _message.fields.pointee.has_friend_41 != 0 }
     /// Forgets `friend`; it then reads as its default.
     @inlinable public mutating func clearFriend() { _mutableFields().pointee.has_friend_41 = 0 }
+    /// Calls `body` with the text of `friend`, without a copy.
+    @inlinable public func withFriendUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_friend_41 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.friend_41, body)
+    }
 
     @inlinable public var goto: String {
-        get { _message.fields.pointee.has_goto_42 != 0 ? _message.repairedString(_message.fields.pointee.goto_42) : "" }
+        get { _message.fields.pointee.has_goto_42 != 0 ? _message.string(_message.fields.pointee.goto_42) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_goto_42 = 1
@@ -550,9 +755,14 @@ public import LifelineMessages
     @inlinable public var hasGoto: Bool { _message.fields.pointee.has_goto_42 != 0 }
     /// Forgets `goto`; it then reads as its default.
     @inlinable public mutating func clearGoto() { _mutableFields().pointee.has_goto_42 = 0 }
+    /// Calls `body` with the text of `goto`, without a copy.
+    @inlinable public func withGotoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_goto_42 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.goto_42, body)
+    }
 
     @inlinable public var `if`: String {
-        get { _message.fields.pointee.has_if_43 != 0 ? _message.repairedString(_message.fields.pointee.if_43) : "" }
+        get { _message.fields.pointee.has_if_43 != 0 ? _message.string(_message.fields.pointee.if_43) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_if_43 = 1
@@ -563,9 +773,14 @@ public import LifelineMessages
     @inlinable public var hasIf: Bool { _message.fields.pointee.has_if_43 != 0 }
     /// Forgets ``if``; it then reads as its default.
     @inlinable public mutating func clearIf() { _mutableFields().pointee.has_if_43 = 0 }
+    /// Calls `body` with the text of ``if``, without a copy.
+    @inlinable public func withIfUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_if_43 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.if_43, body)
+    }
 
     @inlinable public var `import`: String {
-        get { _message.fields.pointee.has_import_44 != 0 ? _message.repairedString(_message.fields.pointee.import_44) : "" }
+        get { _message.fields.pointee.has_import_44 != 0 ? _message.string(_message.fields.pointee.import_44) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_import_44 = 1
@@ -576,9 +791,14 @@ public import LifelineMessages
     @inlinable public var hasImport: Bool { _message.fields.pointee.has_import_44 != 0 }
     /// Forgets ``import``; it then reads as its default.
     @inlinable public mutating func clearImport() { _mutableFields().pointee.has_import_44 = 0 }
+    /// Calls `body` with the text of ``import``, without a copy.
+    @inlinable public func withImportUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_import_44 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.import_44, body)
+    }
 
     @inlinable public var inline: String {
-        get { _message.fields.pointee.has_inline_45 != 0 ? _message.repairedString(_message.fields.pointee.inline_45) : "" }
+        get { _message.fields.pointee.has_inline_45 != 0 ? _message.string(_message.fields.pointee.inline_45) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_inline_45 = 1
@@ -589,9 +809,14 @@ public import LifelineMessages
     @inlinable public var hasInline: Bool { _message.fields.pointee.has_inline_45 != 0 }
     /// Forgets `inline`; it then reads as its default.
     @inlinable public mutating func clearInline() { _mutableFields().pointee.has_inline_45 = 0 }
+    /// Calls `body` with the text of `inline`, without a copy.
+    @inlinable public func withInlineUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_inline_45 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.inline_45, body)
+    }
 
     @inlinable public var int: String {
-        get { _message.fields.pointee.has_int_46 != 0 ? _message.repairedString(_message.fields.pointee.int_46) : "" }
+        get { _message.fields.pointee.has_int_46 != 0 ? _message.string(_message.fields.pointee.int_46) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_int_46 = 1
@@ -602,9 +827,14 @@ public import LifelineMessages
     @inlinable public var hasInt: Bool { _message.fields.pointee.has_int_46 != 0 }
     /// Forgets `int`; it then reads as its default.
     @inlinable public mutating func clearInt() { _mutableFields().pointee.has_int_46 = 0 }
+    /// Calls `body` with the text of `int`, without a copy.
+    @inlinable public func withIntUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_int_46 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.int_46, body)
+    }
 
     @inlinable public var long: String {
-        get { _message.fields.pointee.has_long_47 != 0 ? _message.repairedString(_message.fields.pointee.long_47) : "" }
+        get { _message.fields.pointee.has_long_47 != 0 ? _message.string(_message.fields.pointee.long_47) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_long_47 = 1
@@ -615,9 +845,14 @@ public import LifelineMessages
     @inlinable public var hasLong: Bool { _message.fields.pointee.has_long_47 != 0 }
     /// Forgets `long`; it then reads as its default.
     @inlinable public mutating func clearLong() { _mutableFields().pointee.has_long_47 = 0 }
+    /// Calls `body` with the text of `long`, without a copy.
+    @inlinable public func withLongUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_long_47 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.long_47, body)
+    }
 
     @inlinable public var module: String {
-        get { _message.fields.pointee.has_module_48 != 0 ? _message.repairedString(_message.fields.pointee.module_48) : "" }
+        get { _message.fields.pointee.has_module_48 != 0 ? _message.string(_message.fields.pointee.module_48) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_module_48 = 1
@@ -628,9 +863,14 @@ public import LifelineMessages
     @inlinable public var hasModule: Bool { _message.fields.pointee.has_module_48 != 0 }
     /// Forgets `module`; it then reads as its default.
     @inlinable public mutating func clearModule() { _mutableFields().pointee.has_module_48 = 0 }
+    /// Calls `body` with the text of `module`, without a copy.
+    @inlinable public func withModuleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_module_48 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.module_48, body)
+    }
 
     @inlinable public var mutable: String {
-        get { _message.fields.pointee.has_mutable_49 != 0 ? _message.repairedString(_message.fields.pointee.mutable_49) : "" }
+        get { _message.fields.pointee.has_mutable_49 != 0 ? _message.string(_message.fields.pointee.mutable_49) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_mutable_49 = 1
@@ -641,9 +881,14 @@ public import LifelineMessages
     @inlinable public var hasMutable: Bool { _message.fields.pointee.has_mutable_49 != 0 }
     /// Forgets `mutable`; it then reads as its default.
     @inlinable public mutating func clearMutable() { _mutableFields().pointee.has_mutable_49 = 0 }
+    /// Calls `body` with the text of `mutable`, without a copy.
+    @inlinable public func withMutableUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_mutable_49 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.mutable_49, body)
+    }
 
     @inlinable public var namespace: String {
-        get { _message.fields.pointee.has_namespace_50 != 0 ? _message.repairedString(_message.fields.pointee.namespace_50) : "" }
+        get { _message.fields.pointee.has_namespace_50 != 0 ? _message.string(_message.fields.pointee.namespace_50) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_namespace_50 = 1
@@ -654,9 +899,14 @@ public import LifelineMessages
     @inlinable public var hasNamespace: Bool { _message.fields.pointee.has_namespace_50 != 0 }
     /// Forgets `namespace`; it then reads as its default.
     @inlinable public mutating func clearNamespace() { _mutableFields().pointee.has_namespace_50 = 0 }
+    /// Calls `body` with the text of `namespace`, without a copy.
+    @inlinable public func withNamespaceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_namespace_50 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.namespace_50, body)
+    }
 
     @inlinable public var new: String {
-        get { _message.fields.pointee.has_new_51 != 0 ? _message.repairedString(_message.fields.pointee.new_51) : "" }
+        get { _message.fields.pointee.has_new_51 != 0 ? _message.string(_message.fields.pointee.new_51) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_new_51 = 1
@@ -667,9 +917,14 @@ public import LifelineMessages
     @inlinable public var hasNew: Bool { _message.fields.pointee.has_new_51 != 0 }
     /// Forgets `new`; it then reads as its default.
     @inlinable public mutating func clearNew() { _mutableFields().pointee.has_new_51 = 0 }
+    /// Calls `body` with the text of `new`, without a copy.
+    @inlinable public func withNewUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_new_51 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.new_51, body)
+    }
 
     @inlinable public var noexcept: String {
-        get { _message.fields.pointee.has_noexcept_52 != 0 ? _message.repairedString(_message.fields.pointee.noexcept_52) : "" }
+        get { _message.fields.pointee.has_noexcept_52 != 0 ? _message.string(_message.fields.pointee.noexcept_52) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_noexcept_52 = 1
@@ -680,9 +935,14 @@ public import LifelineMessages
     @inlinable public var hasNoexcept: Bool { _message.fields.pointee.has_noexcept_52 != 0 }
     /// Forgets `noexcept`; it then reads as its default.
     @inlinable public mutating func clearNoexcept() { _mutableFields().pointee.has_noexcept_52 = 0 }
+    /// Calls `body` with the text of `noexcept`, without a copy.
+    @inlinable public func withNoexceptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_noexcept_52 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.noexcept_52, body)
+    }
 
     @inlinable public var not: String {
-        get { _message.fields.pointee.has_not_53 != 0 ? _message.repairedString(_message.fields.pointee.not_53) : "" }
+        get { _message.fields.pointee.has_not_53 != 0 ? _message.string(_message.fields.pointee.not_53) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_not_53 = 1
@@ -693,9 +953,14 @@ public import LifelineMessages
     @inlinable public var hasNot: Bool { _message.fields.pointee.has_not_53 != 0 }
     /// Forgets `not`; it then reads as its default.
     @inlinable public mutating func clearNot() { _mutableFields().pointee.has_not_53 = 0 }
+    /// Calls `body` with the text of `not`, without a copy.
+    @inlinable public func withNotUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_not_53 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.not_53, body)
+    }
 
     @inlinable public var notEq: String {
-        get { _message.fields.pointee.has_not_eq_54 != 0 ? _message.repairedString(_message.fields.pointee.not_eq_54) : "" }
+        get { _message.fields.pointee.has_not_eq_54 != 0 ? _message.string(_message.fields.pointee.not_eq_54) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_not_eq_54 = 1
@@ -706,9 +971,14 @@ public import LifelineMessages
     @inlinable public var hasNotEq: Bool { _message.fields.pointee.has_not_eq_54 != 0 }
     /// Forgets `notEq`; it then reads as its default.
     @inlinable public mutating func clearNotEq() { _mutableFields().pointee.has_not_eq_54 = 0 }
+    /// Calls `body` with the text of `notEq`, without a copy.
+    @inlinable public func withNotEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_not_eq_54 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.not_eq_54, body)
+    }
 
     @inlinable public var nullptr: String {
-        get { _message.fields.pointee.has_nullptr_55 != 0 ? _message.repairedString(_message.fields.pointee.nullptr_55) : "" }
+        get { _message.fields.pointee.has_nullptr_55 != 0 ? _message.string(_message.fields.pointee.nullptr_55) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_nullptr_55 = 1
@@ -719,9 +989,14 @@ public import LifelineMessages
     @inlinable public var hasNullptr: Bool { _message.fields.pointee.has_nullptr_55 != 0 }
     /// Forgets `nullptr`; it then reads as its default.
     @inlinable public mutating func clearNullptr() { _mutableFields().pointee.has_nullptr_55 = 0 }
+    /// Calls `body` with the text of `nullptr`, without a copy.
+    @inlinable public func withNullptrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_nullptr_55 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.nullptr_55, body)
+    }
 
     @inlinable public var `operator`: String {
-        get { _message.fields.pointee.has_operator_56 != 0 ? _message.repairedString(_message.fields.pointee.operator_56) : "" }
+        get { _message.fields.pointee.has_operator_56 != 0 ? _message.string(_message.fields.pointee.operator_56) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_operator_56 = 1
@@ -732,9 +1007,14 @@ public import LifelineMessages
     @inlinable public var hasOperator: Bool { _message.fields.pointee.has_operator_56 != 0 }
     /// Forgets ``operator``; it then reads as its default.
     @inlinable public mutating func clearOperator() { _mutableFields().pointee.has_operator_56 = 0 }
+    /// Calls `body` with the text of ``operator``, without a copy.
+    @inlinable public func withOperatorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_operator_56 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.operator_56, body)
+    }
 
     @inlinable public var or: String {
-        get { _message.fields.pointee.has_or_57 != 0 ? _message.repairedString(_message.fields.pointee.or_57) : "" }
+        get { _message.fields.pointee.has_or_57 != 0 ? _message.string(_message.fields.pointee.or_57) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_or_57 = 1
@@ -745,9 +1025,14 @@ public import LifelineMessages
     @inlinable public var hasOr: Bool { _message.fields.pointee.has_or_57 != 0 }
     /// Forgets `or`; it then reads as its default.
     @inlinable public mutating func clearOr() { _mutableFields().pointee.has_or_57 = 0 }
+    /// Calls `body` with the text of `or`, without a copy.
+    @inlinable public func withOrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_or_57 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.or_57, body)
+    }
 
     @inlinable public var orEq: String {
-        get { _message.fields.pointee.has_or_eq_58 != 0 ? _message.repairedString(_message.fields.pointee.or_eq_58) : "" }
+        get { _message.fields.pointee.has_or_eq_58 != 0 ? _message.string(_message.fields.pointee.or_eq_58) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_or_eq_58 = 1
@@ -758,9 +1043,14 @@ public import LifelineMessages
     @inlinable public var hasOrEq: Bool { _message.fields.pointee.has_or_eq_58 != 0 }
     /// Forgets `orEq`; it then reads as its default.
     @inlinable public mutating func clearOrEq() { _mutableFields().pointee.has_or_eq_58 = 0 }
+    /// Calls `body` with the text of `orEq`, without a copy.
+    @inlinable public func withOrEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_or_eq_58 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.or_eq_58, body)
+    }
 
     @inlinable public var override: String {
-        get { _message.fields.pointee.has_override_59 != 0 ? _message.repairedString(_message.fields.pointee.override_59) : "" }
+        get { _message.fields.pointee.has_override_59 != 0 ? _message.string(_message.fields.pointee.override_59) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_override_59 = 1
@@ -771,9 +1061,14 @@ public import LifelineMessages
     @inlinable public var hasOverride: Bool { _message.fields.pointee.has_override_59 != 0 }
     /// Forgets `override`; it then reads as its default.
     @inlinable public mutating func clearOverride() { _mutableFields().pointee.has_override_59 = 0 }
+    /// Calls `body` with the text of `override`, without a copy.
+    @inlinable public func withOverrideUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_override_59 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.override_59, body)
+    }
 
     @inlinable public var `private`: String {
-        get { _message.fields.pointee.has_private_60 != 0 ? _message.repairedString(_message.fields.pointee.private_60) : "" }
+        get { _message.fields.pointee.has_private_60 != 0 ? _message.string(_message.fields.pointee.private_60) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_private_60 = 1
@@ -784,9 +1079,14 @@ public import LifelineMessages
     @inlinable public var hasPrivate: Bool { _message.fields.pointee.has_private_60 != 0 }
     /// Forgets ``private``; it then reads as its default.
     @inlinable public mutating func clearPrivate() { _mutableFields().pointee.has_private_60 = 0 }
+    /// Calls `body` with the text of ``private``, without a copy.
+    @inlinable public func withPrivateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_private_60 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.private_60, body)
+    }
 
     @inlinable public var protected: String {
-        get { _message.fields.pointee.has_protected_61 != 0 ? _message.repairedString(_message.fields.pointee.protected_61) : "" }
+        get { _message.fields.pointee.has_protected_61 != 0 ? _message.string(_message.fields.pointee.protected_61) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_protected_61 = 1
@@ -797,9 +1097,14 @@ public import LifelineMessages
     @inlinable public var hasProtected: Bool { _message.fields.pointee.has_protected_61 != 0 }
     /// Forgets `protected`; it then reads as its default.
     @inlinable public mutating func clearProtected() { _mutableFields().pointee.has_protected_61 = 0 }
+    /// Calls `body` with the text of `protected`, without a copy.
+    @inlinable public func withProtectedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_protected_61 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.protected_61, body)
+    }
 
     @inlinable public var `public`: String {
-        get { _message.fields.pointee.has_public_62 != 0 ? _message.repairedString(_message.fields.pointee.public_62) : "" }
+        get { _message.fields.pointee.has_public_62 != 0 ? _message.string(_message.fields.pointee.public_62) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_public_62 = 1
@@ -810,9 +1115,14 @@ public import LifelineMessages
     @inlinable public var hasPublic: Bool { _message.fields.pointee.has_public_62 != 0 }
     /// Forgets ``public``; it then reads as its default.
     @inlinable public mutating func clearPublic() { _mutableFields().pointee.has_public_62 = 0 }
+    /// Calls `body` with the text of ``public``, without a copy.
+    @inlinable public func withPublicUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_public_62 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.public_62, body)
+    }
 
     @inlinable public var register: String {
-        get { _message.fields.pointee.has_register_63 != 0 ? _message.repairedString(_message.fields.pointee.register_63) : "" }
+        get { _message.fields.pointee.has_register_63 != 0 ? _message.string(_message.fields.pointee.register_63) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_register_63 = 1
@@ -823,9 +1133,14 @@ public import LifelineMessages
     @inlinable public var hasRegister: Bool { _message.fields.pointee.has_register_63 != 0 }
     /// Forgets `register`; it then reads as its default.
     @inlinable public mutating func clearRegister() { _mutableFields().pointee.has_register_63 = 0 }
+    /// Calls `body` with the text of `register`, without a copy.
+    @inlinable public func withRegisterUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_register_63 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.register_63, body)
+    }
 
     @inlinable public var reinterpretCast: String {
-        get { _message.fields.pointee.has_reinterpret_cast_64 != 0 ? _message.repairedString(_message.fields.pointee.reinterpret_cast_64) : "" }
+        get { _message.fields.pointee.has_reinterpret_cast_64 != 0 ? _message.string(_message.fields.pointee.reinterpret_cast_64) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_reinterpret_cast_64 = 1
@@ -836,9 +1151,14 @@ public import LifelineMessages
     @inlinable public var hasReinterpretCast: Bool { _message.fields.pointee.has_reinterpret_cast_64 != 0 }
     /// Forgets `reinterpretCast`; it then reads as its default.
     @inlinable public mutating func clearReinterpretCast() { _mutableFields().pointee.has_reinterpret_cast_64 = 0 }
+    /// Calls `body` with the text of `reinterpretCast`, without a copy.
+    @inlinable public func withReinterpretCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_reinterpret_cast_64 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.reinterpret_cast_64, body)
+    }
 
     @inlinable public var requires: String {
-        get { _message.fields.pointee.has_requires_65 != 0 ? _message.repairedString(_message.fields.pointee.requires_65) : "" }
+        get { _message.fields.pointee.has_requires_65 != 0 ? _message.string(_message.fields.pointee.requires_65) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_requires_65 = 1
@@ -849,9 +1169,14 @@ public import LifelineMessages
     @inlinable public var hasRequires: Bool { _message.fields.pointee.has_requires_65 != 0 }
     /// Forgets `requires`; it then reads as its default.
     @inlinable public mutating func clearRequires() { _mutableFields().pointee.has_requires_65 = 0 }
+    /// Calls `body` with the text of `requires`, without a copy.
+    @inlinable public func withRequiresUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_requires_65 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.requires_65, body)
+    }
 
     @inlinable public var restrict: String {
-        get { _message.fields.pointee.has_restrict_66 != 0 ? _message.repairedString(_message.fields.pointee.restrict_66) : "" }
+        get { _message.fields.pointee.has_restrict_66 != 0 ? _message.string(_message.fields.pointee.restrict_66) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_restrict_66 = 1
@@ -862,9 +1187,14 @@ public import LifelineMessages
     @inlinable public var hasRestrict: Bool { _message.fields.pointee.has_restrict_66 != 0 }
     /// Forgets `restrict`; it then reads as its default.
     @inlinable public mutating func clearRestrict() { _mutableFields().pointee.has_restrict_66 = 0 }
+    /// Calls `body` with the text of `restrict`, without a copy.
+    @inlinable public func withRestrictUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_restrict_66 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.restrict_66, body)
+    }
 
     @inlinable public var `return`: String {
-        get { _message.fields.pointee.has_return_67 != 0 ? _message.repairedString(_message.fields.pointee.return_67) : "" }
+        get { _message.fields.pointee.has_return_67 != 0 ? _message.string(_message.fields.pointee.return_67) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_return_67 = 1
@@ -875,9 +1205,14 @@ public import LifelineMessages
     @inlinable public var hasReturn: Bool { _message.fields.pointee.has_return_67 != 0 }
     /// Forgets ``return``; it then reads as its default.
     @inlinable public mutating func clearReturn() { _mutableFields().pointee.has_return_67 = 0 }
+    /// Calls `body` with the text of ``return``, without a copy.
+    @inlinable public func withReturnUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_return_67 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.return_67, body)
+    }
 
     @inlinable public var short: String {
-        get { _message.fields.pointee.has_short_68 != 0 ? _message.repairedString(_message.fields.pointee.short_68) : "" }
+        get { _message.fields.pointee.has_short_68 != 0 ? _message.string(_message.fields.pointee.short_68) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_short_68 = 1
@@ -888,9 +1223,14 @@ public import LifelineMessages
     @inlinable public var hasShort: Bool { _message.fields.pointee.has_short_68 != 0 }
     /// Forgets `short`; it then reads as its default.
     @inlinable public mutating func clearShort() { _mutableFields().pointee.has_short_68 = 0 }
+    /// Calls `body` with the text of `short`, without a copy.
+    @inlinable public func withShortUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_short_68 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.short_68, body)
+    }
 
     @inlinable public var signed: String {
-        get { _message.fields.pointee.has_signed_69 != 0 ? _message.repairedString(_message.fields.pointee.signed_69) : "" }
+        get { _message.fields.pointee.has_signed_69 != 0 ? _message.string(_message.fields.pointee.signed_69) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_signed_69 = 1
@@ -901,9 +1241,14 @@ public import LifelineMessages
     @inlinable public var hasSigned: Bool { _message.fields.pointee.has_signed_69 != 0 }
     /// Forgets `signed`; it then reads as its default.
     @inlinable public mutating func clearSigned() { _mutableFields().pointee.has_signed_69 = 0 }
+    /// Calls `body` with the text of `signed`, without a copy.
+    @inlinable public func withSignedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_signed_69 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.signed_69, body)
+    }
 
     @inlinable public var sizeof: String {
-        get { _message.fields.pointee.has_sizeof_70 != 0 ? _message.repairedString(_message.fields.pointee.sizeof_70) : "" }
+        get { _message.fields.pointee.has_sizeof_70 != 0 ? _message.string(_message.fields.pointee.sizeof_70) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_sizeof_70 = 1
@@ -914,9 +1259,14 @@ public import LifelineMessages
     @inlinable public var hasSizeof: Bool { _message.fields.pointee.has_sizeof_70 != 0 }
     /// Forgets `sizeof`; it then reads as its default.
     @inlinable public mutating func clearSizeof() { _mutableFields().pointee.has_sizeof_70 = 0 }
+    /// Calls `body` with the text of `sizeof`, without a copy.
+    @inlinable public func withSizeofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_sizeof_70 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.sizeof_70, body)
+    }
 
     @inlinable public var `static`: String {
-        get { _message.fields.pointee.has_static_71 != 0 ? _message.repairedString(_message.fields.pointee.static_71) : "" }
+        get { _message.fields.pointee.has_static_71 != 0 ? _message.string(_message.fields.pointee.static_71) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_static_71 = 1
@@ -927,9 +1277,14 @@ public import LifelineMessages
     @inlinable public var hasStatic: Bool { _message.fields.pointee.has_static_71 != 0 }
     /// Forgets ``static``; it then reads as its default.
     @inlinable public mutating func clearStatic() { _mutableFields().pointee.has_static_71 = 0 }
+    /// Calls `body` with the text of ``static``, without a copy.
+    @inlinable public func withStaticUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_static_71 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.static_71, body)
+    }
 
     @inlinable public var staticAssert: String {
-        get { _message.fields.pointee.has_static_assert_72 != 0 ? _message.repairedString(_message.fields.pointee.static_assert_72) : "" }
+        get { _message.fields.pointee.has_static_assert_72 != 0 ? _message.string(_message.fields.pointee.static_assert_72) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_static_assert_72 = 1
@@ -940,9 +1295,14 @@ public import LifelineMessages
     @inlinable public var hasStaticAssert: Bool { _message.fields.pointee.has_static_assert_72 != 0 }
     /// Forgets `staticAssert`; it then reads as its default.
     @inlinable public mutating func clearStaticAssert() { _mutableFields().pointee.has_static_assert_72 = 0 }
+    /// Calls `body` with the text of `staticAssert`, without a copy.
+    @inlinable public func withStaticAssertUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_static_assert_72 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.static_assert_72, body)
+    }
 
     @inlinable public var staticCast: String {
-        get { _message.fields.pointee.has_static_cast_73 != 0 ? _message.repairedString(_message.fields.pointee.static_cast_73) : "" }
+        get { _message.fields.pointee.has_static_cast_73 != 0 ? _message.string(_message.fields.pointee.static_cast_73) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_static_cast_73 = 1
@@ -953,9 +1313,14 @@ public import LifelineMessages
     @inlinable public var hasStaticCast: Bool { _message.fields.pointee.has_static_cast_73 != 0 }
     /// Forgets `staticCast`; it then reads as its default.
     @inlinable public mutating func clearStaticCast() { _mutableFields().pointee.has_static_cast_73 = 0 }
+    /// Calls `body` with the text of `staticCast`, without a copy.
+    @inlinable public func withStaticCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_static_cast_73 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.static_cast_73, body)
+    }
 
     @inlinable public var `struct`: String {
-        get { _message.fields.pointee.has_struct_74 != 0 ? _message.repairedString(_message.fields.pointee.struct_74) : "" }
+        get { _message.fields.pointee.has_struct_74 != 0 ? _message.string(_message.fields.pointee.struct_74) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_struct_74 = 1
@@ -966,9 +1331,14 @@ public import LifelineMessages
     @inlinable public var hasStruct: Bool { _message.fields.pointee.has_struct_74 != 0 }
     /// Forgets ``struct``; it then reads as its default.
     @inlinable public mutating func clearStruct() { _mutableFields().pointee.has_struct_74 = 0 }
+    /// Calls `body` with the text of ``struct``, without a copy.
+    @inlinable public func withStructUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_struct_74 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.struct_74, body)
+    }
 
     @inlinable public var `switch`: String {
-        get { _message.fields.pointee.has_switch_75 != 0 ? _message.repairedString(_message.fields.pointee.switch_75) : "" }
+        get { _message.fields.pointee.has_switch_75 != 0 ? _message.string(_message.fields.pointee.switch_75) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_switch_75 = 1
@@ -979,9 +1349,14 @@ public import LifelineMessages
     @inlinable public var hasSwitch: Bool { _message.fields.pointee.has_switch_75 != 0 }
     /// Forgets ``switch``; it then reads as its default.
     @inlinable public mutating func clearSwitch() { _mutableFields().pointee.has_switch_75 = 0 }
+    /// Calls `body` with the text of ``switch``, without a copy.
+    @inlinable public func withSwitchUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_switch_75 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.switch_75, body)
+    }
 
     @inlinable public var template: String {
-        get { _message.fields.pointee.has_template_76 != 0 ? _message.repairedString(_message.fields.pointee.template_76) : "" }
+        get { _message.fields.pointee.has_template_76 != 0 ? _message.string(_message.fields.pointee.template_76) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_template_76 = 1
@@ -992,9 +1367,14 @@ public import LifelineMessages
     @inlinable public var hasTemplate: Bool { _message.fields.pointee.has_template_76 != 0 }
     /// Forgets `template`; it then reads as its default.
     @inlinable public mutating func clearTemplate() { _mutableFields().pointee.has_template_76 = 0 }
+    /// Calls `body` with the text of `template`, without a copy.
+    @inlinable public func withTemplateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_template_76 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.template_76, body)
+    }
 
     @inlinable public var this: String {
-        get { _message.fields.pointee.has_this_77 != 0 ? _message.repairedString(_message.fields.pointee.this_77) : "" }
+        get { _message.fields.pointee.has_this_77 != 0 ? _message.string(_message.fields.pointee.this_77) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_this_77 = 1
@@ -1005,9 +1385,14 @@ public import LifelineMessages
     @inlinable public var hasThis: Bool { _message.fields.pointee.has_this_77 != 0 }
     /// Forgets `this`; it then reads as its default.
     @inlinable public mutating func clearThis() { _mutableFields().pointee.has_this_77 = 0 }
+    /// Calls `body` with the text of `this`, without a copy.
+    @inlinable public func withThisUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_this_77 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.this_77, body)
+    }
 
     @inlinable public var threadLocal: String {
-        get { _message.fields.pointee.has_thread_local_78 != 0 ? _message.repairedString(_message.fields.pointee.thread_local_78) : "" }
+        get { _message.fields.pointee.has_thread_local_78 != 0 ? _message.string(_message.fields.pointee.thread_local_78) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_thread_local_78 = 1
@@ -1018,9 +1403,14 @@ public import LifelineMessages
     @inlinable public var hasThreadLocal: Bool { _message.fields.pointee.has_thread_local_78 != 0 }
     /// Forgets `threadLocal`; it then reads as its default.
     @inlinable public mutating func clearThreadLocal() { _mutableFields().pointee.has_thread_local_78 = 0 }
+    /// Calls `body` with the text of `threadLocal`, without a copy.
+    @inlinable public func withThreadLocalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_thread_local_78 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.thread_local_78, body)
+    }
 
     @inlinable public var `throw`: String {
-        get { _message.fields.pointee.has_throw_79 != 0 ? _message.repairedString(_message.fields.pointee.throw_79) : "" }
+        get { _message.fields.pointee.has_throw_79 != 0 ? _message.string(_message.fields.pointee.throw_79) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_throw_79 = 1
@@ -1031,9 +1421,14 @@ public import LifelineMessages
     @inlinable public var hasThrow: Bool { _message.fields.pointee.has_throw_79 != 0 }
     /// Forgets ``throw``; it then reads as its default.
     @inlinable public mutating func clearThrow() { _mutableFields().pointee.has_throw_79 = 0 }
+    /// Calls `body` with the text of ``throw``, without a copy.
+    @inlinable public func withThrowUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_throw_79 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.throw_79, body)
+    }
 
     @inlinable public var `true`: String {
-        get { _message.fields.pointee.has_true_80 != 0 ? _message.repairedString(_message.fields.pointee.true_80) : "" }
+        get { _message.fields.pointee.has_true_80 != 0 ? _message.string(_message.fields.pointee.true_80) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_true_80 = 1
@@ -1044,9 +1439,14 @@ public import LifelineMessages
     @inlinable public var hasTrue: Bool { _message.fields.pointee.has_true_80 != 0 }
     /// Forgets ``true``; it then reads as its default.
     @inlinable public mutating func clearTrue() { _mutableFields().pointee.has_true_80 = 0 }
+    /// Calls `body` with the text of ``true``, without a copy.
+    @inlinable public func withTrueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_true_80 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.true_80, body)
+    }
 
     @inlinable public var `try`: String {
-        get { _message.fields.pointee.has_try_81 != 0 ? _message.repairedString(_message.fields.pointee.try_81) : "" }
+        get { _message.fields.pointee.has_try_81 != 0 ? _message.string(_message.fields.pointee.try_81) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_try_81 = 1
@@ -1057,9 +1457,14 @@ public import LifelineMessages
     @inlinable public var hasTry: Bool { _message.fields.pointee.has_try_81 != 0 }
     /// Forgets ``try``; it then reads as its default.
     @inlinable public mutating func clearTry() { _mutableFields().pointee.has_try_81 = 0 }
+    /// Calls `body` with the text of ``try``, without a copy.
+    @inlinable public func withTryUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_try_81 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.try_81, body)
+    }
 
     @inlinable public var typedef: String {
-        get { _message.fields.pointee.has_typedef_82 != 0 ? _message.repairedString(_message.fields.pointee.typedef_82) : "" }
+        get { _message.fields.pointee.has_typedef_82 != 0 ? _message.string(_message.fields.pointee.typedef_82) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_typedef_82 = 1
@@ -1070,9 +1475,14 @@ public import LifelineMessages
     @inlinable public var hasTypedef: Bool { _message.fields.pointee.has_typedef_82 != 0 }
     /// Forgets `typedef`; it then reads as its default.
     @inlinable public mutating func clearTypedef() { _mutableFields().pointee.has_typedef_82 = 0 }
+    /// Calls `body` with the text of `typedef`, without a copy.
+    @inlinable public func withTypedefUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_typedef_82 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.typedef_82, body)
+    }
 
     @inlinable public var typeid: String {
-        get { _message.fields.pointee.has_typeid_83 != 0 ? _message.repairedString(_message.fields.pointee.typeid_83) : "" }
+        get { _message.fields.pointee.has_typeid_83 != 0 ? _message.string(_message.fields.pointee.typeid_83) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_typeid_83 = 1
@@ -1083,9 +1493,14 @@ public import LifelineMessages
     @inlinable public var hasTypeid: Bool { _message.fields.pointee.has_typeid_83 != 0 }
     /// Forgets `typeid`; it then reads as its default.
     @inlinable public mutating func clearTypeid() { _mutableFields().pointee.has_typeid_83 = 0 }
+    /// Calls `body` with the text of `typeid`, without a copy.
+    @inlinable public func withTypeidUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_typeid_83 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.typeid_83, body)
+    }
 
     @inlinable public var typename: String {
-        get { _message.fields.pointee.has_typename_84 != 0 ? _message.repairedString(_message.fields.pointee.typename_84) : "" }
+        get { _message.fields.pointee.has_typename_84 != 0 ? _message.string(_message.fields.pointee.typename_84) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_typename_84 = 1
@@ -1096,9 +1511,14 @@ public import LifelineMessages
     @inlinable public var hasTypename: Bool { _message.fields.pointee.has_typename_84 != 0 }
     /// Forgets `typename`; it then reads as its default.
     @inlinable public mutating func clearTypename() { _mutableFields().pointee.has_typename_84 = 0 }
+    /// Calls `body` with the text of `typename`, without a copy.
+    @inlinable public func withTypenameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_typename_84 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.typename_84, body)
+    }
 
     @inlinable public var typeof: String {
-        get { _message.fields.pointee.has_typeof_85 != 0 ? _message.repairedString(_message.fields.pointee.typeof_85) : "" }
+        get { _message.fields.pointee.has_typeof_85 != 0 ? _message.string(_message.fields.pointee.typeof_85) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_typeof_85 = 1
@@ -1109,9 +1529,14 @@ public import LifelineMessages
     @inlinable public var hasTypeof: Bool { _message.fields.pointee.has_typeof_85 != 0 }
     /// Forgets `typeof`; it then reads as its default.
     @inlinable public mutating func clearTypeof() { _mutableFields().pointee.has_typeof_85 = 0 }
+    /// Calls `body` with the text of `typeof`, without a copy.
+    @inlinable public func withTypeofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_typeof_85 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.typeof_85, body)
+    }
 
     @inlinable public var union: String {
-        get { _message.fields.pointee.has_union_86 != 0 ? _message.repairedString(_message.fields.pointee.union_86) : "" }
+        get { _message.fields.pointee.has_union_86 != 0 ? _message.string(_message.fields.pointee.union_86) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_union_86 = 1
@@ -1122,9 +1547,14 @@ public import LifelineMessages
     @inlinable public var hasUnion: Bool { _message.fields.pointee.has_union_86 != 0 }
     /// Forgets `union`; it then reads as its default.
     @inlinable public mutating func clearUnion() { _mutableFields().pointee.has_union_86 = 0 }
+    /// Calls `body` with the text of `union`, without a copy.
+    @inlinable public func withUnionUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_union_86 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.union_86, body)
+    }
 
     @inlinable public var unsigned: String {
-        get { _message.fields.pointee.has_unsigned_87 != 0 ? _message.repairedString(_message.fields.pointee.unsigned_87) : "" }
+        get { _message.fields.pointee.has_unsigned_87 != 0 ? _message.string(_message.fields.pointee.unsigned_87) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unsigned_87 = 1
@@ -1135,9 +1565,14 @@ public import LifelineMessages
     @inlinable public var hasUnsigned: Bool { _message.fields.pointee.has_unsigned_87 != 0 }
     /// Forgets `unsigned`; it then reads as its default.
     @inlinable public mutating func clearUnsigned() { _mutableFields().pointee.has_unsigned_87 = 0 }
+    /// Calls `body` with the text of `unsigned`, without a copy.
+    @inlinable public func withUnsignedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_unsigned_87 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.unsigned_87, body)
+    }
 
     @inlinable public var using: String {
-        get { _message.fields.pointee.has_using_88 != 0 ? _message.repairedString(_message.fields.pointee.using_88) : "" }
+        get { _message.fields.pointee.has_using_88 != 0 ? _message.string(_message.fields.pointee.using_88) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_using_88 = 1
@@ -1148,9 +1583,14 @@ public import LifelineMessages
     @inlinable public var hasUsing: Bool { _message.fields.pointee.has_using_88 != 0 }
     /// Forgets `using`; it then reads as its default.
     @inlinable public mutating func clearUsing() { _mutableFields().pointee.has_using_88 = 0 }
+    /// Calls `body` with the text of `using`, without a copy.
+    @inlinable public func withUsingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_using_88 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.using_88, body)
+    }
 
     @inlinable public var virtual: String {
-        get { _message.fields.pointee.has_virtual_89 != 0 ? _message.repairedString(_message.fields.pointee.virtual_89) : "" }
+        get { _message.fields.pointee.has_virtual_89 != 0 ? _message.string(_message.fields.pointee.virtual_89) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_virtual_89 = 1
@@ -1161,9 +1601,14 @@ public import LifelineMessages
     @inlinable public var hasVirtual: Bool { _message.fields.pointee.has_virtual_89 != 0 }
     /// Forgets `virtual`; it then reads as its default.
     @inlinable public mutating func clearVirtual() { _mutableFields().pointee.has_virtual_89 = 0 }
+    /// Calls `body` with the text of `virtual`, without a copy.
+    @inlinable public func withVirtualUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_virtual_89 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.virtual_89, body)
+    }
 
     @inlinable public var void: String {
-        get { _message.fields.pointee.has_void_90 != 0 ? _message.repairedString(_message.fields.pointee.void_90) : "" }
+        get { _message.fields.pointee.has_void_90 != 0 ? _message.string(_message.fields.pointee.void_90) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_void_90 = 1
@@ -1174,9 +1619,14 @@ public import LifelineMessages
     @inlinable public var hasVoid: Bool { _message.fields.pointee.has_void_90 != 0 }
     /// Forgets `void`; it then reads as its default.
     @inlinable public mutating func clearVoid() { _mutableFields().pointee.has_void_90 = 0 }
+    /// Calls `body` with the text of `void`, without a copy.
+    @inlinable public func withVoidUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_void_90 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.void_90, body)
+    }
 
     @inlinable public var volatile: String {
-        get { _message.fields.pointee.has_volatile_91 != 0 ? _message.repairedString(_message.fields.pointee.volatile_91) : "" }
+        get { _message.fields.pointee.has_volatile_91 != 0 ? _message.string(_message.fields.pointee.volatile_91) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_volatile_91 = 1
@@ -1187,9 +1637,14 @@ public import LifelineMessages
     @inlinable public var hasVolatile: Bool { _message.fields.pointee.has_volatile_91 != 0 }
     /// Forgets `volatile`; it then reads as its default.
     @inlinable public mutating func clearVolatile() { _mutableFields().pointee.has_volatile_91 = 0 }
+    /// Calls `body` with the text of `volatile`, without a copy.
+    @inlinable public func withVolatileUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_volatile_91 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.volatile_91, body)
+    }
 
     @inlinable public var wcharT: String {
-        get { _message.fields.pointee.has_wchar_t_92 != 0 ? _message.repairedString(_message.fields.pointee.wchar_t_92) : "" }
+        get { _message.fields.pointee.has_wchar_t_92 != 0 ? _message.string(_message.fields.pointee.wchar_t_92) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_wchar_t_92 = 1
@@ -1200,9 +1655,14 @@ public import LifelineMessages
     @inlinable public var hasWcharT: Bool { _message.fields.pointee.has_wchar_t_92 != 0 }
     /// Forgets `wcharT`; it then reads as its default.
     @inlinable public mutating func clearWcharT() { _mutableFields().pointee.has_wchar_t_92 = 0 }
+    /// Calls `body` with the text of `wcharT`, without a copy.
+    @inlinable public func withWcharTUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_wchar_t_92 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.wchar_t_92, body)
+    }
 
     @inlinable public var `while`: String {
-        get { _message.fields.pointee.has_while_93 != 0 ? _message.repairedString(_message.fields.pointee.while_93) : "" }
+        get { _message.fields.pointee.has_while_93 != 0 ? _message.string(_message.fields.pointee.while_93) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_while_93 = 1
@@ -1213,9 +1673,14 @@ public import LifelineMessages
     @inlinable public var hasWhile: Bool { _message.fields.pointee.has_while_93 != 0 }
     /// Forgets ``while``; it then reads as its default.
     @inlinable public mutating func clearWhile() { _mutableFields().pointee.has_while_93 = 0 }
+    /// Calls `body` with the text of ``while``, without a copy.
+    @inlinable public func withWhileUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_while_93 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.while_93, body)
+    }
 
     @inlinable public var xor: String {
-        get { _message.fields.pointee.has_xor_94 != 0 ? _message.repairedString(_message.fields.pointee.xor_94) : "" }
+        get { _message.fields.pointee.has_xor_94 != 0 ? _message.string(_message.fields.pointee.xor_94) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_xor_94 = 1
@@ -1226,9 +1691,14 @@ public import LifelineMessages
     @inlinable public var hasXor: Bool { _message.fields.pointee.has_xor_94 != 0 }
     /// Forgets `xor`; it then reads as its default.
     @inlinable public mutating func clearXor() { _mutableFields().pointee.has_xor_94 = 0 }
+    /// Calls `body` with the text of `xor`, without a copy.
+    @inlinable public func withXorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_xor_94 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.xor_94, body)
+    }
 
     @inlinable public var xorEq: String {
-        get { _message.fields.pointee.has_xor_eq_95 != 0 ? _message.repairedString(_message.fields.pointee.xor_eq_95) : "" }
+        get { _message.fields.pointee.has_xor_eq_95 != 0 ? _message.string(_message.fields.pointee.xor_eq_95) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_xor_eq_95 = 1
@@ -1239,9 +1709,14 @@ public import LifelineMessages
     @inlinable public var hasXorEq: Bool { _message.fields.pointee.has_xor_eq_95 != 0 }
     /// Forgets `xorEq`; it then reads as its default.
     @inlinable public mutating func clearXorEq() { _mutableFields().pointee.has_xor_eq_95 = 0 }
+    /// Calls `body` with the text of `xorEq`, without a copy.
+    @inlinable public func withXorEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_xor_eq_95 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.xor_eq_95, body)
+    }
 
     @inlinable public var assert: String {
-        get { _message.fields.pointee.has_assert_96 != 0 ? _message.repairedString(_message.fields.pointee.assert_96) : "" }
+        get { _message.fields.pointee.has_assert_96 != 0 ? _message.string(_message.fields.pointee.assert_96) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_assert_96 = 1
@@ -1252,9 +1727,14 @@ public import LifelineMessages
     @inlinable public var hasAssert: Bool { _message.fields.pointee.has_assert_96 != 0 }
     /// Forgets `assert`; it then reads as its default.
     @inlinable public mutating func clearAssert() { _mutableFields().pointee.has_assert_96 = 0 }
+    /// Calls `body` with the text of `assert`, without a copy.
+    @inlinable public func withAssertUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_assert_96 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.assert_96, body)
+    }
 
     @inlinable public var errno: String {
-        get { _message.fields.pointee.has_errno_97 != 0 ? _message.repairedString(_message.fields.pointee.errno_97) : "" }
+        get { _message.fields.pointee.has_errno_97 != 0 ? _message.string(_message.fields.pointee.errno_97) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_errno_97 = 1
@@ -1265,9 +1745,14 @@ public import LifelineMessages
     @inlinable public var hasErrno: Bool { _message.fields.pointee.has_errno_97 != 0 }
     /// Forgets `errno`; it then reads as its default.
     @inlinable public mutating func clearErrno() { _mutableFields().pointee.has_errno_97 = 0 }
+    /// Calls `body` with the text of `errno`, without a copy.
+    @inlinable public func withErrnoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_errno_97 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.errno_97, body)
+    }
 
     @inlinable public var i386: String {
-        get { _message.fields.pointee.has_i386_98 != 0 ? _message.repairedString(_message.fields.pointee.i386_98) : "" }
+        get { _message.fields.pointee.has_i386_98 != 0 ? _message.string(_message.fields.pointee.i386_98) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_i386_98 = 1
@@ -1278,9 +1763,14 @@ public import LifelineMessages
     @inlinable public var hasI386: Bool { _message.fields.pointee.has_i386_98 != 0 }
     /// Forgets `i386`; it then reads as its default.
     @inlinable public mutating func clearI386() { _mutableFields().pointee.has_i386_98 = 0 }
+    /// Calls `body` with the text of `i386`, without a copy.
+    @inlinable public func withI386UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_i386_98 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.i386_98, body)
+    }
 
     @inlinable public var linux: String {
-        get { _message.fields.pointee.has_linux_99 != 0 ? _message.repairedString(_message.fields.pointee.linux_99) : "" }
+        get { _message.fields.pointee.has_linux_99 != 0 ? _message.string(_message.fields.pointee.linux_99) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_linux_99 = 1
@@ -1291,9 +1781,14 @@ public import LifelineMessages
     @inlinable public var hasLinux: Bool { _message.fields.pointee.has_linux_99 != 0 }
     /// Forgets `linux`; it then reads as its default.
     @inlinable public mutating func clearLinux() { _mutableFields().pointee.has_linux_99 = 0 }
+    /// Calls `body` with the text of `linux`, without a copy.
+    @inlinable public func withLinuxUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_linux_99 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.linux_99, body)
+    }
 
     @inlinable public var offsetof: String {
-        get { _message.fields.pointee.has_offsetof_100 != 0 ? _message.repairedString(_message.fields.pointee.offsetof_100) : "" }
+        get { _message.fields.pointee.has_offsetof_100 != 0 ? _message.string(_message.fields.pointee.offsetof_100) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_offsetof_100 = 1
@@ -1304,9 +1799,14 @@ public import LifelineMessages
     @inlinable public var hasOffsetof: Bool { _message.fields.pointee.has_offsetof_100 != 0 }
     /// Forgets `offsetof`; it then reads as its default.
     @inlinable public mutating func clearOffsetof() { _mutableFields().pointee.has_offsetof_100 = 0 }
+    /// Calls `body` with the text of `offsetof`, without a copy.
+    @inlinable public func withOffsetofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_offsetof_100 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.offsetof_100, body)
+    }
 
     @inlinable public var stderr: String {
-        get { _message.fields.pointee.has_stderr_101 != 0 ? _message.repairedString(_message.fields.pointee.stderr_101) : "" }
+        get { _message.fields.pointee.has_stderr_101 != 0 ? _message.string(_message.fields.pointee.stderr_101) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_stderr_101 = 1
@@ -1317,9 +1817,14 @@ public import LifelineMessages
     @inlinable public var hasStderr: Bool { _message.fields.pointee.has_stderr_101 != 0 }
     /// Forgets `stderr`; it then reads as its default.
     @inlinable public mutating func clearStderr() { _mutableFields().pointee.has_stderr_101 = 0 }
+    /// Calls `body` with the text of `stderr`, without a copy.
+    @inlinable public func withStderrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_stderr_101 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.stderr_101, body)
+    }
 
     @inlinable public var stdin: String {
-        get { _message.fields.pointee.has_stdin_102 != 0 ? _message.repairedString(_message.fields.pointee.stdin_102) : "" }
+        get { _message.fields.pointee.has_stdin_102 != 0 ? _message.string(_message.fields.pointee.stdin_102) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_stdin_102 = 1
@@ -1330,9 +1835,14 @@ public import LifelineMessages
     @inlinable public var hasStdin: Bool { _message.fields.pointee.has_stdin_102 != 0 }
     /// Forgets `stdin`; it then reads as its default.
     @inlinable public mutating func clearStdin() { _mutableFields().pointee.has_stdin_102 = 0 }
+    /// Calls `body` with the text of `stdin`, without a copy.
+    @inlinable public func withStdinUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_stdin_102 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.stdin_102, body)
+    }
 
     @inlinable public var stdout: String {
-        get { _message.fields.pointee.has_stdout_103 != 0 ? _message.repairedString(_message.fields.pointee.stdout_103) : "" }
+        get { _message.fields.pointee.has_stdout_103 != 0 ? _message.string(_message.fields.pointee.stdout_103) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_stdout_103 = 1
@@ -1343,9 +1853,14 @@ public import LifelineMessages
     @inlinable public var hasStdout: Bool { _message.fields.pointee.has_stdout_103 != 0 }
     /// Forgets `stdout`; it then reads as its default.
     @inlinable public mutating func clearStdout() { _mutableFields().pointee.has_stdout_103 = 0 }
+    /// Calls `body` with the text of `stdout`, without a copy.
+    @inlinable public func withStdoutUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_stdout_103 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.stdout_103, body)
+    }
 
     @inlinable public var unix: String {
-        get { _message.fields.pointee.has_unix_104 != 0 ? _message.repairedString(_message.fields.pointee.unix_104) : "" }
+        get { _message.fields.pointee.has_unix_104 != 0 ? _message.string(_message.fields.pointee.unix_104) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unix_104 = 1
@@ -1356,9 +1871,14 @@ public import LifelineMessages
     @inlinable public var hasUnix: Bool { _message.fields.pointee.has_unix_104 != 0 }
     /// Forgets `unix`; it then reads as its default.
     @inlinable public mutating func clearUnix() { _mutableFields().pointee.has_unix_104 = 0 }
+    /// Calls `body` with the text of `unix`, without a copy.
+    @inlinable public func withUnixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_unix_104 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.unix_104, body)
+    }
 
     @inlinable public var null: String {
-        get { _message.fields.pointee.has_null != 0 ? _message.repairedString(_message.fields.pointee.null) : "" }
+        get { _message.fields.pointee.has_null != 0 ? _message.string(_message.fields.pointee.null) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_null = 1
@@ -1369,9 +1889,14 @@ public import LifelineMessages
     @inlinable public var hasNull: Bool { _message.fields.pointee.has_null != 0 }
     /// Forgets `null`; it then reads as its default.
     @inlinable public mutating func clearNull() { _mutableFields().pointee.has_null = 0 }
+    /// Calls `body` with the text of `null`, without a copy.
+    @inlinable public func withNullUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_null != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.null, body)
+    }
 
     @inlinable public var eof: String {
-        get { _message.fields.pointee.has_eof != 0 ? _message.repairedString(_message.fields.pointee.eof) : "" }
+        get { _message.fields.pointee.has_eof != 0 ? _message.string(_message.fields.pointee.eof) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_eof = 1
@@ -1382,9 +1907,14 @@ public import LifelineMessages
     @inlinable public var hasEof: Bool { _message.fields.pointee.has_eof != 0 }
     /// Forgets `eof`; it then reads as its default.
     @inlinable public mutating func clearEof() { _mutableFields().pointee.has_eof = 0 }
+    /// Calls `body` with the text of `eof`, without a copy.
+    @inlinable public func withEofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_eof != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.eof, body)
+    }
 
     @inlinable public var bool_: String {
-        get { _message.fields.pointee.has_bool_ != 0 ? _message.repairedString(_message.fields.pointee.bool_) : "" }
+        get { _message.fields.pointee.has_bool_ != 0 ? _message.string(_message.fields.pointee.bool_) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_bool_ = 1
@@ -1395,9 +1925,14 @@ public import LifelineMessages
     @inlinable public var hasBool_: Bool { _message.fields.pointee.has_bool_ != 0 }
     /// Forgets `bool_`; it then reads as its default.
     @inlinable public mutating func clearBool_() { _mutableFields().pointee.has_bool_ = 0 }
+    /// Calls `body` with the text of `bool_`, without a copy.
+    @inlinable public func withBool_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_bool_ != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.bool_, body)
+    }
 
     @inlinable public var int32T: String {
-        get { _message.fields.pointee.has_int32_t != 0 ? _message.repairedString(_message.fields.pointee.int32_t) : "" }
+        get { _message.fields.pointee.has_int32_t != 0 ? _message.string(_message.fields.pointee.int32_t) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_int32_t = 1
@@ -1408,9 +1943,14 @@ public import LifelineMessages
     @inlinable public var hasInt32T: Bool { _message.fields.pointee.has_int32_t != 0 }
     /// Forgets `int32T`; it then reads as its default.
     @inlinable public mutating func clearInt32T() { _mutableFields().pointee.has_int32_t = 0 }
+    /// Calls `body` with the text of `int32T`, without a copy.
+    @inlinable public func withInt32TUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_int32_t != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.int32_t, body)
+    }
 
     @inlinable public var sizeT: String {
-        get { _message.fields.pointee.has_size_t != 0 ? _message.repairedString(_message.fields.pointee.size_t) : "" }
+        get { _message.fields.pointee.has_size_t != 0 ? _message.string(_message.fields.pointee.size_t) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_size_t = 1
@@ -1421,9 +1961,14 @@ public import LifelineMessages
     @inlinable public var hasSizeT: Bool { _message.fields.pointee.has_size_t != 0 }
     /// Forgets `sizeT`; it then reads as its default.
     @inlinable public mutating func clearSizeT() { _mutableFields().pointee.has_size_t = 0 }
+    /// Calls `body` with the text of `sizeT`, without a copy.
+    @inlinable public func withSizeTUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_size_t != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.size_t, body)
+    }
 
     @inlinable public var uint8T: String {
-        get { _message.fields.pointee.has_uint8_t != 0 ? _message.repairedString(_message.fields.pointee.uint8_t) : "" }
+        get { _message.fields.pointee.has_uint8_t != 0 ? _message.string(_message.fields.pointee.uint8_t) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_uint8_t = 1
@@ -1434,6 +1979,11 @@ public import LifelineMessages
     @inlinable public var hasUint8T: Bool { _message.fields.pointee.has_uint8_t != 0 }
     /// Forgets `uint8T`; it then reads as its default.
     @inlinable public mutating func clearUint8T() { _mutableFields().pointee.has_uint8_t = 0 }
+    /// Calls `body` with the text of `uint8T`, without a copy.
+    @inlinable public func withUint8TUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_uint8_t != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.uint8_t, body)
+    }
 
     public typealias _Fields = CTestProtos.Test__Names__CWords
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__cwords__get_table() }
@@ -1443,7 +1993,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_SwiftWords: LifelineMessages.Message {
     @inlinable public var self_p: String {
-        get { _message.fields.pointee.has_self_1 != 0 ? _message.repairedString(_message.fields.pointee.self_1) : "" }
+        get { _message.fields.pointee.has_self_1 != 0 ? _message.string(_message.fields.pointee.self_1) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_self_1 = 1
@@ -1454,9 +2004,14 @@ public import LifelineMessages
     @inlinable public var hasSelf_p: Bool { _message.fields.pointee.has_self_1 != 0 }
     /// Forgets `self_p`; it then reads as its default.
     @inlinable public mutating func clearSelf_p() { _mutableFields().pointee.has_self_1 = 0 }
+    /// Calls `body` with the text of `self_p`, without a copy.
+    @inlinable public func withSelf_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_self_1 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.self_1, body)
+    }
 
     @inlinable public var self_p_2: String {
-        get { _message.fields.pointee.has_self_2 != 0 ? _message.repairedString(_message.fields.pointee.self_2) : "" }
+        get { _message.fields.pointee.has_self_2 != 0 ? _message.string(_message.fields.pointee.self_2) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_self_2 = 1
@@ -1467,9 +2022,14 @@ public import LifelineMessages
     @inlinable public var hasSelf_p_2: Bool { _message.fields.pointee.has_self_2 != 0 }
     /// Forgets `self_p_2`; it then reads as its default.
     @inlinable public mutating func clearSelf_p_2() { _mutableFields().pointee.has_self_2 = 0 }
+    /// Calls `body` with the text of `self_p_2`, without a copy.
+    @inlinable public func withSelf_pUTF8Span_2<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_self_2 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.self_2, body)
+    }
 
     @inlinable public var init_p: String {
-        get { _message.fields.pointee.has_init_3 != 0 ? _message.repairedString(_message.fields.pointee.init_3) : "" }
+        get { _message.fields.pointee.has_init_3 != 0 ? _message.string(_message.fields.pointee.init_3) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_init_3 = 1
@@ -1480,9 +2040,14 @@ public import LifelineMessages
     @inlinable public var hasInit_p: Bool { _message.fields.pointee.has_init_3 != 0 }
     /// Forgets `init_p`; it then reads as its default.
     @inlinable public mutating func clearInit_p() { _mutableFields().pointee.has_init_3 = 0 }
+    /// Calls `body` with the text of `init_p`, without a copy.
+    @inlinable public func withInit_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_init_3 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.init_3, body)
+    }
 
     @inlinable public var type: String {
-        get { _message.fields.pointee.has_type_4 != 0 ? _message.repairedString(_message.fields.pointee.type_4) : "" }
+        get { _message.fields.pointee.has_type_4 != 0 ? _message.string(_message.fields.pointee.type_4) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_type_4 = 1
@@ -1493,9 +2058,14 @@ public import LifelineMessages
     @inlinable public var hasType: Bool { _message.fields.pointee.has_type_4 != 0 }
     /// Forgets `type`; it then reads as its default.
     @inlinable public mutating func clearType() { _mutableFields().pointee.has_type_4 = 0 }
+    /// Calls `body` with the text of `type`, without a copy.
+    @inlinable public func withTypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_type_4 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.type_4, body)
+    }
 
     @inlinable public var type_5: String {
-        get { _message.fields.pointee.has_type_5 != 0 ? _message.repairedString(_message.fields.pointee.type_5) : "" }
+        get { _message.fields.pointee.has_type_5 != 0 ? _message.string(_message.fields.pointee.type_5) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_type_5 = 1
@@ -1506,9 +2076,14 @@ public import LifelineMessages
     @inlinable public var hasType_5: Bool { _message.fields.pointee.has_type_5 != 0 }
     /// Forgets `type_5`; it then reads as its default.
     @inlinable public mutating func clearType_5() { _mutableFields().pointee.has_type_5 = 0 }
+    /// Calls `body` with the text of `type_5`, without a copy.
+    @inlinable public func withTypeUTF8Span_5<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_type_5 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.type_5, body)
+    }
 
     @inlinable public var `protocol`: String {
-        get { _message.fields.pointee.has_protocol_6 != 0 ? _message.repairedString(_message.fields.pointee.protocol_6) : "" }
+        get { _message.fields.pointee.has_protocol_6 != 0 ? _message.string(_message.fields.pointee.protocol_6) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_protocol_6 = 1
@@ -1519,9 +2094,14 @@ public import LifelineMessages
     @inlinable public var hasProtocol: Bool { _message.fields.pointee.has_protocol_6 != 0 }
     /// Forgets ``protocol``; it then reads as its default.
     @inlinable public mutating func clearProtocol() { _mutableFields().pointee.has_protocol_6 = 0 }
+    /// Calls `body` with the text of ``protocol``, without a copy.
+    @inlinable public func withProtocolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_protocol_6 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.protocol_6, body)
+    }
 
     @inlinable public var protocol_7: String {
-        get { _message.fields.pointee.has_protocol_7 != 0 ? _message.repairedString(_message.fields.pointee.protocol_7) : "" }
+        get { _message.fields.pointee.has_protocol_7 != 0 ? _message.string(_message.fields.pointee.protocol_7) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_protocol_7 = 1
@@ -1532,9 +2112,14 @@ public import LifelineMessages
     @inlinable public var hasProtocol_7: Bool { _message.fields.pointee.has_protocol_7 != 0 }
     /// Forgets `protocol_7`; it then reads as its default.
     @inlinable public mutating func clearProtocol_7() { _mutableFields().pointee.has_protocol_7 = 0 }
+    /// Calls `body` with the text of `protocol_7`, without a copy.
+    @inlinable public func withProtocolUTF8Span_7<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_protocol_7 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.protocol_7, body)
+    }
 
     @inlinable public var `in`: String {
-        get { _message.fields.pointee.has_in != 0 ? _message.repairedString(_message.fields.pointee.in) : "" }
+        get { _message.fields.pointee.has_in != 0 ? _message.string(_message.fields.pointee.in) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_in = 1
@@ -1545,9 +2130,14 @@ public import LifelineMessages
     @inlinable public var hasIn: Bool { _message.fields.pointee.has_in != 0 }
     /// Forgets ``in``; it then reads as its default.
     @inlinable public mutating func clearIn() { _mutableFields().pointee.has_in = 0 }
+    /// Calls `body` with the text of ``in``, without a copy.
+    @inlinable public func withInUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_in != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.in, body)
+    }
 
     @inlinable public var `is`: String {
-        get { _message.fields.pointee.has_is != 0 ? _message.repairedString(_message.fields.pointee.is) : "" }
+        get { _message.fields.pointee.has_is != 0 ? _message.string(_message.fields.pointee.is) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_is = 1
@@ -1558,9 +2148,14 @@ public import LifelineMessages
     @inlinable public var hasIs: Bool { _message.fields.pointee.has_is != 0 }
     /// Forgets ``is``; it then reads as its default.
     @inlinable public mutating func clearIs() { _mutableFields().pointee.has_is = 0 }
+    /// Calls `body` with the text of ``is``, without a copy.
+    @inlinable public func withIsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_is != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.is, body)
+    }
 
     @inlinable public var `as`: String {
-        get { _message.fields.pointee.has_as != 0 ? _message.repairedString(_message.fields.pointee.as) : "" }
+        get { _message.fields.pointee.has_as != 0 ? _message.string(_message.fields.pointee.as) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_as = 1
@@ -1571,9 +2166,14 @@ public import LifelineMessages
     @inlinable public var hasAs: Bool { _message.fields.pointee.has_as != 0 }
     /// Forgets ``as``; it then reads as its default.
     @inlinable public mutating func clearAs() { _mutableFields().pointee.has_as = 0 }
+    /// Calls `body` with the text of ``as``, without a copy.
+    @inlinable public func withAsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_as != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.as, body)
+    }
 
     @inlinable public var any: String {
-        get { _message.fields.pointee.has_any != 0 ? _message.repairedString(_message.fields.pointee.any) : "" }
+        get { _message.fields.pointee.has_any != 0 ? _message.string(_message.fields.pointee.any) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_any = 1
@@ -1584,9 +2184,14 @@ public import LifelineMessages
     @inlinable public var hasAny: Bool { _message.fields.pointee.has_any != 0 }
     /// Forgets `any`; it then reads as its default.
     @inlinable public mutating func clearAny() { _mutableFields().pointee.has_any = 0 }
+    /// Calls `body` with the text of `any`, without a copy.
+    @inlinable public func withAnyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_any != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.any, body)
+    }
 
     @inlinable public var actor: String {
-        get { _message.fields.pointee.has_actor != 0 ? _message.repairedString(_message.fields.pointee.actor) : "" }
+        get { _message.fields.pointee.has_actor != 0 ? _message.string(_message.fields.pointee.actor) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_actor = 1
@@ -1597,9 +2202,14 @@ public import LifelineMessages
     @inlinable public var hasActor: Bool { _message.fields.pointee.has_actor != 0 }
     /// Forgets `actor`; it then reads as its default.
     @inlinable public mutating func clearActor() { _mutableFields().pointee.has_actor = 0 }
+    /// Calls `body` with the text of `actor`, without a copy.
+    @inlinable public func withActorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_actor != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.actor, body)
+    }
 
     @inlinable public var async: String {
-        get { _message.fields.pointee.has_async != 0 ? _message.repairedString(_message.fields.pointee.async) : "" }
+        get { _message.fields.pointee.has_async != 0 ? _message.string(_message.fields.pointee.async) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_async = 1
@@ -1610,9 +2220,14 @@ public import LifelineMessages
     @inlinable public var hasAsync: Bool { _message.fields.pointee.has_async != 0 }
     /// Forgets `async`; it then reads as its default.
     @inlinable public mutating func clearAsync() { _mutableFields().pointee.has_async = 0 }
+    /// Calls `body` with the text of `async`, without a copy.
+    @inlinable public func withAsyncUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_async != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.async, body)
+    }
 
     @inlinable public var await: String {
-        get { _message.fields.pointee.has_await != 0 ? _message.repairedString(_message.fields.pointee.await) : "" }
+        get { _message.fields.pointee.has_await != 0 ? _message.string(_message.fields.pointee.await) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_await = 1
@@ -1623,9 +2238,14 @@ public import LifelineMessages
     @inlinable public var hasAwait: Bool { _message.fields.pointee.has_await != 0 }
     /// Forgets `await`; it then reads as its default.
     @inlinable public mutating func clearAwait() { _mutableFields().pointee.has_await = 0 }
+    /// Calls `body` with the text of `await`, without a copy.
+    @inlinable public func withAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_await != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.await, body)
+    }
 
     @inlinable public var any_15: String {
-        get { _message.fields.pointee.has_any_15 != 0 ? _message.repairedString(_message.fields.pointee.any_15) : "" }
+        get { _message.fields.pointee.has_any_15 != 0 ? _message.string(_message.fields.pointee.any_15) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_any_15 = 1
@@ -1636,9 +2256,14 @@ public import LifelineMessages
     @inlinable public var hasAny_15: Bool { _message.fields.pointee.has_any_15 != 0 }
     /// Forgets `any_15`; it then reads as its default.
     @inlinable public mutating func clearAny_15() { _mutableFields().pointee.has_any_15 = 0 }
+    /// Calls `body` with the text of `any_15`, without a copy.
+    @inlinable public func withAnyUTF8Span_15<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_any_15 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.any_15, body)
+    }
 
     @inlinable public var some: String {
-        get { _message.fields.pointee.has_some != 0 ? _message.repairedString(_message.fields.pointee.some) : "" }
+        get { _message.fields.pointee.has_some != 0 ? _message.string(_message.fields.pointee.some) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_some = 1
@@ -1649,9 +2274,14 @@ public import LifelineMessages
     @inlinable public var hasSome: Bool { _message.fields.pointee.has_some != 0 }
     /// Forgets `some`; it then reads as its default.
     @inlinable public mutating func clearSome() { _mutableFields().pointee.has_some = 0 }
+    /// Calls `body` with the text of `some`, without a copy.
+    @inlinable public func withSomeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_some != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.some, body)
+    }
 
     @inlinable public var none: String {
-        get { _message.fields.pointee.has_none != 0 ? _message.repairedString(_message.fields.pointee.none) : "" }
+        get { _message.fields.pointee.has_none != 0 ? _message.string(_message.fields.pointee.none) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_none = 1
@@ -1662,9 +2292,14 @@ public import LifelineMessages
     @inlinable public var hasNone: Bool { _message.fields.pointee.has_none != 0 }
     /// Forgets `none`; it then reads as its default.
     @inlinable public mutating func clearNone() { _mutableFields().pointee.has_none = 0 }
+    /// Calls `body` with the text of `none`, without a copy.
+    @inlinable public func withNoneUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_none != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.none, body)
+    }
 
     @inlinable public var `nil`: String {
-        get { _message.fields.pointee.has_nil != 0 ? _message.repairedString(_message.fields.pointee.nil) : "" }
+        get { _message.fields.pointee.has_nil != 0 ? _message.string(_message.fields.pointee.nil) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_nil = 1
@@ -1675,9 +2310,14 @@ public import LifelineMessages
     @inlinable public var hasNil: Bool { _message.fields.pointee.has_nil != 0 }
     /// Forgets ``nil``; it then reads as its default.
     @inlinable public mutating func clearNil() { _mutableFields().pointee.has_nil = 0 }
+    /// Calls `body` with the text of ``nil``, without a copy.
+    @inlinable public func withNilUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_nil != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.nil, body)
+    }
 
     @inlinable public var `super`: String {
-        get { _message.fields.pointee.has_super != 0 ? _message.repairedString(_message.fields.pointee.super) : "" }
+        get { _message.fields.pointee.has_super != 0 ? _message.string(_message.fields.pointee.super) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_super = 1
@@ -1688,9 +2328,14 @@ public import LifelineMessages
     @inlinable public var hasSuper: Bool { _message.fields.pointee.has_super != 0 }
     /// Forgets ``super``; it then reads as its default.
     @inlinable public mutating func clearSuper() { _mutableFields().pointee.has_super = 0 }
+    /// Calls `body` with the text of ``super``, without a copy.
+    @inlinable public func withSuperUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_super != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.super, body)
+    }
 
     @inlinable public var `func`: String {
-        get { _message.fields.pointee.has_func != 0 ? _message.repairedString(_message.fields.pointee.func) : "" }
+        get { _message.fields.pointee.has_func != 0 ? _message.string(_message.fields.pointee.func) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_func = 1
@@ -1701,9 +2346,14 @@ public import LifelineMessages
     @inlinable public var hasFunc: Bool { _message.fields.pointee.has_func != 0 }
     /// Forgets ``func``; it then reads as its default.
     @inlinable public mutating func clearFunc() { _mutableFields().pointee.has_func = 0 }
+    /// Calls `body` with the text of ``func``, without a copy.
+    @inlinable public func withFuncUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_func != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.func, body)
+    }
 
     @inlinable public var `let`: String {
-        get { _message.fields.pointee.has_let != 0 ? _message.repairedString(_message.fields.pointee.let) : "" }
+        get { _message.fields.pointee.has_let != 0 ? _message.string(_message.fields.pointee.let) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_let = 1
@@ -1714,9 +2364,14 @@ public import LifelineMessages
     @inlinable public var hasLet: Bool { _message.fields.pointee.has_let != 0 }
     /// Forgets ``let``; it then reads as its default.
     @inlinable public mutating func clearLet() { _mutableFields().pointee.has_let = 0 }
+    /// Calls `body` with the text of ``let``, without a copy.
+    @inlinable public func withLetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_let != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.let, body)
+    }
 
     @inlinable public var `var`: String {
-        get { _message.fields.pointee.has_var != 0 ? _message.repairedString(_message.fields.pointee.var) : "" }
+        get { _message.fields.pointee.has_var != 0 ? _message.string(_message.fields.pointee.var) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_var = 1
@@ -1727,9 +2382,14 @@ public import LifelineMessages
     @inlinable public var hasVar: Bool { _message.fields.pointee.has_var != 0 }
     /// Forgets ``var``; it then reads as its default.
     @inlinable public mutating func clearVar() { _mutableFields().pointee.has_var = 0 }
+    /// Calls `body` with the text of ``var``, without a copy.
+    @inlinable public func withVarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_var != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.var, body)
+    }
 
     @inlinable public var `inout`: String {
-        get { _message.fields.pointee.has_inout != 0 ? _message.repairedString(_message.fields.pointee.inout) : "" }
+        get { _message.fields.pointee.has_inout != 0 ? _message.string(_message.fields.pointee.inout) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_inout = 1
@@ -1740,9 +2400,14 @@ public import LifelineMessages
     @inlinable public var hasInout: Bool { _message.fields.pointee.has_inout != 0 }
     /// Forgets ``inout``; it then reads as its default.
     @inlinable public mutating func clearInout() { _mutableFields().pointee.has_inout = 0 }
+    /// Calls `body` with the text of ``inout``, without a copy.
+    @inlinable public func withInoutUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_inout != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.inout, body)
+    }
 
     @inlinable public var `defer`: String {
-        get { _message.fields.pointee.has_defer != 0 ? _message.repairedString(_message.fields.pointee.defer) : "" }
+        get { _message.fields.pointee.has_defer != 0 ? _message.string(_message.fields.pointee.defer) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_defer = 1
@@ -1753,9 +2418,14 @@ public import LifelineMessages
     @inlinable public var hasDefer: Bool { _message.fields.pointee.has_defer != 0 }
     /// Forgets ``defer``; it then reads as its default.
     @inlinable public mutating func clearDefer() { _mutableFields().pointee.has_defer = 0 }
+    /// Calls `body` with the text of ``defer``, without a copy.
+    @inlinable public func withDeferUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_defer != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.defer, body)
+    }
 
     @inlinable public var `guard`: String {
-        get { _message.fields.pointee.has_guard != 0 ? _message.repairedString(_message.fields.pointee.guard) : "" }
+        get { _message.fields.pointee.has_guard != 0 ? _message.string(_message.fields.pointee.guard) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_guard = 1
@@ -1766,9 +2436,14 @@ public import LifelineMessages
     @inlinable public var hasGuard: Bool { _message.fields.pointee.has_guard != 0 }
     /// Forgets ``guard``; it then reads as its default.
     @inlinable public mutating func clearGuard() { _mutableFields().pointee.has_guard = 0 }
+    /// Calls `body` with the text of ``guard``, without a copy.
+    @inlinable public func withGuardUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_guard != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.guard, body)
+    }
 
     @inlinable public var `repeat`: String {
-        get { _message.fields.pointee.has_repeat != 0 ? _message.repairedString(_message.fields.pointee.repeat) : "" }
+        get { _message.fields.pointee.has_repeat != 0 ? _message.string(_message.fields.pointee.repeat) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_repeat = 1
@@ -1779,9 +2454,14 @@ public import LifelineMessages
     @inlinable public var hasRepeat: Bool { _message.fields.pointee.has_repeat != 0 }
     /// Forgets ``repeat``; it then reads as its default.
     @inlinable public mutating func clearRepeat() { _mutableFields().pointee.has_repeat = 0 }
+    /// Calls `body` with the text of ``repeat``, without a copy.
+    @inlinable public func withRepeatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_repeat != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.repeat, body)
+    }
 
     @inlinable public var `where`: String {
-        get { _message.fields.pointee.has_where != 0 ? _message.repairedString(_message.fields.pointee.where) : "" }
+        get { _message.fields.pointee.has_where != 0 ? _message.string(_message.fields.pointee.where) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_where = 1
@@ -1792,9 +2472,14 @@ public import LifelineMessages
     @inlinable public var hasWhere: Bool { _message.fields.pointee.has_where != 0 }
     /// Forgets ``where``; it then reads as its default.
     @inlinable public mutating func clearWhere() { _mutableFields().pointee.has_where = 0 }
+    /// Calls `body` with the text of ``where``, without a copy.
+    @inlinable public func withWhereUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_where != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.where, body)
+    }
 
     @inlinable public var `throws`: String {
-        get { _message.fields.pointee.has_throws != 0 ? _message.repairedString(_message.fields.pointee.throws) : "" }
+        get { _message.fields.pointee.has_throws != 0 ? _message.string(_message.fields.pointee.throws) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_throws = 1
@@ -1805,9 +2490,14 @@ public import LifelineMessages
     @inlinable public var hasThrows: Bool { _message.fields.pointee.has_throws != 0 }
     /// Forgets ``throws``; it then reads as its default.
     @inlinable public mutating func clearThrows() { _mutableFields().pointee.has_throws = 0 }
+    /// Calls `body` with the text of ``throws``, without a copy.
+    @inlinable public func withThrowsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_throws != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.throws, body)
+    }
 
     @inlinable public var `rethrows`: String {
-        get { _message.fields.pointee.has_rethrows != 0 ? _message.repairedString(_message.fields.pointee.rethrows) : "" }
+        get { _message.fields.pointee.has_rethrows != 0 ? _message.string(_message.fields.pointee.rethrows) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_rethrows = 1
@@ -1818,9 +2508,14 @@ public import LifelineMessages
     @inlinable public var hasRethrows: Bool { _message.fields.pointee.has_rethrows != 0 }
     /// Forgets ``rethrows``; it then reads as its default.
     @inlinable public mutating func clearRethrows() { _mutableFields().pointee.has_rethrows = 0 }
+    /// Calls `body` with the text of ``rethrows``, without a copy.
+    @inlinable public func withRethrowsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_rethrows != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.rethrows, body)
+    }
 
     @inlinable public var `fallthrough`: String {
-        get { _message.fields.pointee.has_fallthrough != 0 ? _message.repairedString(_message.fields.pointee.fallthrough) : "" }
+        get { _message.fields.pointee.has_fallthrough != 0 ? _message.string(_message.fields.pointee.fallthrough) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_fallthrough = 1
@@ -1831,9 +2526,14 @@ public import LifelineMessages
     @inlinable public var hasFallthrough: Bool { _message.fields.pointee.has_fallthrough != 0 }
     /// Forgets ``fallthrough``; it then reads as its default.
     @inlinable public mutating func clearFallthrough() { _mutableFields().pointee.has_fallthrough = 0 }
+    /// Calls `body` with the text of ``fallthrough``, without a copy.
+    @inlinable public func withFallthroughUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_fallthrough != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.fallthrough, body)
+    }
 
     @inlinable public var `extension`: String {
-        get { _message.fields.pointee.has_extension != 0 ? _message.repairedString(_message.fields.pointee.extension) : "" }
+        get { _message.fields.pointee.has_extension != 0 ? _message.string(_message.fields.pointee.extension) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_extension = 1
@@ -1844,9 +2544,14 @@ public import LifelineMessages
     @inlinable public var hasExtension: Bool { _message.fields.pointee.has_extension != 0 }
     /// Forgets ``extension``; it then reads as its default.
     @inlinable public mutating func clearExtension() { _mutableFields().pointee.has_extension = 0 }
+    /// Calls `body` with the text of ``extension``, without a copy.
+    @inlinable public func withExtensionUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_extension != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.extension, body)
+    }
 
     @inlinable public var `internal`: String {
-        get { _message.fields.pointee.has_internal != 0 ? _message.repairedString(_message.fields.pointee.internal) : "" }
+        get { _message.fields.pointee.has_internal != 0 ? _message.string(_message.fields.pointee.internal) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_internal = 1
@@ -1857,9 +2562,14 @@ public import LifelineMessages
     @inlinable public var hasInternal: Bool { _message.fields.pointee.has_internal != 0 }
     /// Forgets ``internal``; it then reads as its default.
     @inlinable public mutating func clearInternal() { _mutableFields().pointee.has_internal = 0 }
+    /// Calls `body` with the text of ``internal``, without a copy.
+    @inlinable public func withInternalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_internal != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.internal, body)
+    }
 
     @inlinable public var `fileprivate`: String {
-        get { _message.fields.pointee.has_fileprivate != 0 ? _message.repairedString(_message.fields.pointee.fileprivate) : "" }
+        get { _message.fields.pointee.has_fileprivate != 0 ? _message.string(_message.fields.pointee.fileprivate) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_fileprivate = 1
@@ -1870,9 +2580,14 @@ public import LifelineMessages
     @inlinable public var hasFileprivate: Bool { _message.fields.pointee.has_fileprivate != 0 }
     /// Forgets ``fileprivate``; it then reads as its default.
     @inlinable public mutating func clearFileprivate() { _mutableFields().pointee.has_fileprivate = 0 }
+    /// Calls `body` with the text of ``fileprivate``, without a copy.
+    @inlinable public func withFileprivateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_fileprivate != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.fileprivate, body)
+    }
 
     @inlinable public var `open`: String {
-        get { _message.fields.pointee.has_open != 0 ? _message.repairedString(_message.fields.pointee.open) : "" }
+        get { _message.fields.pointee.has_open != 0 ? _message.string(_message.fields.pointee.open) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_open = 1
@@ -1883,9 +2598,14 @@ public import LifelineMessages
     @inlinable public var hasOpen: Bool { _message.fields.pointee.has_open != 0 }
     /// Forgets ``open``; it then reads as its default.
     @inlinable public mutating func clearOpen() { _mutableFields().pointee.has_open = 0 }
+    /// Calls `body` with the text of ``open``, without a copy.
+    @inlinable public func withOpenUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_open != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.open, body)
+    }
 
     @inlinable public var indirect: String {
-        get { _message.fields.pointee.has_indirect != 0 ? _message.repairedString(_message.fields.pointee.indirect) : "" }
+        get { _message.fields.pointee.has_indirect != 0 ? _message.string(_message.fields.pointee.indirect) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_indirect = 1
@@ -1896,9 +2616,14 @@ public import LifelineMessages
     @inlinable public var hasIndirect: Bool { _message.fields.pointee.has_indirect != 0 }
     /// Forgets `indirect`; it then reads as its default.
     @inlinable public mutating func clearIndirect() { _mutableFields().pointee.has_indirect = 0 }
+    /// Calls `body` with the text of `indirect`, without a copy.
+    @inlinable public func withIndirectUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_indirect != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.indirect, body)
+    }
 
     @inlinable public var lazy: String {
-        get { _message.fields.pointee.has_lazy != 0 ? _message.repairedString(_message.fields.pointee.lazy) : "" }
+        get { _message.fields.pointee.has_lazy != 0 ? _message.string(_message.fields.pointee.lazy) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_lazy = 1
@@ -1909,9 +2634,14 @@ public import LifelineMessages
     @inlinable public var hasLazy: Bool { _message.fields.pointee.has_lazy != 0 }
     /// Forgets `lazy`; it then reads as its default.
     @inlinable public mutating func clearLazy() { _mutableFields().pointee.has_lazy = 0 }
+    /// Calls `body` with the text of `lazy`, without a copy.
+    @inlinable public func withLazyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_lazy != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.lazy, body)
+    }
 
     @inlinable public var weak: String {
-        get { _message.fields.pointee.has_weak != 0 ? _message.repairedString(_message.fields.pointee.weak) : "" }
+        get { _message.fields.pointee.has_weak != 0 ? _message.string(_message.fields.pointee.weak) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_weak = 1
@@ -1922,9 +2652,14 @@ public import LifelineMessages
     @inlinable public var hasWeak: Bool { _message.fields.pointee.has_weak != 0 }
     /// Forgets `weak`; it then reads as its default.
     @inlinable public mutating func clearWeak() { _mutableFields().pointee.has_weak = 0 }
+    /// Calls `body` with the text of `weak`, without a copy.
+    @inlinable public func withWeakUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_weak != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.weak, body)
+    }
 
     @inlinable public var unowned: String {
-        get { _message.fields.pointee.has_unowned != 0 ? _message.repairedString(_message.fields.pointee.unowned) : "" }
+        get { _message.fields.pointee.has_unowned != 0 ? _message.string(_message.fields.pointee.unowned) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unowned = 1
@@ -1935,9 +2670,14 @@ public import LifelineMessages
     @inlinable public var hasUnowned: Bool { _message.fields.pointee.has_unowned != 0 }
     /// Forgets `unowned`; it then reads as its default.
     @inlinable public mutating func clearUnowned() { _mutableFields().pointee.has_unowned = 0 }
+    /// Calls `body` with the text of `unowned`, without a copy.
+    @inlinable public func withUnownedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_unowned != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.unowned, body)
+    }
 
     @inlinable public var convenience: String {
-        get { _message.fields.pointee.has_convenience != 0 ? _message.repairedString(_message.fields.pointee.convenience) : "" }
+        get { _message.fields.pointee.has_convenience != 0 ? _message.string(_message.fields.pointee.convenience) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_convenience = 1
@@ -1948,9 +2688,14 @@ public import LifelineMessages
     @inlinable public var hasConvenience: Bool { _message.fields.pointee.has_convenience != 0 }
     /// Forgets `convenience`; it then reads as its default.
     @inlinable public mutating func clearConvenience() { _mutableFields().pointee.has_convenience = 0 }
+    /// Calls `body` with the text of `convenience`, without a copy.
+    @inlinable public func withConvenienceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_convenience != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.convenience, body)
+    }
 
     @inlinable public var required: String {
-        get { _message.fields.pointee.has_required != 0 ? _message.repairedString(_message.fields.pointee.required) : "" }
+        get { _message.fields.pointee.has_required != 0 ? _message.string(_message.fields.pointee.required) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_required = 1
@@ -1961,9 +2706,14 @@ public import LifelineMessages
     @inlinable public var hasRequired: Bool { _message.fields.pointee.has_required != 0 }
     /// Forgets `required`; it then reads as its default.
     @inlinable public mutating func clearRequired() { _mutableFields().pointee.has_required = 0 }
+    /// Calls `body` with the text of `required`, without a copy.
+    @inlinable public func withRequiredUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_required != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.required, body)
+    }
 
     @inlinable public var optional: String {
-        get { _message.fields.pointee.has_optional != 0 ? _message.repairedString(_message.fields.pointee.optional) : "" }
+        get { _message.fields.pointee.has_optional != 0 ? _message.string(_message.fields.pointee.optional) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optional = 1
@@ -1974,9 +2724,14 @@ public import LifelineMessages
     @inlinable public var hasOptional: Bool { _message.fields.pointee.has_optional != 0 }
     /// Forgets `optional`; it then reads as its default.
     @inlinable public mutating func clearOptional() { _mutableFields().pointee.has_optional = 0 }
+    /// Calls `body` with the text of `optional`, without a copy.
+    @inlinable public func withOptionalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_optional != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.optional, body)
+    }
 
     @inlinable public var dynamic: String {
-        get { _message.fields.pointee.has_dynamic != 0 ? _message.repairedString(_message.fields.pointee.dynamic) : "" }
+        get { _message.fields.pointee.has_dynamic != 0 ? _message.string(_message.fields.pointee.dynamic) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_dynamic = 1
@@ -1987,9 +2742,14 @@ public import LifelineMessages
     @inlinable public var hasDynamic: Bool { _message.fields.pointee.has_dynamic != 0 }
     /// Forgets `dynamic`; it then reads as its default.
     @inlinable public mutating func clearDynamic() { _mutableFields().pointee.has_dynamic = 0 }
+    /// Calls `body` with the text of `dynamic`, without a copy.
+    @inlinable public func withDynamicUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_dynamic != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.dynamic, body)
+    }
 
     @inlinable public var didSet: String {
-        get { _message.fields.pointee.has_didset != 0 ? _message.repairedString(_message.fields.pointee.didset) : "" }
+        get { _message.fields.pointee.has_didset != 0 ? _message.string(_message.fields.pointee.didset) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_didset = 1
@@ -2000,9 +2760,14 @@ public import LifelineMessages
     @inlinable public var hasDidSet: Bool { _message.fields.pointee.has_didset != 0 }
     /// Forgets `didSet`; it then reads as its default.
     @inlinable public mutating func clearDidSet() { _mutableFields().pointee.has_didset = 0 }
+    /// Calls `body` with the text of `didSet`, without a copy.
+    @inlinable public func withDidSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_didset != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.didset, body)
+    }
 
     @inlinable public var willSet: String {
-        get { _message.fields.pointee.has_willset != 0 ? _message.repairedString(_message.fields.pointee.willset) : "" }
+        get { _message.fields.pointee.has_willset != 0 ? _message.string(_message.fields.pointee.willset) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_willset = 1
@@ -2013,9 +2778,14 @@ public import LifelineMessages
     @inlinable public var hasWillSet: Bool { _message.fields.pointee.has_willset != 0 }
     /// Forgets `willSet`; it then reads as its default.
     @inlinable public mutating func clearWillSet() { _mutableFields().pointee.has_willset = 0 }
+    /// Calls `body` with the text of `willSet`, without a copy.
+    @inlinable public func withWillSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_willset != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.willset, body)
+    }
 
     @inlinable public var get: String {
-        get { _message.fields.pointee.has_get != 0 ? _message.repairedString(_message.fields.pointee.get) : "" }
+        get { _message.fields.pointee.has_get != 0 ? _message.string(_message.fields.pointee.get) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_get = 1
@@ -2026,9 +2796,14 @@ public import LifelineMessages
     @inlinable public var hasGet: Bool { _message.fields.pointee.has_get != 0 }
     /// Forgets `get`; it then reads as its default.
     @inlinable public mutating func clearGet() { _mutableFields().pointee.has_get = 0 }
+    /// Calls `body` with the text of `get`, without a copy.
+    @inlinable public func withGetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_get != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.get, body)
+    }
 
     @inlinable public var set: String {
-        get { _message.fields.pointee.has_set != 0 ? _message.repairedString(_message.fields.pointee.set) : "" }
+        get { _message.fields.pointee.has_set != 0 ? _message.string(_message.fields.pointee.set) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_set = 1
@@ -2039,9 +2814,14 @@ public import LifelineMessages
     @inlinable public var hasSet: Bool { _message.fields.pointee.has_set != 0 }
     /// Forgets `set`; it then reads as its default.
     @inlinable public mutating func clearSet() { _mutableFields().pointee.has_set = 0 }
+    /// Calls `body` with the text of `set`, without a copy.
+    @inlinable public func withSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_set != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.set, body)
+    }
 
     @inlinable public var left: String {
-        get { _message.fields.pointee.has_left != 0 ? _message.repairedString(_message.fields.pointee.left) : "" }
+        get { _message.fields.pointee.has_left != 0 ? _message.string(_message.fields.pointee.left) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_left = 1
@@ -2052,9 +2832,14 @@ public import LifelineMessages
     @inlinable public var hasLeft: Bool { _message.fields.pointee.has_left != 0 }
     /// Forgets `left`; it then reads as its default.
     @inlinable public mutating func clearLeft() { _mutableFields().pointee.has_left = 0 }
+    /// Calls `body` with the text of `left`, without a copy.
+    @inlinable public func withLeftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_left != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.left, body)
+    }
 
     @inlinable public var right: String {
-        get { _message.fields.pointee.has_right != 0 ? _message.repairedString(_message.fields.pointee.right) : "" }
+        get { _message.fields.pointee.has_right != 0 ? _message.string(_message.fields.pointee.right) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_right = 1
@@ -2065,9 +2850,14 @@ public import LifelineMessages
     @inlinable public var hasRight: Bool { _message.fields.pointee.has_right != 0 }
     /// Forgets `right`; it then reads as its default.
     @inlinable public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
+    /// Calls `body` with the text of `right`, without a copy.
+    @inlinable public func withRightUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_right != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.right, body)
+    }
 
     @inlinable public var prefix: String {
-        get { _message.fields.pointee.has_prefix != 0 ? _message.repairedString(_message.fields.pointee.prefix) : "" }
+        get { _message.fields.pointee.has_prefix != 0 ? _message.string(_message.fields.pointee.prefix) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_prefix = 1
@@ -2078,9 +2868,14 @@ public import LifelineMessages
     @inlinable public var hasPrefix: Bool { _message.fields.pointee.has_prefix != 0 }
     /// Forgets `prefix`; it then reads as its default.
     @inlinable public mutating func clearPrefix() { _mutableFields().pointee.has_prefix = 0 }
+    /// Calls `body` with the text of `prefix`, without a copy.
+    @inlinable public func withPrefixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_prefix != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.prefix, body)
+    }
 
     @inlinable public var postfix: String {
-        get { _message.fields.pointee.has_postfix != 0 ? _message.repairedString(_message.fields.pointee.postfix) : "" }
+        get { _message.fields.pointee.has_postfix != 0 ? _message.string(_message.fields.pointee.postfix) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_postfix = 1
@@ -2091,9 +2886,14 @@ public import LifelineMessages
     @inlinable public var hasPostfix: Bool { _message.fields.pointee.has_postfix != 0 }
     /// Forgets `postfix`; it then reads as its default.
     @inlinable public mutating func clearPostfix() { _mutableFields().pointee.has_postfix = 0 }
+    /// Calls `body` with the text of `postfix`, without a copy.
+    @inlinable public func withPostfixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_postfix != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.postfix, body)
+    }
 
     @inlinable public var infix: String {
-        get { _message.fields.pointee.has_infix != 0 ? _message.repairedString(_message.fields.pointee.infix) : "" }
+        get { _message.fields.pointee.has_infix != 0 ? _message.string(_message.fields.pointee.infix) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_infix = 1
@@ -2104,9 +2904,14 @@ public import LifelineMessages
     @inlinable public var hasInfix: Bool { _message.fields.pointee.has_infix != 0 }
     /// Forgets `infix`; it then reads as its default.
     @inlinable public mutating func clearInfix() { _mutableFields().pointee.has_infix = 0 }
+    /// Calls `body` with the text of `infix`, without a copy.
+    @inlinable public func withInfixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_infix != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.infix, body)
+    }
 
     @inlinable public var precedence: String {
-        get { _message.fields.pointee.has_precedence != 0 ? _message.repairedString(_message.fields.pointee.precedence) : "" }
+        get { _message.fields.pointee.has_precedence != 0 ? _message.string(_message.fields.pointee.precedence) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_precedence = 1
@@ -2117,9 +2922,14 @@ public import LifelineMessages
     @inlinable public var hasPrecedence: Bool { _message.fields.pointee.has_precedence != 0 }
     /// Forgets `precedence`; it then reads as its default.
     @inlinable public mutating func clearPrecedence() { _mutableFields().pointee.has_precedence = 0 }
+    /// Calls `body` with the text of `precedence`, without a copy.
+    @inlinable public func withPrecedenceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_precedence != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.precedence, body)
+    }
 
     @inlinable public var associativity: String {
-        get { _message.fields.pointee.has_associativity != 0 ? _message.repairedString(_message.fields.pointee.associativity) : "" }
+        get { _message.fields.pointee.has_associativity != 0 ? _message.string(_message.fields.pointee.associativity) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_associativity = 1
@@ -2130,9 +2940,14 @@ public import LifelineMessages
     @inlinable public var hasAssociativity: Bool { _message.fields.pointee.has_associativity != 0 }
     /// Forgets `associativity`; it then reads as its default.
     @inlinable public mutating func clearAssociativity() { _mutableFields().pointee.has_associativity = 0 }
+    /// Calls `body` with the text of `associativity`, without a copy.
+    @inlinable public func withAssociativityUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_associativity != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.associativity, body)
+    }
 
     @inlinable public var `associatedtype`: String {
-        get { _message.fields.pointee.has_associatedtype != 0 ? _message.repairedString(_message.fields.pointee.associatedtype) : "" }
+        get { _message.fields.pointee.has_associatedtype != 0 ? _message.string(_message.fields.pointee.associatedtype) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_associatedtype = 1
@@ -2143,9 +2958,14 @@ public import LifelineMessages
     @inlinable public var hasAssociatedtype: Bool { _message.fields.pointee.has_associatedtype != 0 }
     /// Forgets ``associatedtype``; it then reads as its default.
     @inlinable public mutating func clearAssociatedtype() { _mutableFields().pointee.has_associatedtype = 0 }
+    /// Calls `body` with the text of ``associatedtype``, without a copy.
+    @inlinable public func withAssociatedtypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_associatedtype != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.associatedtype, body)
+    }
 
     @inlinable public var `typealias`: String {
-        get { _message.fields.pointee.has_typealias != 0 ? _message.repairedString(_message.fields.pointee.typealias) : "" }
+        get { _message.fields.pointee.has_typealias != 0 ? _message.string(_message.fields.pointee.typealias) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_typealias = 1
@@ -2156,9 +2976,14 @@ public import LifelineMessages
     @inlinable public var hasTypealias: Bool { _message.fields.pointee.has_typealias != 0 }
     /// Forgets ``typealias``; it then reads as its default.
     @inlinable public mutating func clearTypealias() { _mutableFields().pointee.has_typealias = 0 }
+    /// Calls `body` with the text of ``typealias``, without a copy.
+    @inlinable public func withTypealiasUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_typealias != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.typealias, body)
+    }
 
     @inlinable public var `subscript`: String {
-        get { _message.fields.pointee.has_subscript != 0 ? _message.repairedString(_message.fields.pointee.subscript) : "" }
+        get { _message.fields.pointee.has_subscript != 0 ? _message.string(_message.fields.pointee.subscript) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_subscript = 1
@@ -2169,9 +2994,14 @@ public import LifelineMessages
     @inlinable public var hasSubscript: Bool { _message.fields.pointee.has_subscript != 0 }
     /// Forgets ``subscript``; it then reads as its default.
     @inlinable public mutating func clearSubscript() { _mutableFields().pointee.has_subscript = 0 }
+    /// Calls `body` with the text of ``subscript``, without a copy.
+    @inlinable public func withSubscriptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_subscript != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.subscript, body)
+    }
 
     @inlinable public var `deinit`: String {
-        get { _message.fields.pointee.has_deinit != 0 ? _message.repairedString(_message.fields.pointee.deinit) : "" }
+        get { _message.fields.pointee.has_deinit != 0 ? _message.string(_message.fields.pointee.deinit) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_deinit = 1
@@ -2182,9 +3012,14 @@ public import LifelineMessages
     @inlinable public var hasDeinit: Bool { _message.fields.pointee.has_deinit != 0 }
     /// Forgets ``deinit``; it then reads as its default.
     @inlinable public mutating func clearDeinit() { _mutableFields().pointee.has_deinit = 0 }
+    /// Calls `body` with the text of ``deinit``, without a copy.
+    @inlinable public func withDeinitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_deinit != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.deinit, body)
+    }
 
     @inlinable public var consume: String {
-        get { _message.fields.pointee.has_consume != 0 ? _message.repairedString(_message.fields.pointee.consume) : "" }
+        get { _message.fields.pointee.has_consume != 0 ? _message.string(_message.fields.pointee.consume) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_consume = 1
@@ -2195,9 +3030,14 @@ public import LifelineMessages
     @inlinable public var hasConsume: Bool { _message.fields.pointee.has_consume != 0 }
     /// Forgets `consume`; it then reads as its default.
     @inlinable public mutating func clearConsume() { _mutableFields().pointee.has_consume = 0 }
+    /// Calls `body` with the text of `consume`, without a copy.
+    @inlinable public func withConsumeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_consume != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.consume, body)
+    }
 
     @inlinable public var copy: String {
-        get { _message.fields.pointee.has_copy != 0 ? _message.repairedString(_message.fields.pointee.copy) : "" }
+        get { _message.fields.pointee.has_copy != 0 ? _message.string(_message.fields.pointee.copy) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_copy = 1
@@ -2208,9 +3048,14 @@ public import LifelineMessages
     @inlinable public var hasCopy: Bool { _message.fields.pointee.has_copy != 0 }
     /// Forgets `copy`; it then reads as its default.
     @inlinable public mutating func clearCopy() { _mutableFields().pointee.has_copy = 0 }
+    /// Calls `body` with the text of `copy`, without a copy.
+    @inlinable public func withCopyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_copy != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.copy, body)
+    }
 
     @inlinable public var borrowing: String {
-        get { _message.fields.pointee.has_borrowing != 0 ? _message.repairedString(_message.fields.pointee.borrowing) : "" }
+        get { _message.fields.pointee.has_borrowing != 0 ? _message.string(_message.fields.pointee.borrowing) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_borrowing = 1
@@ -2221,9 +3066,14 @@ public import LifelineMessages
     @inlinable public var hasBorrowing: Bool { _message.fields.pointee.has_borrowing != 0 }
     /// Forgets `borrowing`; it then reads as its default.
     @inlinable public mutating func clearBorrowing() { _mutableFields().pointee.has_borrowing = 0 }
+    /// Calls `body` with the text of `borrowing`, without a copy.
+    @inlinable public func withBorrowingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_borrowing != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.borrowing, body)
+    }
 
     @inlinable public var consuming: String {
-        get { _message.fields.pointee.has_consuming != 0 ? _message.repairedString(_message.fields.pointee.consuming) : "" }
+        get { _message.fields.pointee.has_consuming != 0 ? _message.string(_message.fields.pointee.consuming) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_consuming = 1
@@ -2234,9 +3084,14 @@ public import LifelineMessages
     @inlinable public var hasConsuming: Bool { _message.fields.pointee.has_consuming != 0 }
     /// Forgets `consuming`; it then reads as its default.
     @inlinable public mutating func clearConsuming() { _mutableFields().pointee.has_consuming = 0 }
+    /// Calls `body` with the text of `consuming`, without a copy.
+    @inlinable public func withConsumingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_consuming != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.consuming, body)
+    }
 
     @inlinable public var sending: String {
-        get { _message.fields.pointee.has_sending != 0 ? _message.repairedString(_message.fields.pointee.sending) : "" }
+        get { _message.fields.pointee.has_sending != 0 ? _message.string(_message.fields.pointee.sending) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_sending = 1
@@ -2247,9 +3102,14 @@ public import LifelineMessages
     @inlinable public var hasSending: Bool { _message.fields.pointee.has_sending != 0 }
     /// Forgets `sending`; it then reads as its default.
     @inlinable public mutating func clearSending() { _mutableFields().pointee.has_sending = 0 }
+    /// Calls `body` with the text of `sending`, without a copy.
+    @inlinable public func withSendingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_sending != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.sending, body)
+    }
 
     @inlinable public var isolated: String {
-        get { _message.fields.pointee.has_isolated != 0 ? _message.repairedString(_message.fields.pointee.isolated) : "" }
+        get { _message.fields.pointee.has_isolated != 0 ? _message.string(_message.fields.pointee.isolated) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_isolated = 1
@@ -2260,9 +3120,14 @@ public import LifelineMessages
     @inlinable public var hasIsolated: Bool { _message.fields.pointee.has_isolated != 0 }
     /// Forgets `isolated`; it then reads as its default.
     @inlinable public mutating func clearIsolated() { _mutableFields().pointee.has_isolated = 0 }
+    /// Calls `body` with the text of `isolated`, without a copy.
+    @inlinable public func withIsolatedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_isolated != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.isolated, body)
+    }
 
     @inlinable public var nonisolated: String {
-        get { _message.fields.pointee.has_nonisolated != 0 ? _message.repairedString(_message.fields.pointee.nonisolated) : "" }
+        get { _message.fields.pointee.has_nonisolated != 0 ? _message.string(_message.fields.pointee.nonisolated) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_nonisolated = 1
@@ -2273,9 +3138,14 @@ public import LifelineMessages
     @inlinable public var hasNonisolated: Bool { _message.fields.pointee.has_nonisolated != 0 }
     /// Forgets `nonisolated`; it then reads as its default.
     @inlinable public mutating func clearNonisolated() { _mutableFields().pointee.has_nonisolated = 0 }
+    /// Calls `body` with the text of `nonisolated`, without a copy.
+    @inlinable public func withNonisolatedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_nonisolated != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.nonisolated, body)
+    }
 
     @inlinable public var macro: String {
-        get { _message.fields.pointee.has_macro != 0 ? _message.repairedString(_message.fields.pointee.macro) : "" }
+        get { _message.fields.pointee.has_macro != 0 ? _message.string(_message.fields.pointee.macro) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_macro = 1
@@ -2286,9 +3156,14 @@ public import LifelineMessages
     @inlinable public var hasMacro: Bool { _message.fields.pointee.has_macro != 0 }
     /// Forgets `macro`; it then reads as its default.
     @inlinable public mutating func clearMacro() { _mutableFields().pointee.has_macro = 0 }
+    /// Calls `body` with the text of `macro`, without a copy.
+    @inlinable public func withMacroUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_macro != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.macro, body)
+    }
 
     @inlinable public var package: String {
-        get { _message.fields.pointee.has_package != 0 ? _message.repairedString(_message.fields.pointee.package) : "" }
+        get { _message.fields.pointee.has_package != 0 ? _message.string(_message.fields.pointee.package) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_package = 1
@@ -2299,9 +3174,14 @@ public import LifelineMessages
     @inlinable public var hasPackage: Bool { _message.fields.pointee.has_package != 0 }
     /// Forgets `package`; it then reads as its default.
     @inlinable public mutating func clearPackage() { _mutableFields().pointee.has_package = 0 }
+    /// Calls `body` with the text of `package`, without a copy.
+    @inlinable public func withPackageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_package != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.package, body)
+    }
 
     @inlinable public var each: String {
-        get { _message.fields.pointee.has_each != 0 ? _message.repairedString(_message.fields.pointee.each) : "" }
+        get { _message.fields.pointee.has_each != 0 ? _message.string(_message.fields.pointee.each) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_each = 1
@@ -2312,9 +3192,14 @@ public import LifelineMessages
     @inlinable public var hasEach: Bool { _message.fields.pointee.has_each != 0 }
     /// Forgets `each`; it then reads as its default.
     @inlinable public mutating func clearEach() { _mutableFields().pointee.has_each = 0 }
+    /// Calls `body` with the text of `each`, without a copy.
+    @inlinable public func withEachUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_each != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.each, body)
+    }
 
     @inlinable public var discard: String {
-        get { _message.fields.pointee.has_discard != 0 ? _message.repairedString(_message.fields.pointee.discard) : "" }
+        get { _message.fields.pointee.has_discard != 0 ? _message.string(_message.fields.pointee.discard) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_discard = 1
@@ -2325,6 +3210,11 @@ public import LifelineMessages
     @inlinable public var hasDiscard: Bool { _message.fields.pointee.has_discard != 0 }
     /// Forgets `discard`; it then reads as its default.
     @inlinable public mutating func clearDiscard() { _mutableFields().pointee.has_discard = 0 }
+    /// Calls `body` with the text of `discard`, without a copy.
+    @inlinable public func withDiscardUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_discard != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.discard, body)
+    }
 
     public typealias _Fields = CTestProtos.Test__Names__SwiftWords
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__swift_words__get_table() }
@@ -2334,7 +3224,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_Members: LifelineMessages.Message {
     @inlinable public var description_p: String {
-        get { _message.fields.pointee.has_description != 0 ? _message.repairedString(_message.fields.pointee.description) : "" }
+        get { _message.fields.pointee.has_description != 0 ? _message.string(_message.fields.pointee.description) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_description = 1
@@ -2345,9 +3235,14 @@ public import LifelineMessages
     @inlinable public var hasDescription_p: Bool { _message.fields.pointee.has_description != 0 }
     /// Forgets `description_p`; it then reads as its default.
     @inlinable public mutating func clearDescription_p() { _mutableFields().pointee.has_description = 0 }
+    /// Calls `body` with the text of `description_p`, without a copy.
+    @inlinable public func withDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_description != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.description, body)
+    }
 
     @inlinable public var debugDescription_p: String {
-        get { _message.fields.pointee.has_debug_description != 0 ? _message.repairedString(_message.fields.pointee.debug_description) : "" }
+        get { _message.fields.pointee.has_debug_description != 0 ? _message.string(_message.fields.pointee.debug_description) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_debug_description = 1
@@ -2358,9 +3253,14 @@ public import LifelineMessages
     @inlinable public var hasDebugDescription_p: Bool { _message.fields.pointee.has_debug_description != 0 }
     /// Forgets `debugDescription_p`; it then reads as its default.
     @inlinable public mutating func clearDebugDescription_p() { _mutableFields().pointee.has_debug_description = 0 }
+    /// Calls `body` with the text of `debugDescription_p`, without a copy.
+    @inlinable public func withDebugDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_debug_description != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.debug_description, body)
+    }
 
     @inlinable public var hashValue_p: String {
-        get { _message.fields.pointee.has_hash_value != 0 ? _message.repairedString(_message.fields.pointee.hash_value) : "" }
+        get { _message.fields.pointee.has_hash_value != 0 ? _message.string(_message.fields.pointee.hash_value) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_hash_value = 1
@@ -2371,9 +3271,14 @@ public import LifelineMessages
     @inlinable public var hasHashValue_p: Bool { _message.fields.pointee.has_hash_value != 0 }
     /// Forgets `hashValue_p`; it then reads as its default.
     @inlinable public mutating func clearHashValue_p() { _mutableFields().pointee.has_hash_value = 0 }
+    /// Calls `body` with the text of `hashValue_p`, without a copy.
+    @inlinable public func withHashValue_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_hash_value != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.hash_value, body)
+    }
 
     @inlinable public var textFormat: String {
-        get { _message.fields.pointee.has_text_format != 0 ? _message.repairedString(_message.fields.pointee.text_format) : "" }
+        get { _message.fields.pointee.has_text_format != 0 ? _message.string(_message.fields.pointee.text_format) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_text_format = 1
@@ -2384,9 +3289,14 @@ public import LifelineMessages
     @inlinable public var hasTextFormat: Bool { _message.fields.pointee.has_text_format != 0 }
     /// Forgets `textFormat`; it then reads as its default.
     @inlinable public mutating func clearTextFormat() { _mutableFields().pointee.has_text_format = 0 }
+    /// Calls `body` with the text of `textFormat`, without a copy.
+    @inlinable public func withTextFormatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_text_format != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.text_format, body)
+    }
 
     @inlinable public var unknownFields_p: String {
-        get { _message.fields.pointee.has_unknown_fields != 0 ? _message.repairedString(_message.fields.pointee.unknown_fields) : "" }
+        get { _message.fields.pointee.has_unknown_fields != 0 ? _message.string(_message.fields.pointee.unknown_fields) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unknown_fields = 1
@@ -2397,9 +3307,14 @@ public import LifelineMessages
     @inlinable public var hasUnknownFields_p: Bool { _message.fields.pointee.has_unknown_fields != 0 }
     /// Forgets `unknownFields_p`; it then reads as its default.
     @inlinable public mutating func clearUnknownFields_p() { _mutableFields().pointee.has_unknown_fields = 0 }
+    /// Calls `body` with the text of `unknownFields_p`, without a copy.
+    @inlinable public func withUnknownFields_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_unknown_fields != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.unknown_fields, body)
+    }
 
     @inlinable public var isInitialized_p: String {
-        get { _message.fields.pointee.has_is_initialized != 0 ? _message.repairedString(_message.fields.pointee.is_initialized) : "" }
+        get { _message.fields.pointee.has_is_initialized != 0 ? _message.string(_message.fields.pointee.is_initialized) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_is_initialized = 1
@@ -2410,9 +3325,14 @@ public import LifelineMessages
     @inlinable public var hasIsInitialized_p: Bool { _message.fields.pointee.has_is_initialized != 0 }
     /// Forgets `isInitialized_p`; it then reads as its default.
     @inlinable public mutating func clearIsInitialized_p() { _mutableFields().pointee.has_is_initialized = 0 }
+    /// Calls `body` with the text of `isInitialized_p`, without a copy.
+    @inlinable public func withIsInitialized_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_is_initialized != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.is_initialized, body)
+    }
 
     @inlinable public var protoMessageName: String {
-        get { _message.fields.pointee.has_proto_message_name != 0 ? _message.repairedString(_message.fields.pointee.proto_message_name) : "" }
+        get { _message.fields.pointee.has_proto_message_name != 0 ? _message.string(_message.fields.pointee.proto_message_name) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_proto_message_name = 1
@@ -2423,9 +3343,14 @@ public import LifelineMessages
     @inlinable public var hasProtoMessageName: Bool { _message.fields.pointee.has_proto_message_name != 0 }
     /// Forgets `protoMessageName`; it then reads as its default.
     @inlinable public mutating func clearProtoMessageName() { _mutableFields().pointee.has_proto_message_name = 0 }
+    /// Calls `body` with the text of `protoMessageName`, without a copy.
+    @inlinable public func withProtoMessageNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_proto_message_name != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.proto_message_name, body)
+    }
 
     @inlinable public var serializedBytes: String {
-        get { _message.fields.pointee.has_serialized_bytes != 0 ? _message.repairedString(_message.fields.pointee.serialized_bytes) : "" }
+        get { _message.fields.pointee.has_serialized_bytes != 0 ? _message.string(_message.fields.pointee.serialized_bytes) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_serialized_bytes = 1
@@ -2436,9 +3361,14 @@ public import LifelineMessages
     @inlinable public var hasSerializedBytes: Bool { _message.fields.pointee.has_serialized_bytes != 0 }
     /// Forgets `serializedBytes`; it then reads as its default.
     @inlinable public mutating func clearSerializedBytes() { _mutableFields().pointee.has_serialized_bytes = 0 }
+    /// Calls `body` with the text of `serializedBytes`, without a copy.
+    @inlinable public func withSerializedBytesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_serialized_bytes != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.serialized_bytes, body)
+    }
 
     @inlinable public var with: String {
-        get { _message.fields.pointee.has_with != 0 ? _message.repairedString(_message.fields.pointee.with) : "" }
+        get { _message.fields.pointee.has_with != 0 ? _message.string(_message.fields.pointee.with) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_with = 1
@@ -2449,9 +3379,14 @@ public import LifelineMessages
     @inlinable public var hasWith: Bool { _message.fields.pointee.has_with != 0 }
     /// Forgets `with`; it then reads as its default.
     @inlinable public mutating func clearWith() { _mutableFields().pointee.has_with = 0 }
+    /// Calls `body` with the text of `with`, without a copy.
+    @inlinable public func withWithUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_with != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.with, body)
+    }
 
     @inlinable public var merge: String {
-        get { _message.fields.pointee.has_merge != 0 ? _message.repairedString(_message.fields.pointee.merge) : "" }
+        get { _message.fields.pointee.has_merge != 0 ? _message.string(_message.fields.pointee.merge) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_merge = 1
@@ -2462,9 +3397,14 @@ public import LifelineMessages
     @inlinable public var hasMerge: Bool { _message.fields.pointee.has_merge != 0 }
     /// Forgets `merge`; it then reads as its default.
     @inlinable public mutating func clearMerge() { _mutableFields().pointee.has_merge = 0 }
+    /// Calls `body` with the text of `merge`, without a copy.
+    @inlinable public func withMergeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_merge != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.merge, body)
+    }
 
     @inlinable public var append: String {
-        get { _message.fields.pointee.has_append != 0 ? _message.repairedString(_message.fields.pointee.append) : "" }
+        get { _message.fields.pointee.has_append != 0 ? _message.string(_message.fields.pointee.append) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_append = 1
@@ -2475,9 +3415,14 @@ public import LifelineMessages
     @inlinable public var hasAppend: Bool { _message.fields.pointee.has_append != 0 }
     /// Forgets `append`; it then reads as its default.
     @inlinable public mutating func clearAppend() { _mutableFields().pointee.has_append = 0 }
+    /// Calls `body` with the text of `append`, without a copy.
+    @inlinable public func withAppendUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_append != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.append, body)
+    }
 
     @inlinable public var removeUnknownFields: String {
-        get { _message.fields.pointee.has_remove_unknown_fields != 0 ? _message.repairedString(_message.fields.pointee.remove_unknown_fields) : "" }
+        get { _message.fields.pointee.has_remove_unknown_fields != 0 ? _message.string(_message.fields.pointee.remove_unknown_fields) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_remove_unknown_fields = 1
@@ -2488,9 +3433,14 @@ public import LifelineMessages
     @inlinable public var hasRemoveUnknownFields: Bool { _message.fields.pointee.has_remove_unknown_fields != 0 }
     /// Forgets `removeUnknownFields`; it then reads as its default.
     @inlinable public mutating func clearRemoveUnknownFields() { _mutableFields().pointee.has_remove_unknown_fields = 0 }
+    /// Calls `body` with the text of `removeUnknownFields`, without a copy.
+    @inlinable public func withRemoveUnknownFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_remove_unknown_fields != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.remove_unknown_fields, body)
+    }
 
     @inlinable public var message: String {
-        get { _message.fields.pointee.has_message != 0 ? _message.repairedString(_message.fields.pointee.message) : "" }
+        get { _message.fields.pointee.has_message != 0 ? _message.string(_message.fields.pointee.message) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_message = 1
@@ -2501,9 +3451,14 @@ public import LifelineMessages
     @inlinable public var hasMessage: Bool { _message.fields.pointee.has_message != 0 }
     /// Forgets `message`; it then reads as its default.
     @inlinable public mutating func clearMessage() { _mutableFields().pointee.has_message = 0 }
+    /// Calls `body` with the text of `message`, without a copy.
+    @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_message != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.message, body)
+    }
 
     @inlinable public var fields: String {
-        get { _message.fields.pointee.has_fields != 0 ? _message.repairedString(_message.fields.pointee.fields) : "" }
+        get { _message.fields.pointee.has_fields != 0 ? _message.string(_message.fields.pointee.fields) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_fields = 1
@@ -2514,9 +3469,14 @@ public import LifelineMessages
     @inlinable public var hasFields: Bool { _message.fields.pointee.has_fields != 0 }
     /// Forgets `fields`; it then reads as its default.
     @inlinable public mutating func clearFields() { _mutableFields().pointee.has_fields = 0 }
+    /// Calls `body` with the text of `fields`, without a copy.
+    @inlinable public func withFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_fields != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.fields, body)
+    }
 
     @inlinable public var table: String {
-        get { _message.fields.pointee.has_table != 0 ? _message.repairedString(_message.fields.pointee.table) : "" }
+        get { _message.fields.pointee.has_table != 0 ? _message.string(_message.fields.pointee.table) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_table = 1
@@ -2527,9 +3487,14 @@ public import LifelineMessages
     @inlinable public var hasTable: Bool { _message.fields.pointee.has_table != 0 }
     /// Forgets `table`; it then reads as its default.
     @inlinable public mutating func clearTable() { _mutableFields().pointee.has_table = 0 }
+    /// Calls `body` with the text of `table`, without a copy.
+    @inlinable public func withTableUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_table != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.table, body)
+    }
 
     @inlinable public var storage: String {
-        get { _message.fields.pointee.has_storage != 0 ? _message.repairedString(_message.fields.pointee.storage) : "" }
+        get { _message.fields.pointee.has_storage != 0 ? _message.string(_message.fields.pointee.storage) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_storage = 1
@@ -2540,9 +3505,14 @@ public import LifelineMessages
     @inlinable public var hasStorage: Bool { _message.fields.pointee.has_storage != 0 }
     /// Forgets `storage`; it then reads as its default.
     @inlinable public mutating func clearStorage() { _mutableFields().pointee.has_storage = 0 }
+    /// Calls `body` with the text of `storage`, without a copy.
+    @inlinable public func withStorageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_storage != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.storage, body)
+    }
 
     @inlinable public var list: String {
-        get { _message.fields.pointee.has_list != 0 ? _message.repairedString(_message.fields.pointee.list) : "" }
+        get { _message.fields.pointee.has_list != 0 ? _message.string(_message.fields.pointee.list) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_list = 1
@@ -2553,9 +3523,14 @@ public import LifelineMessages
     @inlinable public var hasList: Bool { _message.fields.pointee.has_list != 0 }
     /// Forgets `list`; it then reads as its default.
     @inlinable public mutating func clearList() { _mutableFields().pointee.has_list = 0 }
+    /// Calls `body` with the text of `list`, without a copy.
+    @inlinable public func withListUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_list != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.list, body)
+    }
 
     @inlinable public var map: String {
-        get { _message.fields.pointee.has_map != 0 ? _message.repairedString(_message.fields.pointee.map) : "" }
+        get { _message.fields.pointee.has_map != 0 ? _message.string(_message.fields.pointee.map) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_map = 1
@@ -2566,9 +3541,14 @@ public import LifelineMessages
     @inlinable public var hasMap: Bool { _message.fields.pointee.has_map != 0 }
     /// Forgets `map`; it then reads as its default.
     @inlinable public mutating func clearMap() { _mutableFields().pointee.has_map = 0 }
+    /// Calls `body` with the text of `map`, without a copy.
+    @inlinable public func withMapUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_map != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.map, body)
+    }
 
     @inlinable public var loan: String {
-        get { _message.fields.pointee.has_loan != 0 ? _message.repairedString(_message.fields.pointee.loan) : "" }
+        get { _message.fields.pointee.has_loan != 0 ? _message.string(_message.fields.pointee.loan) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_loan = 1
@@ -2579,9 +3559,14 @@ public import LifelineMessages
     @inlinable public var hasLoan: Bool { _message.fields.pointee.has_loan != 0 }
     /// Forgets `loan`; it then reads as its default.
     @inlinable public mutating func clearLoan() { _mutableFields().pointee.has_loan = 0 }
+    /// Calls `body` with the text of `loan`, without a copy.
+    @inlinable public func withLoanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_loan != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.loan, body)
+    }
 
     @inlinable public var value: String {
-        get { _message.fields.pointee.has_value != 0 ? _message.repairedString(_message.fields.pointee.value) : "" }
+        get { _message.fields.pointee.has_value != 0 ? _message.string(_message.fields.pointee.value) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -2592,9 +3577,14 @@ public import LifelineMessages
     @inlinable public var hasValue: Bool { _message.fields.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    /// Calls `body` with the text of `value`, without a copy.
+    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_value != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.value, body)
+    }
 
     @inlinable public var key: String {
-        get { _message.fields.pointee.has_key != 0 ? _message.repairedString(_message.fields.pointee.key) : "" }
+        get { _message.fields.pointee.has_key != 0 ? _message.string(_message.fields.pointee.key) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_key = 1
@@ -2605,9 +3595,14 @@ public import LifelineMessages
     @inlinable public var hasKey: Bool { _message.fields.pointee.has_key != 0 }
     /// Forgets `key`; it then reads as its default.
     @inlinable public mutating func clearKey() { _mutableFields().pointee.has_key = 0 }
+    /// Calls `body` with the text of `key`, without a copy.
+    @inlinable public func withKeyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_key != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.key, body)
+    }
 
     @inlinable public var count: String {
-        get { _message.fields.pointee.has_count != 0 ? _message.repairedString(_message.fields.pointee.count) : "" }
+        get { _message.fields.pointee.has_count != 0 ? _message.string(_message.fields.pointee.count) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_count = 1
@@ -2618,9 +3613,14 @@ public import LifelineMessages
     @inlinable public var hasCount: Bool { _message.fields.pointee.has_count != 0 }
     /// Forgets `count`; it then reads as its default.
     @inlinable public mutating func clearCount() { _mutableFields().pointee.has_count = 0 }
+    /// Calls `body` with the text of `count`, without a copy.
+    @inlinable public func withCountUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_count != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.count, body)
+    }
 
     @inlinable public var newValue: String {
-        get { _message.fields.pointee.has_new_value != 0 ? _message.repairedString(_message.fields.pointee.new_value) : "" }
+        get { _message.fields.pointee.has_new_value != 0 ? _message.string(_message.fields.pointee.new_value) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_new_value = 1
@@ -2631,9 +3631,14 @@ public import LifelineMessages
     @inlinable public var hasNewValue: Bool { _message.fields.pointee.has_new_value != 0 }
     /// Forgets `newValue`; it then reads as its default.
     @inlinable public mutating func clearNewValue() { _mutableFields().pointee.has_new_value = 0 }
+    /// Calls `body` with the text of `newValue`, without a copy.
+    @inlinable public func withNewValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_new_value != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.new_value, body)
+    }
 
     @inlinable public var message_24: String {
-        get { _message.fields.pointee.has__message != 0 ? _message.repairedString(_message.fields.pointee._message) : "" }
+        get { _message.fields.pointee.has__message != 0 ? _message.string(_message.fields.pointee._message) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__message = 1
@@ -2644,9 +3649,14 @@ public import LifelineMessages
     @inlinable public var hasMessage_24: Bool { _message.fields.pointee.has__message != 0 }
     /// Forgets `message_24`; it then reads as its default.
     @inlinable public mutating func clearMessage_24() { _mutableFields().pointee.has__message = 0 }
+    /// Calls `body` with the text of `message_24`, without a copy.
+    @inlinable public func withMessageUTF8Span_24<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has__message != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._message, body)
+    }
 
     @inlinable public var fields_25: String {
-        get { _message.fields.pointee.has__fields != 0 ? _message.repairedString(_message.fields.pointee._fields) : "" }
+        get { _message.fields.pointee.has__fields != 0 ? _message.string(_message.fields.pointee._fields) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__fields = 1
@@ -2657,9 +3667,14 @@ public import LifelineMessages
     @inlinable public var hasFields_25: Bool { _message.fields.pointee.has__fields != 0 }
     /// Forgets `fields_25`; it then reads as its default.
     @inlinable public mutating func clearFields_25() { _mutableFields().pointee.has__fields = 0 }
+    /// Calls `body` with the text of `fields_25`, without a copy.
+    @inlinable public func withFieldsUTF8Span_25<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has__fields != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._fields, body)
+    }
 
     @inlinable public var table_26: String {
-        get { _message.fields.pointee.has__table != 0 ? _message.repairedString(_message.fields.pointee._table) : "" }
+        get { _message.fields.pointee.has__table != 0 ? _message.string(_message.fields.pointee._table) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__table = 1
@@ -2670,9 +3685,14 @@ public import LifelineMessages
     @inlinable public var hasTable_26: Bool { _message.fields.pointee.has__table != 0 }
     /// Forgets `table_26`; it then reads as its default.
     @inlinable public mutating func clearTable_26() { _mutableFields().pointee.has__table = 0 }
+    /// Calls `body` with the text of `table_26`, without a copy.
+    @inlinable public func withTableUTF8Span_26<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has__table != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._table, body)
+    }
 
     @inlinable public var mutableFields: String {
-        get { _message.fields.pointee.has__mutable_fields != 0 ? _message.repairedString(_message.fields.pointee._mutable_fields) : "" }
+        get { _message.fields.pointee.has__mutable_fields != 0 ? _message.string(_message.fields.pointee._mutable_fields) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__mutable_fields = 1
@@ -2683,9 +3703,14 @@ public import LifelineMessages
     @inlinable public var hasMutableFields: Bool { _message.fields.pointee.has__mutable_fields != 0 }
     /// Forgets `mutableFields`; it then reads as its default.
     @inlinable public mutating func clearMutableFields() { _mutableFields().pointee.has__mutable_fields = 0 }
+    /// Calls `body` with the text of `mutableFields`, without a copy.
+    @inlinable public func withMutableFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has__mutable_fields != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._mutable_fields, body)
+    }
 
     @inlinable public var settle: String {
-        get { _message.fields.pointee.has__settle != 0 ? _message.repairedString(_message.fields.pointee._settle) : "" }
+        get { _message.fields.pointee.has__settle != 0 ? _message.string(_message.fields.pointee._settle) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__settle = 1
@@ -2696,9 +3721,14 @@ public import LifelineMessages
     @inlinable public var hasSettle: Bool { _message.fields.pointee.has__settle != 0 }
     /// Forgets `settle`; it then reads as its default.
     @inlinable public mutating func clearSettle() { _mutableFields().pointee.has__settle = 0 }
+    /// Calls `body` with the text of `settle`, without a copy.
+    @inlinable public func withSettleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has__settle != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._settle, body)
+    }
 
     @inlinable public var load: String {
-        get { _message.fields.pointee.has__load != 0 ? _message.repairedString(_message.fields.pointee._load) : "" }
+        get { _message.fields.pointee.has__load != 0 ? _message.string(_message.fields.pointee._load) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__load = 1
@@ -2709,9 +3739,14 @@ public import LifelineMessages
     @inlinable public var hasLoad: Bool { _message.fields.pointee.has__load != 0 }
     /// Forgets `load`; it then reads as its default.
     @inlinable public mutating func clearLoad() { _mutableFields().pointee.has__load = 0 }
+    /// Calls `body` with the text of `load`, without a copy.
+    @inlinable public func withLoadUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has__load != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._load, body)
+    }
 
     @inlinable public var store: String {
-        get { _message.fields.pointee.has__store != 0 ? _message.repairedString(_message.fields.pointee._store) : "" }
+        get { _message.fields.pointee.has__store != 0 ? _message.string(_message.fields.pointee._store) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__store = 1
@@ -2722,9 +3757,14 @@ public import LifelineMessages
     @inlinable public var hasStore: Bool { _message.fields.pointee.has__store != 0 }
     /// Forgets `store`; it then reads as its default.
     @inlinable public mutating func clearStore() { _mutableFields().pointee.has__store = 0 }
+    /// Calls `body` with the text of `store`, without a copy.
+    @inlinable public func withStoreUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has__store != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._store, body)
+    }
 
     @inlinable public var rawValue: String {
-        get { _message.fields.pointee.has_raw_value != 0 ? _message.repairedString(_message.fields.pointee.raw_value) : "" }
+        get { _message.fields.pointee.has_raw_value != 0 ? _message.string(_message.fields.pointee.raw_value) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_raw_value = 1
@@ -2735,9 +3775,14 @@ public import LifelineMessages
     @inlinable public var hasRawValue: Bool { _message.fields.pointee.has_raw_value != 0 }
     /// Forgets `rawValue`; it then reads as its default.
     @inlinable public mutating func clearRawValue() { _mutableFields().pointee.has_raw_value = 0 }
+    /// Calls `body` with the text of `rawValue`, without a copy.
+    @inlinable public func withRawValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_raw_value != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.raw_value, body)
+    }
 
     @inlinable public var allCases: String {
-        get { _message.fields.pointee.has_allcases != 0 ? _message.repairedString(_message.fields.pointee.allcases) : "" }
+        get { _message.fields.pointee.has_allcases != 0 ? _message.string(_message.fields.pointee.allcases) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_allcases = 1
@@ -2748,9 +3793,14 @@ public import LifelineMessages
     @inlinable public var hasAllCases: Bool { _message.fields.pointee.has_allcases != 0 }
     /// Forgets `allCases`; it then reads as its default.
     @inlinable public mutating func clearAllCases() { _mutableFields().pointee.has_allcases = 0 }
+    /// Calls `body` with the text of `allCases`, without a copy.
+    @inlinable public func withAllCasesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_allcases != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.allcases, body)
+    }
 
     @inlinable public var unrecognized: String {
-        get { _message.fields.pointee.has_unrecognized != 0 ? _message.repairedString(_message.fields.pointee.unrecognized) : "" }
+        get { _message.fields.pointee.has_unrecognized != 0 ? _message.string(_message.fields.pointee.unrecognized) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unrecognized = 1
@@ -2761,9 +3811,14 @@ public import LifelineMessages
     @inlinable public var hasUnrecognized: Bool { _message.fields.pointee.has_unrecognized != 0 }
     /// Forgets `unrecognized`; it then reads as its default.
     @inlinable public mutating func clearUnrecognized() { _mutableFields().pointee.has_unrecognized = 0 }
+    /// Calls `body` with the text of `unrecognized`, without a copy.
+    @inlinable public func withUnrecognizedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_unrecognized != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.unrecognized, body)
+    }
 
     @inlinable public var hash: String {
-        get { _message.fields.pointee.has_hash != 0 ? _message.repairedString(_message.fields.pointee.hash) : "" }
+        get { _message.fields.pointee.has_hash != 0 ? _message.string(_message.fields.pointee.hash) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_hash = 1
@@ -2774,9 +3829,14 @@ public import LifelineMessages
     @inlinable public var hasHash: Bool { _message.fields.pointee.has_hash != 0 }
     /// Forgets `hash`; it then reads as its default.
     @inlinable public mutating func clearHash() { _mutableFields().pointee.has_hash = 0 }
+    /// Calls `body` with the text of `hash`, without a copy.
+    @inlinable public func withHashUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_hash != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.hash, body)
+    }
 
     @inlinable public var hasher: String {
-        get { _message.fields.pointee.has_hasher != 0 ? _message.repairedString(_message.fields.pointee.hasher) : "" }
+        get { _message.fields.pointee.has_hasher != 0 ? _message.string(_message.fields.pointee.hasher) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_hasher = 1
@@ -2787,9 +3847,14 @@ public import LifelineMessages
     @inlinable public var hasHasher: Bool { _message.fields.pointee.has_hasher != 0 }
     /// Forgets `hasher`; it then reads as its default.
     @inlinable public mutating func clearHasher() { _mutableFields().pointee.has_hasher = 0 }
+    /// Calls `body` with the text of `hasher`, without a copy.
+    @inlinable public func withHasherUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_hasher != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.hasher, body)
+    }
 
     @inlinable public var left_: String {
-        get { _message.fields.pointee.has_left_ != 0 ? _message.repairedString(_message.fields.pointee.left_) : "" }
+        get { _message.fields.pointee.has_left_ != 0 ? _message.string(_message.fields.pointee.left_) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_left_ = 1
@@ -2800,9 +3865,14 @@ public import LifelineMessages
     @inlinable public var hasLeft_: Bool { _message.fields.pointee.has_left_ != 0 }
     /// Forgets `left_`; it then reads as its default.
     @inlinable public mutating func clearLeft_() { _mutableFields().pointee.has_left_ = 0 }
+    /// Calls `body` with the text of `left_`, without a copy.
+    @inlinable public func withLeft_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_left_ != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.left_, body)
+    }
 
     @inlinable public var base: String {
-        get { _message.fields.pointee.has_base_37 != 0 ? _message.repairedString(_message.fields.pointee.base_37) : "" }
+        get { _message.fields.pointee.has_base_37 != 0 ? _message.string(_message.fields.pointee.base_37) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_base_37 = 1
@@ -2813,9 +3883,14 @@ public import LifelineMessages
     @inlinable public var hasBase: Bool { _message.fields.pointee.has_base_37 != 0 }
     /// Forgets `base`; it then reads as its default.
     @inlinable public mutating func clearBase() { _mutableFields().pointee.has_base_37 = 0 }
+    /// Calls `body` with the text of `base`, without a copy.
+    @inlinable public func withBaseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_base_37 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.base_37, body)
+    }
 
     @inlinable public var descriptor: String {
-        get { _message.fields.pointee.has_descriptor != 0 ? _message.repairedString(_message.fields.pointee.descriptor) : "" }
+        get { _message.fields.pointee.has_descriptor != 0 ? _message.string(_message.fields.pointee.descriptor) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_descriptor = 1
@@ -2826,9 +3901,14 @@ public import LifelineMessages
     @inlinable public var hasDescriptor: Bool { _message.fields.pointee.has_descriptor != 0 }
     /// Forgets `descriptor`; it then reads as its default.
     @inlinable public mutating func clearDescriptor() { _mutableFields().pointee.has_descriptor = 0 }
+    /// Calls `body` with the text of `descriptor`, without a copy.
+    @inlinable public func withDescriptorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_descriptor != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.descriptor, body)
+    }
 
     @inlinable public var nUnknownFields: String {
-        get { _message.fields.pointee.has_n_unknown_fields_39 != 0 ? _message.repairedString(_message.fields.pointee.n_unknown_fields_39) : "" }
+        get { _message.fields.pointee.has_n_unknown_fields_39 != 0 ? _message.string(_message.fields.pointee.n_unknown_fields_39) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_n_unknown_fields_39 = 1
@@ -2839,9 +3919,14 @@ public import LifelineMessages
     @inlinable public var hasNUnknownFields: Bool { _message.fields.pointee.has_n_unknown_fields_39 != 0 }
     /// Forgets `nUnknownFields`; it then reads as its default.
     @inlinable public mutating func clearNUnknownFields() { _mutableFields().pointee.has_n_unknown_fields_39 = 0 }
+    /// Calls `body` with the text of `nUnknownFields`, without a copy.
+    @inlinable public func withNUnknownFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_n_unknown_fields_39 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.n_unknown_fields_39, body)
+    }
 
     @inlinable public var foo: String {
-        get { _message.fields.pointee.has_foo != 0 ? _message.repairedString(_message.fields.pointee.foo) : "" }
+        get { _message.fields.pointee.has_foo != 0 ? _message.string(_message.fields.pointee.foo) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foo = 1
@@ -2852,9 +3937,14 @@ public import LifelineMessages
     @inlinable public var hasFoo: Bool { _message.fields.pointee.has_foo != 0 }
     /// Forgets `foo`; it then reads as its default.
     @inlinable public mutating func clearFoo() { _mutableFields().pointee.has_foo = 0 }
+    /// Calls `body` with the text of `foo`, without a copy.
+    @inlinable public func withFooUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_foo != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.foo, body)
+    }
 
     @inlinable public var foo_41: String {
-        get { _message.fields.pointee.has_foo_41 != 0 ? _message.repairedString(_message.fields.pointee.foo_41) : "" }
+        get { _message.fields.pointee.has_foo_41 != 0 ? _message.string(_message.fields.pointee.foo_41) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foo_41 = 1
@@ -2865,9 +3955,14 @@ public import LifelineMessages
     @inlinable public var hasFoo_41: Bool { _message.fields.pointee.has_foo_41 != 0 }
     /// Forgets `foo_41`; it then reads as its default.
     @inlinable public mutating func clearFoo_41() { _mutableFields().pointee.has_foo_41 = 0 }
+    /// Calls `body` with the text of `foo_41`, without a copy.
+    @inlinable public func withFooUTF8Span_41<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_foo_41 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.foo_41, body)
+    }
 
     @inlinable public var foo_42: String {
-        get { _message.fields.pointee.has_foo_42 != 0 ? _message.repairedString(_message.fields.pointee.foo_42) : "" }
+        get { _message.fields.pointee.has_foo_42 != 0 ? _message.string(_message.fields.pointee.foo_42) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foo_42 = 1
@@ -2878,9 +3973,14 @@ public import LifelineMessages
     @inlinable public var hasFoo_42: Bool { _message.fields.pointee.has_foo_42 != 0 }
     /// Forgets `foo_42`; it then reads as its default.
     @inlinable public mutating func clearFoo_42() { _mutableFields().pointee.has_foo_42 = 0 }
+    /// Calls `body` with the text of `foo_42`, without a copy.
+    @inlinable public func withFooUTF8Span_42<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_foo_42 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.foo_42, body)
+    }
 
     @inlinable public var fooBar: String {
-        get { _message.fields.pointee.has_foobar != 0 ? _message.repairedString(_message.fields.pointee.foobar) : "" }
+        get { _message.fields.pointee.has_foobar != 0 ? _message.string(_message.fields.pointee.foobar) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foobar = 1
@@ -2891,9 +3991,14 @@ public import LifelineMessages
     @inlinable public var hasFooBar: Bool { _message.fields.pointee.has_foobar != 0 }
     /// Forgets `fooBar`; it then reads as its default.
     @inlinable public mutating func clearFooBar() { _mutableFields().pointee.has_foobar = 0 }
+    /// Calls `body` with the text of `fooBar`, without a copy.
+    @inlinable public func withFooBarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_foobar != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.foobar, body)
+    }
 
     @inlinable public var fooBar_44: String {
-        get { _message.fields.pointee.has_foo_bar != 0 ? _message.repairedString(_message.fields.pointee.foo_bar) : "" }
+        get { _message.fields.pointee.has_foo_bar != 0 ? _message.string(_message.fields.pointee.foo_bar) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foo_bar = 1
@@ -2904,9 +4009,14 @@ public import LifelineMessages
     @inlinable public var hasFooBar_44: Bool { _message.fields.pointee.has_foo_bar != 0 }
     /// Forgets `fooBar_44`; it then reads as its default.
     @inlinable public mutating func clearFooBar_44() { _mutableFields().pointee.has_foo_bar = 0 }
+    /// Calls `body` with the text of `fooBar_44`, without a copy.
+    @inlinable public func withFooBarUTF8Span_44<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_foo_bar != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.foo_bar, body)
+    }
 
     @inlinable public var fooBar_45: String {
-        get { _message.fields.pointee.has_foobar_45 != 0 ? _message.repairedString(_message.fields.pointee.foobar_45) : "" }
+        get { _message.fields.pointee.has_foobar_45 != 0 ? _message.string(_message.fields.pointee.foobar_45) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foobar_45 = 1
@@ -2917,9 +4027,14 @@ public import LifelineMessages
     @inlinable public var hasFooBar_45: Bool { _message.fields.pointee.has_foobar_45 != 0 }
     /// Forgets `fooBar_45`; it then reads as its default.
     @inlinable public mutating func clearFooBar_45() { _mutableFields().pointee.has_foobar_45 = 0 }
+    /// Calls `body` with the text of `fooBar_45`, without a copy.
+    @inlinable public func withFooBarUTF8Span_45<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_foobar_45 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.foobar_45, body)
+    }
 
     @inlinable public var foo_Bar: String {
-        get { _message.fields.pointee.has_foo__bar != 0 ? _message.repairedString(_message.fields.pointee.foo__bar) : "" }
+        get { _message.fields.pointee.has_foo__bar != 0 ? _message.string(_message.fields.pointee.foo__bar) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foo__bar = 1
@@ -2930,9 +4045,14 @@ public import LifelineMessages
     @inlinable public var hasFoo_Bar: Bool { _message.fields.pointee.has_foo__bar != 0 }
     /// Forgets `foo_Bar`; it then reads as its default.
     @inlinable public mutating func clearFoo_Bar() { _mutableFields().pointee.has_foo__bar = 0 }
+    /// Calls `body` with the text of `foo_Bar`, without a copy.
+    @inlinable public func withFoo_BarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_foo__bar != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.foo__bar, body)
+    }
 
     @inlinable public var ___: String {
-        get { _message.fields.pointee.has__ != 0 ? _message.repairedString(_message.fields.pointee._) : "" }
+        get { _message.fields.pointee.has__ != 0 ? _message.string(_message.fields.pointee._) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__ = 1
@@ -2943,9 +4063,14 @@ public import LifelineMessages
     @inlinable public var has___: Bool { _message.fields.pointee.has__ != 0 }
     /// Forgets `___`; it then reads as its default.
     @inlinable public mutating func clear___() { _mutableFields().pointee.has__ = 0 }
+    /// Calls `body` with the text of `___`, without a copy.
+    @inlinable public func with___UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has__ != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._, body)
+    }
 
     @inlinable public var ____: String {
-        get { _message.fields.pointee.has___ != 0 ? _message.repairedString(_message.fields.pointee.__) : "" }
+        get { _message.fields.pointee.has___ != 0 ? _message.string(_message.fields.pointee.__) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has___ = 1
@@ -2956,9 +4081,14 @@ public import LifelineMessages
     @inlinable public var has____: Bool { _message.fields.pointee.has___ != 0 }
     /// Forgets `____`; it then reads as its default.
     @inlinable public mutating func clear____() { _mutableFields().pointee.has___ = 0 }
+    /// Calls `body` with the text of `____`, without a copy.
+    @inlinable public func with____UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has___ != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.__, body)
+    }
 
     @inlinable public var _____: String {
-        get { _message.fields.pointee.has____ != 0 ? _message.repairedString(_message.fields.pointee.___) : "" }
+        get { _message.fields.pointee.has____ != 0 ? _message.string(_message.fields.pointee.___) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has____ = 1
@@ -2969,9 +4099,14 @@ public import LifelineMessages
     @inlinable public var has_____: Bool { _message.fields.pointee.has____ != 0 }
     /// Forgets `_____`; it then reads as its default.
     @inlinable public mutating func clear_____() { _mutableFields().pointee.has____ = 0 }
+    /// Calls `body` with the text of `_____`, without a copy.
+    @inlinable public func with_____UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has____ != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.___, body)
+    }
 
     @inlinable public var _1: String {
-        get { _message.fields.pointee.has__1 != 0 ? _message.repairedString(_message.fields.pointee._1) : "" }
+        get { _message.fields.pointee.has__1 != 0 ? _message.string(_message.fields.pointee._1) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__1 = 1
@@ -2982,9 +4117,14 @@ public import LifelineMessages
     @inlinable public var has_1: Bool { _message.fields.pointee.has__1 != 0 }
     /// Forgets `_1`; it then reads as its default.
     @inlinable public mutating func clear_1() { _mutableFields().pointee.has__1 = 0 }
+    /// Calls `body` with the text of `_1`, without a copy.
+    @inlinable public func with_1UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has__1 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._1, body)
+    }
 
     @inlinable public var a1B2: String {
-        get { _message.fields.pointee.has_a1b2 != 0 ? _message.repairedString(_message.fields.pointee.a1b2) : "" }
+        get { _message.fields.pointee.has_a1b2 != 0 ? _message.string(_message.fields.pointee.a1b2) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a1b2 = 1
@@ -2995,9 +4135,14 @@ public import LifelineMessages
     @inlinable public var hasA1B2: Bool { _message.fields.pointee.has_a1b2 != 0 }
     /// Forgets `a1B2`; it then reads as its default.
     @inlinable public mutating func clearA1B2() { _mutableFields().pointee.has_a1b2 = 0 }
+    /// Calls `body` with the text of `a1B2`, without a copy.
+    @inlinable public func withA1B2UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_a1b2 != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.a1b2, body)
+    }
 
     @inlinable public var x: String {
-        get { _message.fields.pointee.has_x != 0 ? _message.repairedString(_message.fields.pointee.x) : "" }
+        get { _message.fields.pointee.has_x != 0 ? _message.string(_message.fields.pointee.x) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_x = 1
@@ -3008,9 +4153,14 @@ public import LifelineMessages
     @inlinable public var hasX: Bool { _message.fields.pointee.has_x != 0 }
     /// Forgets `x`; it then reads as its default.
     @inlinable public mutating func clearX() { _mutableFields().pointee.has_x = 0 }
+    /// Calls `body` with the text of `x`, without a copy.
+    @inlinable public func withXUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_x != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.x, body)
+    }
 
     @inlinable public var string: String {
-        get { _message.fields.pointee.has_string != 0 ? _message.repairedString(_message.fields.pointee.string) : "" }
+        get { _message.fields.pointee.has_string != 0 ? _message.string(_message.fields.pointee.string) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_string = 1
@@ -3021,9 +4171,14 @@ public import LifelineMessages
     @inlinable public var hasString: Bool { _message.fields.pointee.has_string != 0 }
     /// Forgets `string`; it then reads as its default.
     @inlinable public mutating func clearString() { _mutableFields().pointee.has_string = 0 }
+    /// Calls `body` with the text of `string`, without a copy.
+    @inlinable public func withStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_string != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.string, body)
+    }
 
     @inlinable public var string_: String {
-        get { _message.fields.pointee.has_string_ != 0 ? _message.repairedString(_message.fields.pointee.string_) : "" }
+        get { _message.fields.pointee.has_string_ != 0 ? _message.string(_message.fields.pointee.string_) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_string_ = 1
@@ -3034,9 +4189,14 @@ public import LifelineMessages
     @inlinable public var hasString_: Bool { _message.fields.pointee.has_string_ != 0 }
     /// Forgets `string_`; it then reads as its default.
     @inlinable public mutating func clearString_() { _mutableFields().pointee.has_string_ = 0 }
+    /// Calls `body` with the text of `string_`, without a copy.
+    @inlinable public func withString_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_string_ != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.string_, body)
+    }
 
     @inlinable public var swift: String {
-        get { _message.fields.pointee.has_swift != 0 ? _message.repairedString(_message.fields.pointee.swift) : "" }
+        get { _message.fields.pointee.has_swift != 0 ? _message.string(_message.fields.pointee.swift) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_swift = 1
@@ -3047,9 +4207,14 @@ public import LifelineMessages
     @inlinable public var hasSwift: Bool { _message.fields.pointee.has_swift != 0 }
     /// Forgets `swift`; it then reads as its default.
     @inlinable public mutating func clearSwift() { _mutableFields().pointee.has_swift = 0 }
+    /// Calls `body` with the text of `swift`, without a copy.
+    @inlinable public func withSwiftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_swift != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.swift, body)
+    }
 
     @inlinable public var lifelineMessages: String {
-        get { _message.fields.pointee.has_lifelinemessages != 0 ? _message.repairedString(_message.fields.pointee.lifelinemessages) : "" }
+        get { _message.fields.pointee.has_lifelinemessages != 0 ? _message.string(_message.fields.pointee.lifelinemessages) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_lifelinemessages = 1
@@ -3060,6 +4225,11 @@ public import LifelineMessages
     @inlinable public var hasLifelineMessages: Bool { _message.fields.pointee.has_lifelinemessages != 0 }
     /// Forgets `lifelineMessages`; it then reads as its default.
     @inlinable public mutating func clearLifelineMessages() { _mutableFields().pointee.has_lifelinemessages = 0 }
+    /// Calls `body` with the text of `lifelineMessages`, without a copy.
+    @inlinable public func withLifelineMessagesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_lifelinemessages != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.lifelinemessages, body)
+    }
 
     public typealias _Fields = CTestProtos.Test__Names__Members
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__members__get_table() }
@@ -3296,7 +4466,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_OneofWords: LifelineMessages.Message {
     @inlinable public var alignas: String {
-        get { _message.fields.pointee.words_case.rawValue == 1 ? _message.repairedString(_message.fields.pointee.alignas_1) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 1 ? _message.string(_message.fields.pointee.alignas_1) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 1 {
@@ -3306,9 +4476,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.alignas_1)
         }
     }
+    /// Calls `body` with the text of `alignas`, without a copy.
+    @inlinable public func withAlignasUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 1 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.alignas_1, body)
+    }
 
     @inlinable public var alignof: String {
-        get { _message.fields.pointee.words_case.rawValue == 2 ? _message.repairedString(_message.fields.pointee.alignof_2) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 2 ? _message.string(_message.fields.pointee.alignof_2) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 2 {
@@ -3318,9 +4493,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.alignof_2)
         }
     }
+    /// Calls `body` with the text of `alignof`, without a copy.
+    @inlinable public func withAlignofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 2 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.alignof_2, body)
+    }
 
     @inlinable public var and: String {
-        get { _message.fields.pointee.words_case.rawValue == 3 ? _message.repairedString(_message.fields.pointee.and_3) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 3 ? _message.string(_message.fields.pointee.and_3) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 3 {
@@ -3330,9 +4510,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.and_3)
         }
     }
+    /// Calls `body` with the text of `and`, without a copy.
+    @inlinable public func withAndUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 3 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.and_3, body)
+    }
 
     @inlinable public var andEq: String {
-        get { _message.fields.pointee.words_case.rawValue == 4 ? _message.repairedString(_message.fields.pointee.and_eq_4) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 4 ? _message.string(_message.fields.pointee.and_eq_4) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 4 {
@@ -3342,9 +4527,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.and_eq_4)
         }
     }
+    /// Calls `body` with the text of `andEq`, without a copy.
+    @inlinable public func withAndEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 4 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.and_eq_4, body)
+    }
 
     @inlinable public var asm: String {
-        get { _message.fields.pointee.words_case.rawValue == 5 ? _message.repairedString(_message.fields.pointee.asm_5) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 5 ? _message.string(_message.fields.pointee.asm_5) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 5 {
@@ -3354,9 +4544,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.asm_5)
         }
     }
+    /// Calls `body` with the text of `asm`, without a copy.
+    @inlinable public func withAsmUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 5 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.asm_5, body)
+    }
 
     @inlinable public var auto: String {
-        get { _message.fields.pointee.words_case.rawValue == 6 ? _message.repairedString(_message.fields.pointee.auto_6) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 6 ? _message.string(_message.fields.pointee.auto_6) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 6 {
@@ -3366,9 +4561,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.auto_6)
         }
     }
+    /// Calls `body` with the text of `auto`, without a copy.
+    @inlinable public func withAutoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 6 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.auto_6, body)
+    }
 
     @inlinable public var bitand: String {
-        get { _message.fields.pointee.words_case.rawValue == 7 ? _message.repairedString(_message.fields.pointee.bitand_7) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 7 ? _message.string(_message.fields.pointee.bitand_7) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 7 {
@@ -3378,9 +4578,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.bitand_7)
         }
     }
+    /// Calls `body` with the text of `bitand`, without a copy.
+    @inlinable public func withBitandUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 7 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.bitand_7, body)
+    }
 
     @inlinable public var bitor: String {
-        get { _message.fields.pointee.words_case.rawValue == 8 ? _message.repairedString(_message.fields.pointee.bitor_8) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 8 ? _message.string(_message.fields.pointee.bitor_8) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 8 {
@@ -3390,9 +4595,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.bitor_8)
         }
     }
+    /// Calls `body` with the text of `bitor`, without a copy.
+    @inlinable public func withBitorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 8 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.bitor_8, body)
+    }
 
     @inlinable public var bool: String {
-        get { _message.fields.pointee.words_case.rawValue == 9 ? _message.repairedString(_message.fields.pointee.bool_9) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 9 ? _message.string(_message.fields.pointee.bool_9) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 9 {
@@ -3402,9 +4612,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.bool_9)
         }
     }
+    /// Calls `body` with the text of `bool`, without a copy.
+    @inlinable public func withBoolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 9 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.bool_9, body)
+    }
 
     @inlinable public var `break`: String {
-        get { _message.fields.pointee.words_case.rawValue == 10 ? _message.repairedString(_message.fields.pointee.break_10) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 10 ? _message.string(_message.fields.pointee.break_10) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 10 {
@@ -3414,9 +4629,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.break_10)
         }
     }
+    /// Calls `body` with the text of ``break``, without a copy.
+    @inlinable public func withBreakUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 10 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.break_10, body)
+    }
 
     @inlinable public var `case`: String {
-        get { _message.fields.pointee.words_case.rawValue == 11 ? _message.repairedString(_message.fields.pointee.case_11) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 11 ? _message.string(_message.fields.pointee.case_11) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 11 {
@@ -3426,9 +4646,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.case_11)
         }
     }
+    /// Calls `body` with the text of ``case``, without a copy.
+    @inlinable public func withCaseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 11 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.case_11, body)
+    }
 
     @inlinable public var `catch`: String {
-        get { _message.fields.pointee.words_case.rawValue == 12 ? _message.repairedString(_message.fields.pointee.catch_12) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 12 ? _message.string(_message.fields.pointee.catch_12) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 12 {
@@ -3438,9 +4663,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.catch_12)
         }
     }
+    /// Calls `body` with the text of ``catch``, without a copy.
+    @inlinable public func withCatchUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 12 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.catch_12, body)
+    }
 
     @inlinable public var char: String {
-        get { _message.fields.pointee.words_case.rawValue == 13 ? _message.repairedString(_message.fields.pointee.char_13) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 13 ? _message.string(_message.fields.pointee.char_13) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 13 {
@@ -3450,9 +4680,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.char_13)
         }
     }
+    /// Calls `body` with the text of `char`, without a copy.
+    @inlinable public func withCharUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 13 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.char_13, body)
+    }
 
     @inlinable public var `class`: String {
-        get { _message.fields.pointee.words_case.rawValue == 14 ? _message.repairedString(_message.fields.pointee.class_14) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 14 ? _message.string(_message.fields.pointee.class_14) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 14 {
@@ -3462,9 +4697,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.class_14)
         }
     }
+    /// Calls `body` with the text of ``class``, without a copy.
+    @inlinable public func withClassUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 14 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.class_14, body)
+    }
 
     @inlinable public var compl: String {
-        get { _message.fields.pointee.words_case.rawValue == 15 ? _message.repairedString(_message.fields.pointee.compl_15) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 15 ? _message.string(_message.fields.pointee.compl_15) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 15 {
@@ -3474,9 +4714,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.compl_15)
         }
     }
+    /// Calls `body` with the text of `compl`, without a copy.
+    @inlinable public func withComplUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 15 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.compl_15, body)
+    }
 
     @inlinable public var concept: String {
-        get { _message.fields.pointee.words_case.rawValue == 16 ? _message.repairedString(_message.fields.pointee.concept_16) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 16 ? _message.string(_message.fields.pointee.concept_16) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 16 {
@@ -3486,9 +4731,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.concept_16)
         }
     }
+    /// Calls `body` with the text of `concept`, without a copy.
+    @inlinable public func withConceptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 16 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.concept_16, body)
+    }
 
     @inlinable public var const: String {
-        get { _message.fields.pointee.words_case.rawValue == 17 ? _message.repairedString(_message.fields.pointee.const_17) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 17 ? _message.string(_message.fields.pointee.const_17) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 17 {
@@ -3498,9 +4748,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.const_17)
         }
     }
+    /// Calls `body` with the text of `const`, without a copy.
+    @inlinable public func withConstUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 17 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.const_17, body)
+    }
 
     @inlinable public var constCast: String {
-        get { _message.fields.pointee.words_case.rawValue == 18 ? _message.repairedString(_message.fields.pointee.const_cast_18) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 18 ? _message.string(_message.fields.pointee.const_cast_18) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 18 {
@@ -3510,9 +4765,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.const_cast_18)
         }
     }
+    /// Calls `body` with the text of `constCast`, without a copy.
+    @inlinable public func withConstCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 18 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.const_cast_18, body)
+    }
 
     @inlinable public var consteval: String {
-        get { _message.fields.pointee.words_case.rawValue == 19 ? _message.repairedString(_message.fields.pointee.consteval_19) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 19 ? _message.string(_message.fields.pointee.consteval_19) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 19 {
@@ -3522,9 +4782,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.consteval_19)
         }
     }
+    /// Calls `body` with the text of `consteval`, without a copy.
+    @inlinable public func withConstevalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 19 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.consteval_19, body)
+    }
 
     @inlinable public var constexpr: String {
-        get { _message.fields.pointee.words_case.rawValue == 20 ? _message.repairedString(_message.fields.pointee.constexpr_20) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 20 ? _message.string(_message.fields.pointee.constexpr_20) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 20 {
@@ -3534,9 +4799,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.constexpr_20)
         }
     }
+    /// Calls `body` with the text of `constexpr`, without a copy.
+    @inlinable public func withConstexprUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 20 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.constexpr_20, body)
+    }
 
     @inlinable public var constinit: String {
-        get { _message.fields.pointee.words_case.rawValue == 21 ? _message.repairedString(_message.fields.pointee.constinit_21) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 21 ? _message.string(_message.fields.pointee.constinit_21) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 21 {
@@ -3546,9 +4816,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.constinit_21)
         }
     }
+    /// Calls `body` with the text of `constinit`, without a copy.
+    @inlinable public func withConstinitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 21 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.constinit_21, body)
+    }
 
     @inlinable public var `continue`: String {
-        get { _message.fields.pointee.words_case.rawValue == 22 ? _message.repairedString(_message.fields.pointee.continue_22) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 22 ? _message.string(_message.fields.pointee.continue_22) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 22 {
@@ -3558,9 +4833,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.continue_22)
         }
     }
+    /// Calls `body` with the text of ``continue``, without a copy.
+    @inlinable public func withContinueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 22 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.continue_22, body)
+    }
 
     @inlinable public var coAwait: String {
-        get { _message.fields.pointee.words_case.rawValue == 23 ? _message.repairedString(_message.fields.pointee.co_await_23) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 23 ? _message.string(_message.fields.pointee.co_await_23) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 23 {
@@ -3570,9 +4850,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.co_await_23)
         }
     }
+    /// Calls `body` with the text of `coAwait`, without a copy.
+    @inlinable public func withCoAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 23 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.co_await_23, body)
+    }
 
     @inlinable public var coReturn: String {
-        get { _message.fields.pointee.words_case.rawValue == 24 ? _message.repairedString(_message.fields.pointee.co_return_24) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 24 ? _message.string(_message.fields.pointee.co_return_24) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 24 {
@@ -3582,9 +4867,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.co_return_24)
         }
     }
+    /// Calls `body` with the text of `coReturn`, without a copy.
+    @inlinable public func withCoReturnUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 24 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.co_return_24, body)
+    }
 
     @inlinable public var coYield: String {
-        get { _message.fields.pointee.words_case.rawValue == 25 ? _message.repairedString(_message.fields.pointee.co_yield_25) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 25 ? _message.string(_message.fields.pointee.co_yield_25) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 25 {
@@ -3594,9 +4884,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.co_yield_25)
         }
     }
+    /// Calls `body` with the text of `coYield`, without a copy.
+    @inlinable public func withCoYieldUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 25 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.co_yield_25, body)
+    }
 
     @inlinable public var decltype: String {
-        get { _message.fields.pointee.words_case.rawValue == 26 ? _message.repairedString(_message.fields.pointee.decltype_26) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 26 ? _message.string(_message.fields.pointee.decltype_26) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 26 {
@@ -3606,9 +4901,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.decltype_26)
         }
     }
+    /// Calls `body` with the text of `decltype`, without a copy.
+    @inlinable public func withDecltypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 26 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.decltype_26, body)
+    }
 
     @inlinable public var `default`: String {
-        get { _message.fields.pointee.words_case.rawValue == 27 ? _message.repairedString(_message.fields.pointee.default_27) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 27 ? _message.string(_message.fields.pointee.default_27) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 27 {
@@ -3618,9 +4918,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.default_27)
         }
     }
+    /// Calls `body` with the text of ``default``, without a copy.
+    @inlinable public func withDefaultUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 27 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.default_27, body)
+    }
 
     @inlinable public var delete: String {
-        get { _message.fields.pointee.words_case.rawValue == 28 ? _message.repairedString(_message.fields.pointee.delete_28) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 28 ? _message.string(_message.fields.pointee.delete_28) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 28 {
@@ -3630,9 +4935,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.delete_28)
         }
     }
+    /// Calls `body` with the text of `delete`, without a copy.
+    @inlinable public func withDeleteUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 28 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.delete_28, body)
+    }
 
     @inlinable public var `do`: String {
-        get { _message.fields.pointee.words_case.rawValue == 29 ? _message.repairedString(_message.fields.pointee.do_29) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 29 ? _message.string(_message.fields.pointee.do_29) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 29 {
@@ -3642,9 +4952,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.do_29)
         }
     }
+    /// Calls `body` with the text of ``do``, without a copy.
+    @inlinable public func withDoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 29 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.do_29, body)
+    }
 
     @inlinable public var double: String {
-        get { _message.fields.pointee.words_case.rawValue == 30 ? _message.repairedString(_message.fields.pointee.double_30) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 30 ? _message.string(_message.fields.pointee.double_30) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 30 {
@@ -3654,9 +4969,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.double_30)
         }
     }
+    /// Calls `body` with the text of `double`, without a copy.
+    @inlinable public func withDoubleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 30 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.double_30, body)
+    }
 
     @inlinable public var dynamicCast: String {
-        get { _message.fields.pointee.words_case.rawValue == 31 ? _message.repairedString(_message.fields.pointee.dynamic_cast_31) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 31 ? _message.string(_message.fields.pointee.dynamic_cast_31) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 31 {
@@ -3666,9 +4986,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.dynamic_cast_31)
         }
     }
+    /// Calls `body` with the text of `dynamicCast`, without a copy.
+    @inlinable public func withDynamicCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 31 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.dynamic_cast_31, body)
+    }
 
     @inlinable public var `else`: String {
-        get { _message.fields.pointee.words_case.rawValue == 32 ? _message.repairedString(_message.fields.pointee.else_32) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 32 ? _message.string(_message.fields.pointee.else_32) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 32 {
@@ -3678,9 +5003,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.else_32)
         }
     }
+    /// Calls `body` with the text of ``else``, without a copy.
+    @inlinable public func withElseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 32 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.else_32, body)
+    }
 
     @inlinable public var `enum`: String {
-        get { _message.fields.pointee.words_case.rawValue == 33 ? _message.repairedString(_message.fields.pointee.enum_33) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 33 ? _message.string(_message.fields.pointee.enum_33) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 33 {
@@ -3690,9 +5020,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.enum_33)
         }
     }
+    /// Calls `body` with the text of ``enum``, without a copy.
+    @inlinable public func withEnumUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 33 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.enum_33, body)
+    }
 
     @inlinable public var explicit: String {
-        get { _message.fields.pointee.words_case.rawValue == 34 ? _message.repairedString(_message.fields.pointee.explicit_34) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 34 ? _message.string(_message.fields.pointee.explicit_34) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 34 {
@@ -3702,9 +5037,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.explicit_34)
         }
     }
+    /// Calls `body` with the text of `explicit`, without a copy.
+    @inlinable public func withExplicitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 34 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.explicit_34, body)
+    }
 
     @inlinable public var export: String {
-        get { _message.fields.pointee.words_case.rawValue == 35 ? _message.repairedString(_message.fields.pointee.export_35) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 35 ? _message.string(_message.fields.pointee.export_35) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 35 {
@@ -3714,9 +5054,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.export_35)
         }
     }
+    /// Calls `body` with the text of `export`, without a copy.
+    @inlinable public func withExportUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 35 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.export_35, body)
+    }
 
     @inlinable public var extern: String {
-        get { _message.fields.pointee.words_case.rawValue == 36 ? _message.repairedString(_message.fields.pointee.extern_36) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 36 ? _message.string(_message.fields.pointee.extern_36) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 36 {
@@ -3726,9 +5071,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.extern_36)
         }
     }
+    /// Calls `body` with the text of `extern`, without a copy.
+    @inlinable public func withExternUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 36 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.extern_36, body)
+    }
 
     @inlinable public var `false`: String {
-        get { _message.fields.pointee.words_case.rawValue == 37 ? _message.repairedString(_message.fields.pointee.false_37) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 37 ? _message.string(_message.fields.pointee.false_37) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 37 {
@@ -3738,9 +5088,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.false_37)
         }
     }
+    /// Calls `body` with the text of ``false``, without a copy.
+    @inlinable public func withFalseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 37 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.false_37, body)
+    }
 
     @inlinable public var final: String {
-        get { _message.fields.pointee.words_case.rawValue == 38 ? _message.repairedString(_message.fields.pointee.final_38) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 38 ? _message.string(_message.fields.pointee.final_38) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 38 {
@@ -3750,9 +5105,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.final_38)
         }
     }
+    /// Calls `body` with the text of `final`, without a copy.
+    @inlinable public func withFinalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 38 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.final_38, body)
+    }
 
     @inlinable public var float: String {
-        get { _message.fields.pointee.words_case.rawValue == 39 ? _message.repairedString(_message.fields.pointee.float_39) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 39 ? _message.string(_message.fields.pointee.float_39) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 39 {
@@ -3762,9 +5122,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.float_39)
         }
     }
+    /// Calls `body` with the text of `float`, without a copy.
+    @inlinable public func withFloatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 39 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.float_39, body)
+    }
 
     @inlinable public var `for`: String {
-        get { _message.fields.pointee.words_case.rawValue == 40 ? _message.repairedString(_message.fields.pointee.for_40) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 40 ? _message.string(_message.fields.pointee.for_40) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 40 {
@@ -3774,9 +5139,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.for_40)
         }
     }
+    /// Calls `body` with the text of ``for``, without a copy.
+    @inlinable public func withForUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 40 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.for_40, body)
+    }
 
     @inlinable public var friend: String {
-        get { _message.fields.pointee.words_case.rawValue == 41 ? _message.repairedString(_message.fields.pointee.friend_41) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 41 ? _message.string(_message.fields.pointee.friend_41) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 41 {
@@ -3786,9 +5156,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.friend_41)
         }
     }
+    /// Calls `body` with the text of `friend`, without a copy.
+    @inlinable public func withFriendUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 41 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.friend_41, body)
+    }
 
     @inlinable public var goto: String {
-        get { _message.fields.pointee.words_case.rawValue == 42 ? _message.repairedString(_message.fields.pointee.goto_42) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 42 ? _message.string(_message.fields.pointee.goto_42) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 42 {
@@ -3798,9 +5173,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.goto_42)
         }
     }
+    /// Calls `body` with the text of `goto`, without a copy.
+    @inlinable public func withGotoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 42 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.goto_42, body)
+    }
 
     @inlinable public var `if`: String {
-        get { _message.fields.pointee.words_case.rawValue == 43 ? _message.repairedString(_message.fields.pointee.if_43) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 43 ? _message.string(_message.fields.pointee.if_43) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 43 {
@@ -3810,9 +5190,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.if_43)
         }
     }
+    /// Calls `body` with the text of ``if``, without a copy.
+    @inlinable public func withIfUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 43 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.if_43, body)
+    }
 
     @inlinable public var `import`: String {
-        get { _message.fields.pointee.words_case.rawValue == 44 ? _message.repairedString(_message.fields.pointee.import_44) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 44 ? _message.string(_message.fields.pointee.import_44) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 44 {
@@ -3822,9 +5207,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.import_44)
         }
     }
+    /// Calls `body` with the text of ``import``, without a copy.
+    @inlinable public func withImportUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 44 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.import_44, body)
+    }
 
     @inlinable public var inline: String {
-        get { _message.fields.pointee.words_case.rawValue == 45 ? _message.repairedString(_message.fields.pointee.inline_45) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 45 ? _message.string(_message.fields.pointee.inline_45) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 45 {
@@ -3834,9 +5224,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.inline_45)
         }
     }
+    /// Calls `body` with the text of `inline`, without a copy.
+    @inlinable public func withInlineUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 45 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.inline_45, body)
+    }
 
     @inlinable public var int: String {
-        get { _message.fields.pointee.words_case.rawValue == 46 ? _message.repairedString(_message.fields.pointee.int_46) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 46 ? _message.string(_message.fields.pointee.int_46) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 46 {
@@ -3846,9 +5241,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.int_46)
         }
     }
+    /// Calls `body` with the text of `int`, without a copy.
+    @inlinable public func withIntUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 46 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.int_46, body)
+    }
 
     @inlinable public var long: String {
-        get { _message.fields.pointee.words_case.rawValue == 47 ? _message.repairedString(_message.fields.pointee.long_47) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 47 ? _message.string(_message.fields.pointee.long_47) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 47 {
@@ -3858,9 +5258,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.long_47)
         }
     }
+    /// Calls `body` with the text of `long`, without a copy.
+    @inlinable public func withLongUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 47 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.long_47, body)
+    }
 
     @inlinable public var module: String {
-        get { _message.fields.pointee.words_case.rawValue == 48 ? _message.repairedString(_message.fields.pointee.module_48) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 48 ? _message.string(_message.fields.pointee.module_48) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 48 {
@@ -3870,9 +5275,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.module_48)
         }
     }
+    /// Calls `body` with the text of `module`, without a copy.
+    @inlinable public func withModuleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 48 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.module_48, body)
+    }
 
     @inlinable public var mutable: String {
-        get { _message.fields.pointee.words_case.rawValue == 49 ? _message.repairedString(_message.fields.pointee.mutable_49) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 49 ? _message.string(_message.fields.pointee.mutable_49) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 49 {
@@ -3882,9 +5292,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.mutable_49)
         }
     }
+    /// Calls `body` with the text of `mutable`, without a copy.
+    @inlinable public func withMutableUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 49 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.mutable_49, body)
+    }
 
     @inlinable public var namespace: String {
-        get { _message.fields.pointee.words_case.rawValue == 50 ? _message.repairedString(_message.fields.pointee.namespace_50) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 50 ? _message.string(_message.fields.pointee.namespace_50) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 50 {
@@ -3894,9 +5309,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.namespace_50)
         }
     }
+    /// Calls `body` with the text of `namespace`, without a copy.
+    @inlinable public func withNamespaceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 50 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.namespace_50, body)
+    }
 
     @inlinable public var new: String {
-        get { _message.fields.pointee.words_case.rawValue == 51 ? _message.repairedString(_message.fields.pointee.new_51) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 51 ? _message.string(_message.fields.pointee.new_51) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 51 {
@@ -3906,9 +5326,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.new_51)
         }
     }
+    /// Calls `body` with the text of `new`, without a copy.
+    @inlinable public func withNewUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 51 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.new_51, body)
+    }
 
     @inlinable public var noexcept: String {
-        get { _message.fields.pointee.words_case.rawValue == 52 ? _message.repairedString(_message.fields.pointee.noexcept_52) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 52 ? _message.string(_message.fields.pointee.noexcept_52) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 52 {
@@ -3918,9 +5343,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.noexcept_52)
         }
     }
+    /// Calls `body` with the text of `noexcept`, without a copy.
+    @inlinable public func withNoexceptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 52 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.noexcept_52, body)
+    }
 
     @inlinable public var not: String {
-        get { _message.fields.pointee.words_case.rawValue == 53 ? _message.repairedString(_message.fields.pointee.not_53) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 53 ? _message.string(_message.fields.pointee.not_53) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 53 {
@@ -3930,9 +5360,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.not_53)
         }
     }
+    /// Calls `body` with the text of `not`, without a copy.
+    @inlinable public func withNotUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 53 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.not_53, body)
+    }
 
     @inlinable public var notEq: String {
-        get { _message.fields.pointee.words_case.rawValue == 54 ? _message.repairedString(_message.fields.pointee.not_eq_54) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 54 ? _message.string(_message.fields.pointee.not_eq_54) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 54 {
@@ -3942,9 +5377,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.not_eq_54)
         }
     }
+    /// Calls `body` with the text of `notEq`, without a copy.
+    @inlinable public func withNotEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 54 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.not_eq_54, body)
+    }
 
     @inlinable public var nullptr: String {
-        get { _message.fields.pointee.words_case.rawValue == 55 ? _message.repairedString(_message.fields.pointee.nullptr_55) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 55 ? _message.string(_message.fields.pointee.nullptr_55) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 55 {
@@ -3954,9 +5394,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.nullptr_55)
         }
     }
+    /// Calls `body` with the text of `nullptr`, without a copy.
+    @inlinable public func withNullptrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 55 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.nullptr_55, body)
+    }
 
     @inlinable public var `operator`: String {
-        get { _message.fields.pointee.words_case.rawValue == 56 ? _message.repairedString(_message.fields.pointee.operator_56) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 56 ? _message.string(_message.fields.pointee.operator_56) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 56 {
@@ -3966,9 +5411,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.operator_56)
         }
     }
+    /// Calls `body` with the text of ``operator``, without a copy.
+    @inlinable public func withOperatorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 56 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.operator_56, body)
+    }
 
     @inlinable public var or: String {
-        get { _message.fields.pointee.words_case.rawValue == 57 ? _message.repairedString(_message.fields.pointee.or_57) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 57 ? _message.string(_message.fields.pointee.or_57) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 57 {
@@ -3978,9 +5428,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.or_57)
         }
     }
+    /// Calls `body` with the text of `or`, without a copy.
+    @inlinable public func withOrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 57 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.or_57, body)
+    }
 
     @inlinable public var orEq: String {
-        get { _message.fields.pointee.words_case.rawValue == 58 ? _message.repairedString(_message.fields.pointee.or_eq_58) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 58 ? _message.string(_message.fields.pointee.or_eq_58) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 58 {
@@ -3990,9 +5445,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.or_eq_58)
         }
     }
+    /// Calls `body` with the text of `orEq`, without a copy.
+    @inlinable public func withOrEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 58 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.or_eq_58, body)
+    }
 
     @inlinable public var override: String {
-        get { _message.fields.pointee.words_case.rawValue == 59 ? _message.repairedString(_message.fields.pointee.override_59) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 59 ? _message.string(_message.fields.pointee.override_59) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 59 {
@@ -4002,9 +5462,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.override_59)
         }
     }
+    /// Calls `body` with the text of `override`, without a copy.
+    @inlinable public func withOverrideUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 59 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.override_59, body)
+    }
 
     @inlinable public var `private`: String {
-        get { _message.fields.pointee.words_case.rawValue == 60 ? _message.repairedString(_message.fields.pointee.private_60) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 60 ? _message.string(_message.fields.pointee.private_60) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 60 {
@@ -4014,9 +5479,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.private_60)
         }
     }
+    /// Calls `body` with the text of ``private``, without a copy.
+    @inlinable public func withPrivateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 60 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.private_60, body)
+    }
 
     @inlinable public var protected: String {
-        get { _message.fields.pointee.words_case.rawValue == 61 ? _message.repairedString(_message.fields.pointee.protected_61) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 61 ? _message.string(_message.fields.pointee.protected_61) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 61 {
@@ -4026,9 +5496,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.protected_61)
         }
     }
+    /// Calls `body` with the text of `protected`, without a copy.
+    @inlinable public func withProtectedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 61 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.protected_61, body)
+    }
 
     @inlinable public var `public`: String {
-        get { _message.fields.pointee.words_case.rawValue == 62 ? _message.repairedString(_message.fields.pointee.public_62) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 62 ? _message.string(_message.fields.pointee.public_62) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 62 {
@@ -4038,9 +5513,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.public_62)
         }
     }
+    /// Calls `body` with the text of ``public``, without a copy.
+    @inlinable public func withPublicUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 62 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.public_62, body)
+    }
 
     @inlinable public var register: String {
-        get { _message.fields.pointee.words_case.rawValue == 63 ? _message.repairedString(_message.fields.pointee.register_63) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 63 ? _message.string(_message.fields.pointee.register_63) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 63 {
@@ -4050,9 +5530,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.register_63)
         }
     }
+    /// Calls `body` with the text of `register`, without a copy.
+    @inlinable public func withRegisterUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 63 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.register_63, body)
+    }
 
     @inlinable public var reinterpretCast: String {
-        get { _message.fields.pointee.words_case.rawValue == 64 ? _message.repairedString(_message.fields.pointee.reinterpret_cast_64) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 64 ? _message.string(_message.fields.pointee.reinterpret_cast_64) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 64 {
@@ -4062,9 +5547,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.reinterpret_cast_64)
         }
     }
+    /// Calls `body` with the text of `reinterpretCast`, without a copy.
+    @inlinable public func withReinterpretCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 64 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.reinterpret_cast_64, body)
+    }
 
     @inlinable public var requires: String {
-        get { _message.fields.pointee.words_case.rawValue == 65 ? _message.repairedString(_message.fields.pointee.requires_65) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 65 ? _message.string(_message.fields.pointee.requires_65) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 65 {
@@ -4074,9 +5564,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.requires_65)
         }
     }
+    /// Calls `body` with the text of `requires`, without a copy.
+    @inlinable public func withRequiresUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 65 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.requires_65, body)
+    }
 
     @inlinable public var restrict: String {
-        get { _message.fields.pointee.words_case.rawValue == 66 ? _message.repairedString(_message.fields.pointee.restrict_66) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 66 ? _message.string(_message.fields.pointee.restrict_66) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 66 {
@@ -4086,9 +5581,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.restrict_66)
         }
     }
+    /// Calls `body` with the text of `restrict`, without a copy.
+    @inlinable public func withRestrictUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 66 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.restrict_66, body)
+    }
 
     @inlinable public var `return`: String {
-        get { _message.fields.pointee.words_case.rawValue == 67 ? _message.repairedString(_message.fields.pointee.return_67) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 67 ? _message.string(_message.fields.pointee.return_67) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 67 {
@@ -4098,9 +5598,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.return_67)
         }
     }
+    /// Calls `body` with the text of ``return``, without a copy.
+    @inlinable public func withReturnUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 67 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.return_67, body)
+    }
 
     @inlinable public var short: String {
-        get { _message.fields.pointee.words_case.rawValue == 68 ? _message.repairedString(_message.fields.pointee.short_68) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 68 ? _message.string(_message.fields.pointee.short_68) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 68 {
@@ -4110,9 +5615,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.short_68)
         }
     }
+    /// Calls `body` with the text of `short`, without a copy.
+    @inlinable public func withShortUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 68 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.short_68, body)
+    }
 
     @inlinable public var signed: String {
-        get { _message.fields.pointee.words_case.rawValue == 69 ? _message.repairedString(_message.fields.pointee.signed_69) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 69 ? _message.string(_message.fields.pointee.signed_69) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 69 {
@@ -4122,9 +5632,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.signed_69)
         }
     }
+    /// Calls `body` with the text of `signed`, without a copy.
+    @inlinable public func withSignedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 69 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.signed_69, body)
+    }
 
     @inlinable public var sizeof: String {
-        get { _message.fields.pointee.words_case.rawValue == 70 ? _message.repairedString(_message.fields.pointee.sizeof_70) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 70 ? _message.string(_message.fields.pointee.sizeof_70) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 70 {
@@ -4134,9 +5649,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.sizeof_70)
         }
     }
+    /// Calls `body` with the text of `sizeof`, without a copy.
+    @inlinable public func withSizeofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 70 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.sizeof_70, body)
+    }
 
     @inlinable public var `static`: String {
-        get { _message.fields.pointee.words_case.rawValue == 71 ? _message.repairedString(_message.fields.pointee.static_71) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 71 ? _message.string(_message.fields.pointee.static_71) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 71 {
@@ -4146,9 +5666,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.static_71)
         }
     }
+    /// Calls `body` with the text of ``static``, without a copy.
+    @inlinable public func withStaticUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 71 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.static_71, body)
+    }
 
     @inlinable public var staticAssert: String {
-        get { _message.fields.pointee.words_case.rawValue == 72 ? _message.repairedString(_message.fields.pointee.static_assert_72) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 72 ? _message.string(_message.fields.pointee.static_assert_72) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 72 {
@@ -4158,9 +5683,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.static_assert_72)
         }
     }
+    /// Calls `body` with the text of `staticAssert`, without a copy.
+    @inlinable public func withStaticAssertUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 72 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.static_assert_72, body)
+    }
 
     @inlinable public var staticCast: String {
-        get { _message.fields.pointee.words_case.rawValue == 73 ? _message.repairedString(_message.fields.pointee.static_cast_73) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 73 ? _message.string(_message.fields.pointee.static_cast_73) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 73 {
@@ -4170,9 +5700,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.static_cast_73)
         }
     }
+    /// Calls `body` with the text of `staticCast`, without a copy.
+    @inlinable public func withStaticCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 73 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.static_cast_73, body)
+    }
 
     @inlinable public var `struct`: String {
-        get { _message.fields.pointee.words_case.rawValue == 74 ? _message.repairedString(_message.fields.pointee.struct_74) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 74 ? _message.string(_message.fields.pointee.struct_74) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 74 {
@@ -4182,9 +5717,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.struct_74)
         }
     }
+    /// Calls `body` with the text of ``struct``, without a copy.
+    @inlinable public func withStructUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 74 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.struct_74, body)
+    }
 
     @inlinable public var `switch`: String {
-        get { _message.fields.pointee.words_case.rawValue == 75 ? _message.repairedString(_message.fields.pointee.switch_75) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 75 ? _message.string(_message.fields.pointee.switch_75) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 75 {
@@ -4194,9 +5734,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.switch_75)
         }
     }
+    /// Calls `body` with the text of ``switch``, without a copy.
+    @inlinable public func withSwitchUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 75 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.switch_75, body)
+    }
 
     @inlinable public var template: String {
-        get { _message.fields.pointee.words_case.rawValue == 76 ? _message.repairedString(_message.fields.pointee.template_76) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 76 ? _message.string(_message.fields.pointee.template_76) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 76 {
@@ -4206,9 +5751,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.template_76)
         }
     }
+    /// Calls `body` with the text of `template`, without a copy.
+    @inlinable public func withTemplateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 76 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.template_76, body)
+    }
 
     @inlinable public var this: String {
-        get { _message.fields.pointee.words_case.rawValue == 77 ? _message.repairedString(_message.fields.pointee.this_77) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 77 ? _message.string(_message.fields.pointee.this_77) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 77 {
@@ -4218,9 +5768,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.this_77)
         }
     }
+    /// Calls `body` with the text of `this`, without a copy.
+    @inlinable public func withThisUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 77 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.this_77, body)
+    }
 
     @inlinable public var threadLocal: String {
-        get { _message.fields.pointee.words_case.rawValue == 78 ? _message.repairedString(_message.fields.pointee.thread_local_78) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 78 ? _message.string(_message.fields.pointee.thread_local_78) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 78 {
@@ -4230,9 +5785,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.thread_local_78)
         }
     }
+    /// Calls `body` with the text of `threadLocal`, without a copy.
+    @inlinable public func withThreadLocalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 78 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.thread_local_78, body)
+    }
 
     @inlinable public var `throw`: String {
-        get { _message.fields.pointee.words_case.rawValue == 79 ? _message.repairedString(_message.fields.pointee.throw_79) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 79 ? _message.string(_message.fields.pointee.throw_79) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 79 {
@@ -4242,9 +5802,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.throw_79)
         }
     }
+    /// Calls `body` with the text of ``throw``, without a copy.
+    @inlinable public func withThrowUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 79 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.throw_79, body)
+    }
 
     @inlinable public var `true`: String {
-        get { _message.fields.pointee.words_case.rawValue == 80 ? _message.repairedString(_message.fields.pointee.true_80) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 80 ? _message.string(_message.fields.pointee.true_80) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 80 {
@@ -4254,9 +5819,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.true_80)
         }
     }
+    /// Calls `body` with the text of ``true``, without a copy.
+    @inlinable public func withTrueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 80 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.true_80, body)
+    }
 
     @inlinable public var `try`: String {
-        get { _message.fields.pointee.words_case.rawValue == 81 ? _message.repairedString(_message.fields.pointee.try_81) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 81 ? _message.string(_message.fields.pointee.try_81) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 81 {
@@ -4266,9 +5836,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.try_81)
         }
     }
+    /// Calls `body` with the text of ``try``, without a copy.
+    @inlinable public func withTryUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 81 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.try_81, body)
+    }
 
     @inlinable public var typedef: String {
-        get { _message.fields.pointee.words_case.rawValue == 82 ? _message.repairedString(_message.fields.pointee.typedef_82) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 82 ? _message.string(_message.fields.pointee.typedef_82) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 82 {
@@ -4278,9 +5853,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.typedef_82)
         }
     }
+    /// Calls `body` with the text of `typedef`, without a copy.
+    @inlinable public func withTypedefUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 82 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.typedef_82, body)
+    }
 
     @inlinable public var typeid: String {
-        get { _message.fields.pointee.words_case.rawValue == 83 ? _message.repairedString(_message.fields.pointee.typeid_83) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 83 ? _message.string(_message.fields.pointee.typeid_83) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 83 {
@@ -4290,9 +5870,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.typeid_83)
         }
     }
+    /// Calls `body` with the text of `typeid`, without a copy.
+    @inlinable public func withTypeidUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 83 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.typeid_83, body)
+    }
 
     @inlinable public var typename: String {
-        get { _message.fields.pointee.words_case.rawValue == 84 ? _message.repairedString(_message.fields.pointee.typename_84) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 84 ? _message.string(_message.fields.pointee.typename_84) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 84 {
@@ -4302,9 +5887,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.typename_84)
         }
     }
+    /// Calls `body` with the text of `typename`, without a copy.
+    @inlinable public func withTypenameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 84 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.typename_84, body)
+    }
 
     @inlinable public var typeof: String {
-        get { _message.fields.pointee.words_case.rawValue == 85 ? _message.repairedString(_message.fields.pointee.typeof_85) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 85 ? _message.string(_message.fields.pointee.typeof_85) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 85 {
@@ -4314,9 +5904,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.typeof_85)
         }
     }
+    /// Calls `body` with the text of `typeof`, without a copy.
+    @inlinable public func withTypeofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 85 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.typeof_85, body)
+    }
 
     @inlinable public var union: String {
-        get { _message.fields.pointee.words_case.rawValue == 86 ? _message.repairedString(_message.fields.pointee.union_86) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 86 ? _message.string(_message.fields.pointee.union_86) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 86 {
@@ -4326,9 +5921,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.union_86)
         }
     }
+    /// Calls `body` with the text of `union`, without a copy.
+    @inlinable public func withUnionUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 86 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.union_86, body)
+    }
 
     @inlinable public var unsigned: String {
-        get { _message.fields.pointee.words_case.rawValue == 87 ? _message.repairedString(_message.fields.pointee.unsigned_87) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 87 ? _message.string(_message.fields.pointee.unsigned_87) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 87 {
@@ -4338,9 +5938,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.unsigned_87)
         }
     }
+    /// Calls `body` with the text of `unsigned`, without a copy.
+    @inlinable public func withUnsignedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 87 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.unsigned_87, body)
+    }
 
     @inlinable public var using: String {
-        get { _message.fields.pointee.words_case.rawValue == 88 ? _message.repairedString(_message.fields.pointee.using_88) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 88 ? _message.string(_message.fields.pointee.using_88) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 88 {
@@ -4350,9 +5955,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.using_88)
         }
     }
+    /// Calls `body` with the text of `using`, without a copy.
+    @inlinable public func withUsingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 88 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.using_88, body)
+    }
 
     @inlinable public var virtual: String {
-        get { _message.fields.pointee.words_case.rawValue == 89 ? _message.repairedString(_message.fields.pointee.virtual_89) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 89 ? _message.string(_message.fields.pointee.virtual_89) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 89 {
@@ -4362,9 +5972,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.virtual_89)
         }
     }
+    /// Calls `body` with the text of `virtual`, without a copy.
+    @inlinable public func withVirtualUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 89 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.virtual_89, body)
+    }
 
     @inlinable public var void: String {
-        get { _message.fields.pointee.words_case.rawValue == 90 ? _message.repairedString(_message.fields.pointee.void_90) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 90 ? _message.string(_message.fields.pointee.void_90) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 90 {
@@ -4374,9 +5989,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.void_90)
         }
     }
+    /// Calls `body` with the text of `void`, without a copy.
+    @inlinable public func withVoidUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 90 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.void_90, body)
+    }
 
     @inlinable public var volatile: String {
-        get { _message.fields.pointee.words_case.rawValue == 91 ? _message.repairedString(_message.fields.pointee.volatile_91) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 91 ? _message.string(_message.fields.pointee.volatile_91) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 91 {
@@ -4386,9 +6006,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.volatile_91)
         }
     }
+    /// Calls `body` with the text of `volatile`, without a copy.
+    @inlinable public func withVolatileUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 91 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.volatile_91, body)
+    }
 
     @inlinable public var wcharT: String {
-        get { _message.fields.pointee.words_case.rawValue == 92 ? _message.repairedString(_message.fields.pointee.wchar_t_92) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 92 ? _message.string(_message.fields.pointee.wchar_t_92) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 92 {
@@ -4398,9 +6023,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.wchar_t_92)
         }
     }
+    /// Calls `body` with the text of `wcharT`, without a copy.
+    @inlinable public func withWcharTUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 92 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.wchar_t_92, body)
+    }
 
     @inlinable public var `while`: String {
-        get { _message.fields.pointee.words_case.rawValue == 93 ? _message.repairedString(_message.fields.pointee.while_93) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 93 ? _message.string(_message.fields.pointee.while_93) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 93 {
@@ -4410,9 +6040,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.while_93)
         }
     }
+    /// Calls `body` with the text of ``while``, without a copy.
+    @inlinable public func withWhileUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 93 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.while_93, body)
+    }
 
     @inlinable public var xor: String {
-        get { _message.fields.pointee.words_case.rawValue == 94 ? _message.repairedString(_message.fields.pointee.xor_94) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 94 ? _message.string(_message.fields.pointee.xor_94) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 94 {
@@ -4422,9 +6057,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.xor_94)
         }
     }
+    /// Calls `body` with the text of `xor`, without a copy.
+    @inlinable public func withXorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 94 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.xor_94, body)
+    }
 
     @inlinable public var xorEq: String {
-        get { _message.fields.pointee.words_case.rawValue == 95 ? _message.repairedString(_message.fields.pointee.xor_eq_95) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 95 ? _message.string(_message.fields.pointee.xor_eq_95) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 95 {
@@ -4434,9 +6074,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.xor_eq_95)
         }
     }
+    /// Calls `body` with the text of `xorEq`, without a copy.
+    @inlinable public func withXorEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 95 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.xor_eq_95, body)
+    }
 
     @inlinable public var assert: String {
-        get { _message.fields.pointee.words_case.rawValue == 96 ? _message.repairedString(_message.fields.pointee.assert_96) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 96 ? _message.string(_message.fields.pointee.assert_96) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 96 {
@@ -4446,9 +6091,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.assert_96)
         }
     }
+    /// Calls `body` with the text of `assert`, without a copy.
+    @inlinable public func withAssertUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 96 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.assert_96, body)
+    }
 
     @inlinable public var errno: String {
-        get { _message.fields.pointee.words_case.rawValue == 97 ? _message.repairedString(_message.fields.pointee.errno_97) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 97 ? _message.string(_message.fields.pointee.errno_97) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 97 {
@@ -4458,9 +6108,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.errno_97)
         }
     }
+    /// Calls `body` with the text of `errno`, without a copy.
+    @inlinable public func withErrnoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 97 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.errno_97, body)
+    }
 
     @inlinable public var i386: String {
-        get { _message.fields.pointee.words_case.rawValue == 98 ? _message.repairedString(_message.fields.pointee.i386_98) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 98 ? _message.string(_message.fields.pointee.i386_98) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 98 {
@@ -4470,9 +6125,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.i386_98)
         }
     }
+    /// Calls `body` with the text of `i386`, without a copy.
+    @inlinable public func withI386UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 98 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.i386_98, body)
+    }
 
     @inlinable public var linux: String {
-        get { _message.fields.pointee.words_case.rawValue == 99 ? _message.repairedString(_message.fields.pointee.linux_99) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 99 ? _message.string(_message.fields.pointee.linux_99) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 99 {
@@ -4482,9 +6142,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.linux_99)
         }
     }
+    /// Calls `body` with the text of `linux`, without a copy.
+    @inlinable public func withLinuxUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 99 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.linux_99, body)
+    }
 
     @inlinable public var offsetof: String {
-        get { _message.fields.pointee.words_case.rawValue == 100 ? _message.repairedString(_message.fields.pointee.offsetof_100) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 100 ? _message.string(_message.fields.pointee.offsetof_100) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 100 {
@@ -4494,9 +6159,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.offsetof_100)
         }
     }
+    /// Calls `body` with the text of `offsetof`, without a copy.
+    @inlinable public func withOffsetofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 100 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.offsetof_100, body)
+    }
 
     @inlinable public var stderr: String {
-        get { _message.fields.pointee.words_case.rawValue == 101 ? _message.repairedString(_message.fields.pointee.stderr_101) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 101 ? _message.string(_message.fields.pointee.stderr_101) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 101 {
@@ -4506,9 +6176,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.stderr_101)
         }
     }
+    /// Calls `body` with the text of `stderr`, without a copy.
+    @inlinable public func withStderrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 101 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.stderr_101, body)
+    }
 
     @inlinable public var stdin: String {
-        get { _message.fields.pointee.words_case.rawValue == 102 ? _message.repairedString(_message.fields.pointee.stdin_102) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 102 ? _message.string(_message.fields.pointee.stdin_102) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 102 {
@@ -4518,9 +6193,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.stdin_102)
         }
     }
+    /// Calls `body` with the text of `stdin`, without a copy.
+    @inlinable public func withStdinUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 102 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.stdin_102, body)
+    }
 
     @inlinable public var stdout: String {
-        get { _message.fields.pointee.words_case.rawValue == 103 ? _message.repairedString(_message.fields.pointee.stdout_103) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 103 ? _message.string(_message.fields.pointee.stdout_103) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 103 {
@@ -4530,9 +6210,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.stdout_103)
         }
     }
+    /// Calls `body` with the text of `stdout`, without a copy.
+    @inlinable public func withStdoutUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 103 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.stdout_103, body)
+    }
 
     @inlinable public var unix: String {
-        get { _message.fields.pointee.words_case.rawValue == 104 ? _message.repairedString(_message.fields.pointee.unix_104) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 104 ? _message.string(_message.fields.pointee.unix_104) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 104 {
@@ -4542,9 +6227,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.unix_104)
         }
     }
+    /// Calls `body` with the text of `unix`, without a copy.
+    @inlinable public func withUnixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 104 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.unix_104, body)
+    }
 
     @inlinable public var null: String {
-        get { _message.fields.pointee.words_case.rawValue == 105 ? _message.repairedString(_message.fields.pointee.null) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 105 ? _message.string(_message.fields.pointee.null) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 105 {
@@ -4554,9 +6244,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.null)
         }
     }
+    /// Calls `body` with the text of `null`, without a copy.
+    @inlinable public func withNullUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 105 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.null, body)
+    }
 
     @inlinable public var eof: String {
-        get { _message.fields.pointee.words_case.rawValue == 106 ? _message.repairedString(_message.fields.pointee.eof) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 106 ? _message.string(_message.fields.pointee.eof) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 106 {
@@ -4566,9 +6261,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.eof)
         }
     }
+    /// Calls `body` with the text of `eof`, without a copy.
+    @inlinable public func withEofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 106 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.eof, body)
+    }
 
     @inlinable public var bool_: String {
-        get { _message.fields.pointee.words_case.rawValue == 107 ? _message.repairedString(_message.fields.pointee.bool_) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 107 ? _message.string(_message.fields.pointee.bool_) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 107 {
@@ -4578,9 +6278,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.bool_)
         }
     }
+    /// Calls `body` with the text of `bool_`, without a copy.
+    @inlinable public func withBool_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 107 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.bool_, body)
+    }
 
     @inlinable public var int32T: String {
-        get { _message.fields.pointee.words_case.rawValue == 108 ? _message.repairedString(_message.fields.pointee.int32_t) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 108 ? _message.string(_message.fields.pointee.int32_t) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 108 {
@@ -4590,9 +6295,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.int32_t)
         }
     }
+    /// Calls `body` with the text of `int32T`, without a copy.
+    @inlinable public func withInt32TUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 108 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.int32_t, body)
+    }
 
     @inlinable public var sizeT: String {
-        get { _message.fields.pointee.words_case.rawValue == 109 ? _message.repairedString(_message.fields.pointee.size_t) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 109 ? _message.string(_message.fields.pointee.size_t) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 109 {
@@ -4602,9 +6312,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.size_t)
         }
     }
+    /// Calls `body` with the text of `sizeT`, without a copy.
+    @inlinable public func withSizeTUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 109 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.size_t, body)
+    }
 
     @inlinable public var uint8T: String {
-        get { _message.fields.pointee.words_case.rawValue == 110 ? _message.repairedString(_message.fields.pointee.uint8_t) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 110 ? _message.string(_message.fields.pointee.uint8_t) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 110 {
@@ -4614,9 +6329,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.uint8_t)
         }
     }
+    /// Calls `body` with the text of `uint8T`, without a copy.
+    @inlinable public func withUint8TUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 110 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.uint8_t, body)
+    }
 
     @inlinable public var self_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 111 ? _message.repairedString(_message.fields.pointee.self_111) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 111 ? _message.string(_message.fields.pointee.self_111) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 111 {
@@ -4626,9 +6346,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.self_111)
         }
     }
+    /// Calls `body` with the text of `self_p`, without a copy.
+    @inlinable public func withSelf_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 111 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.self_111, body)
+    }
 
     @inlinable public var self_p_112: String {
-        get { _message.fields.pointee.words_case.rawValue == 112 ? _message.repairedString(_message.fields.pointee.self_112) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 112 ? _message.string(_message.fields.pointee.self_112) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 112 {
@@ -4638,9 +6363,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.self_112)
         }
     }
+    /// Calls `body` with the text of `self_p_112`, without a copy.
+    @inlinable public func withSelf_pUTF8Span_112<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 112 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.self_112, body)
+    }
 
     @inlinable public var init_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 113 ? _message.repairedString(_message.fields.pointee.init_113) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 113 ? _message.string(_message.fields.pointee.init_113) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 113 {
@@ -4650,9 +6380,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.init_113)
         }
     }
+    /// Calls `body` with the text of `init_p`, without a copy.
+    @inlinable public func withInit_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 113 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.init_113, body)
+    }
 
     @inlinable public var type: String {
-        get { _message.fields.pointee.words_case.rawValue == 114 ? _message.repairedString(_message.fields.pointee.type_114) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 114 ? _message.string(_message.fields.pointee.type_114) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 114 {
@@ -4662,9 +6397,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.type_114)
         }
     }
+    /// Calls `body` with the text of `type`, without a copy.
+    @inlinable public func withTypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 114 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.type_114, body)
+    }
 
     @inlinable public var type_115: String {
-        get { _message.fields.pointee.words_case.rawValue == 115 ? _message.repairedString(_message.fields.pointee.type_115) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 115 ? _message.string(_message.fields.pointee.type_115) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 115 {
@@ -4674,9 +6414,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.type_115)
         }
     }
+    /// Calls `body` with the text of `type_115`, without a copy.
+    @inlinable public func withTypeUTF8Span_115<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 115 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.type_115, body)
+    }
 
     @inlinable public var `protocol`: String {
-        get { _message.fields.pointee.words_case.rawValue == 116 ? _message.repairedString(_message.fields.pointee.protocol_116) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 116 ? _message.string(_message.fields.pointee.protocol_116) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 116 {
@@ -4686,9 +6431,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.protocol_116)
         }
     }
+    /// Calls `body` with the text of ``protocol``, without a copy.
+    @inlinable public func withProtocolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 116 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.protocol_116, body)
+    }
 
     @inlinable public var protocol_117: String {
-        get { _message.fields.pointee.words_case.rawValue == 117 ? _message.repairedString(_message.fields.pointee.protocol_117) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 117 ? _message.string(_message.fields.pointee.protocol_117) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 117 {
@@ -4698,9 +6448,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.protocol_117)
         }
     }
+    /// Calls `body` with the text of `protocol_117`, without a copy.
+    @inlinable public func withProtocolUTF8Span_117<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 117 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.protocol_117, body)
+    }
 
     @inlinable public var `in`: String {
-        get { _message.fields.pointee.words_case.rawValue == 118 ? _message.repairedString(_message.fields.pointee.in) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 118 ? _message.string(_message.fields.pointee.in) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 118 {
@@ -4710,9 +6465,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.in)
         }
     }
+    /// Calls `body` with the text of ``in``, without a copy.
+    @inlinable public func withInUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 118 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.in, body)
+    }
 
     @inlinable public var `is`: String {
-        get { _message.fields.pointee.words_case.rawValue == 119 ? _message.repairedString(_message.fields.pointee.is) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 119 ? _message.string(_message.fields.pointee.is) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 119 {
@@ -4722,9 +6482,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.is)
         }
     }
+    /// Calls `body` with the text of ``is``, without a copy.
+    @inlinable public func withIsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 119 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.is, body)
+    }
 
     @inlinable public var `as`: String {
-        get { _message.fields.pointee.words_case.rawValue == 120 ? _message.repairedString(_message.fields.pointee.as) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 120 ? _message.string(_message.fields.pointee.as) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 120 {
@@ -4734,9 +6499,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.as)
         }
     }
+    /// Calls `body` with the text of ``as``, without a copy.
+    @inlinable public func withAsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 120 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.as, body)
+    }
 
     @inlinable public var any: String {
-        get { _message.fields.pointee.words_case.rawValue == 121 ? _message.repairedString(_message.fields.pointee.any) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 121 ? _message.string(_message.fields.pointee.any) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 121 {
@@ -4746,9 +6516,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.any)
         }
     }
+    /// Calls `body` with the text of `any`, without a copy.
+    @inlinable public func withAnyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 121 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.any, body)
+    }
 
     @inlinable public var actor: String {
-        get { _message.fields.pointee.words_case.rawValue == 122 ? _message.repairedString(_message.fields.pointee.actor) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 122 ? _message.string(_message.fields.pointee.actor) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 122 {
@@ -4758,9 +6533,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.actor)
         }
     }
+    /// Calls `body` with the text of `actor`, without a copy.
+    @inlinable public func withActorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 122 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.actor, body)
+    }
 
     @inlinable public var async: String {
-        get { _message.fields.pointee.words_case.rawValue == 123 ? _message.repairedString(_message.fields.pointee.async) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 123 ? _message.string(_message.fields.pointee.async) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 123 {
@@ -4770,9 +6550,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.async)
         }
     }
+    /// Calls `body` with the text of `async`, without a copy.
+    @inlinable public func withAsyncUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 123 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.async, body)
+    }
 
     @inlinable public var await: String {
-        get { _message.fields.pointee.words_case.rawValue == 124 ? _message.repairedString(_message.fields.pointee.await) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 124 ? _message.string(_message.fields.pointee.await) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 124 {
@@ -4782,9 +6567,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.await)
         }
     }
+    /// Calls `body` with the text of `await`, without a copy.
+    @inlinable public func withAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 124 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.await, body)
+    }
 
     @inlinable public var any_125: String {
-        get { _message.fields.pointee.words_case.rawValue == 125 ? _message.repairedString(_message.fields.pointee.any_125) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 125 ? _message.string(_message.fields.pointee.any_125) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 125 {
@@ -4794,9 +6584,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.any_125)
         }
     }
+    /// Calls `body` with the text of `any_125`, without a copy.
+    @inlinable public func withAnyUTF8Span_125<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 125 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.any_125, body)
+    }
 
     @inlinable public var some: String {
-        get { _message.fields.pointee.words_case.rawValue == 126 ? _message.repairedString(_message.fields.pointee.some) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 126 ? _message.string(_message.fields.pointee.some) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 126 {
@@ -4806,9 +6601,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.some)
         }
     }
+    /// Calls `body` with the text of `some`, without a copy.
+    @inlinable public func withSomeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 126 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.some, body)
+    }
 
     @inlinable public var none: String {
-        get { _message.fields.pointee.words_case.rawValue == 127 ? _message.repairedString(_message.fields.pointee.none) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 127 ? _message.string(_message.fields.pointee.none) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 127 {
@@ -4818,9 +6618,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.none)
         }
     }
+    /// Calls `body` with the text of `none`, without a copy.
+    @inlinable public func withNoneUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 127 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.none, body)
+    }
 
     @inlinable public var `nil`: String {
-        get { _message.fields.pointee.words_case.rawValue == 128 ? _message.repairedString(_message.fields.pointee.nil) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 128 ? _message.string(_message.fields.pointee.nil) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 128 {
@@ -4830,9 +6635,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.nil)
         }
     }
+    /// Calls `body` with the text of ``nil``, without a copy.
+    @inlinable public func withNilUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 128 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.nil, body)
+    }
 
     @inlinable public var `super`: String {
-        get { _message.fields.pointee.words_case.rawValue == 129 ? _message.repairedString(_message.fields.pointee.super) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 129 ? _message.string(_message.fields.pointee.super) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 129 {
@@ -4842,9 +6652,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.super)
         }
     }
+    /// Calls `body` with the text of ``super``, without a copy.
+    @inlinable public func withSuperUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 129 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.super, body)
+    }
 
     @inlinable public var `func`: String {
-        get { _message.fields.pointee.words_case.rawValue == 130 ? _message.repairedString(_message.fields.pointee.func) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 130 ? _message.string(_message.fields.pointee.func) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 130 {
@@ -4854,9 +6669,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.func)
         }
     }
+    /// Calls `body` with the text of ``func``, without a copy.
+    @inlinable public func withFuncUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 130 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.func, body)
+    }
 
     @inlinable public var `let`: String {
-        get { _message.fields.pointee.words_case.rawValue == 131 ? _message.repairedString(_message.fields.pointee.let) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 131 ? _message.string(_message.fields.pointee.let) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 131 {
@@ -4866,9 +6686,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.let)
         }
     }
+    /// Calls `body` with the text of ``let``, without a copy.
+    @inlinable public func withLetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 131 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.let, body)
+    }
 
     @inlinable public var `var`: String {
-        get { _message.fields.pointee.words_case.rawValue == 132 ? _message.repairedString(_message.fields.pointee.var) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 132 ? _message.string(_message.fields.pointee.var) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 132 {
@@ -4878,9 +6703,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.var)
         }
     }
+    /// Calls `body` with the text of ``var``, without a copy.
+    @inlinable public func withVarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 132 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.var, body)
+    }
 
     @inlinable public var `inout`: String {
-        get { _message.fields.pointee.words_case.rawValue == 133 ? _message.repairedString(_message.fields.pointee.inout) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 133 ? _message.string(_message.fields.pointee.inout) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 133 {
@@ -4890,9 +6720,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.inout)
         }
     }
+    /// Calls `body` with the text of ``inout``, without a copy.
+    @inlinable public func withInoutUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 133 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.inout, body)
+    }
 
     @inlinable public var `defer`: String {
-        get { _message.fields.pointee.words_case.rawValue == 134 ? _message.repairedString(_message.fields.pointee.defer) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 134 ? _message.string(_message.fields.pointee.defer) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 134 {
@@ -4902,9 +6737,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.defer)
         }
     }
+    /// Calls `body` with the text of ``defer``, without a copy.
+    @inlinable public func withDeferUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 134 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.defer, body)
+    }
 
     @inlinable public var `guard`: String {
-        get { _message.fields.pointee.words_case.rawValue == 135 ? _message.repairedString(_message.fields.pointee.guard) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 135 ? _message.string(_message.fields.pointee.guard) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 135 {
@@ -4914,9 +6754,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.guard)
         }
     }
+    /// Calls `body` with the text of ``guard``, without a copy.
+    @inlinable public func withGuardUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 135 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.guard, body)
+    }
 
     @inlinable public var `repeat`: String {
-        get { _message.fields.pointee.words_case.rawValue == 136 ? _message.repairedString(_message.fields.pointee.repeat) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 136 ? _message.string(_message.fields.pointee.repeat) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 136 {
@@ -4926,9 +6771,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.repeat)
         }
     }
+    /// Calls `body` with the text of ``repeat``, without a copy.
+    @inlinable public func withRepeatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 136 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.repeat, body)
+    }
 
     @inlinable public var `where`: String {
-        get { _message.fields.pointee.words_case.rawValue == 137 ? _message.repairedString(_message.fields.pointee.where) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 137 ? _message.string(_message.fields.pointee.where) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 137 {
@@ -4938,9 +6788,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.where)
         }
     }
+    /// Calls `body` with the text of ``where``, without a copy.
+    @inlinable public func withWhereUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 137 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.where, body)
+    }
 
     @inlinable public var `throws`: String {
-        get { _message.fields.pointee.words_case.rawValue == 138 ? _message.repairedString(_message.fields.pointee.throws) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 138 ? _message.string(_message.fields.pointee.throws) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 138 {
@@ -4950,9 +6805,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.throws)
         }
     }
+    /// Calls `body` with the text of ``throws``, without a copy.
+    @inlinable public func withThrowsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 138 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.throws, body)
+    }
 
     @inlinable public var `rethrows`: String {
-        get { _message.fields.pointee.words_case.rawValue == 139 ? _message.repairedString(_message.fields.pointee.rethrows) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 139 ? _message.string(_message.fields.pointee.rethrows) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 139 {
@@ -4962,9 +6822,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.rethrows)
         }
     }
+    /// Calls `body` with the text of ``rethrows``, without a copy.
+    @inlinable public func withRethrowsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 139 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.rethrows, body)
+    }
 
     @inlinable public var `fallthrough`: String {
-        get { _message.fields.pointee.words_case.rawValue == 140 ? _message.repairedString(_message.fields.pointee.fallthrough) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 140 ? _message.string(_message.fields.pointee.fallthrough) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 140 {
@@ -4974,9 +6839,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.fallthrough)
         }
     }
+    /// Calls `body` with the text of ``fallthrough``, without a copy.
+    @inlinable public func withFallthroughUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 140 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.fallthrough, body)
+    }
 
     @inlinable public var `extension`: String {
-        get { _message.fields.pointee.words_case.rawValue == 141 ? _message.repairedString(_message.fields.pointee.extension) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 141 ? _message.string(_message.fields.pointee.extension) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 141 {
@@ -4986,9 +6856,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.extension)
         }
     }
+    /// Calls `body` with the text of ``extension``, without a copy.
+    @inlinable public func withExtensionUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 141 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.extension, body)
+    }
 
     @inlinable public var `internal`: String {
-        get { _message.fields.pointee.words_case.rawValue == 142 ? _message.repairedString(_message.fields.pointee.internal) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 142 ? _message.string(_message.fields.pointee.internal) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 142 {
@@ -4998,9 +6873,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.internal)
         }
     }
+    /// Calls `body` with the text of ``internal``, without a copy.
+    @inlinable public func withInternalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 142 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.internal, body)
+    }
 
     @inlinable public var `fileprivate`: String {
-        get { _message.fields.pointee.words_case.rawValue == 143 ? _message.repairedString(_message.fields.pointee.fileprivate) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 143 ? _message.string(_message.fields.pointee.fileprivate) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 143 {
@@ -5010,9 +6890,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.fileprivate)
         }
     }
+    /// Calls `body` with the text of ``fileprivate``, without a copy.
+    @inlinable public func withFileprivateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 143 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.fileprivate, body)
+    }
 
     @inlinable public var `open`: String {
-        get { _message.fields.pointee.words_case.rawValue == 144 ? _message.repairedString(_message.fields.pointee.open) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 144 ? _message.string(_message.fields.pointee.open) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 144 {
@@ -5022,9 +6907,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.open)
         }
     }
+    /// Calls `body` with the text of ``open``, without a copy.
+    @inlinable public func withOpenUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 144 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.open, body)
+    }
 
     @inlinable public var indirect: String {
-        get { _message.fields.pointee.words_case.rawValue == 145 ? _message.repairedString(_message.fields.pointee.indirect) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 145 ? _message.string(_message.fields.pointee.indirect) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 145 {
@@ -5034,9 +6924,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.indirect)
         }
     }
+    /// Calls `body` with the text of `indirect`, without a copy.
+    @inlinable public func withIndirectUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 145 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.indirect, body)
+    }
 
     @inlinable public var lazy: String {
-        get { _message.fields.pointee.words_case.rawValue == 146 ? _message.repairedString(_message.fields.pointee.lazy) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 146 ? _message.string(_message.fields.pointee.lazy) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 146 {
@@ -5046,9 +6941,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.lazy)
         }
     }
+    /// Calls `body` with the text of `lazy`, without a copy.
+    @inlinable public func withLazyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 146 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.lazy, body)
+    }
 
     @inlinable public var weak: String {
-        get { _message.fields.pointee.words_case.rawValue == 147 ? _message.repairedString(_message.fields.pointee.weak) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 147 ? _message.string(_message.fields.pointee.weak) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 147 {
@@ -5058,9 +6958,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.weak)
         }
     }
+    /// Calls `body` with the text of `weak`, without a copy.
+    @inlinable public func withWeakUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 147 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.weak, body)
+    }
 
     @inlinable public var unowned: String {
-        get { _message.fields.pointee.words_case.rawValue == 148 ? _message.repairedString(_message.fields.pointee.unowned) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 148 ? _message.string(_message.fields.pointee.unowned) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 148 {
@@ -5070,9 +6975,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.unowned)
         }
     }
+    /// Calls `body` with the text of `unowned`, without a copy.
+    @inlinable public func withUnownedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 148 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.unowned, body)
+    }
 
     @inlinable public var convenience: String {
-        get { _message.fields.pointee.words_case.rawValue == 149 ? _message.repairedString(_message.fields.pointee.convenience) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 149 ? _message.string(_message.fields.pointee.convenience) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 149 {
@@ -5082,9 +6992,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.convenience)
         }
     }
+    /// Calls `body` with the text of `convenience`, without a copy.
+    @inlinable public func withConvenienceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 149 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.convenience, body)
+    }
 
     @inlinable public var required: String {
-        get { _message.fields.pointee.words_case.rawValue == 150 ? _message.repairedString(_message.fields.pointee.required) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 150 ? _message.string(_message.fields.pointee.required) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 150 {
@@ -5094,9 +7009,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.required)
         }
     }
+    /// Calls `body` with the text of `required`, without a copy.
+    @inlinable public func withRequiredUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 150 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.required, body)
+    }
 
     @inlinable public var optional: String {
-        get { _message.fields.pointee.words_case.rawValue == 151 ? _message.repairedString(_message.fields.pointee.optional) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 151 ? _message.string(_message.fields.pointee.optional) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 151 {
@@ -5106,9 +7026,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.optional)
         }
     }
+    /// Calls `body` with the text of `optional`, without a copy.
+    @inlinable public func withOptionalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 151 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.optional, body)
+    }
 
     @inlinable public var dynamic: String {
-        get { _message.fields.pointee.words_case.rawValue == 152 ? _message.repairedString(_message.fields.pointee.dynamic) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 152 ? _message.string(_message.fields.pointee.dynamic) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 152 {
@@ -5118,9 +7043,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.dynamic)
         }
     }
+    /// Calls `body` with the text of `dynamic`, without a copy.
+    @inlinable public func withDynamicUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 152 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.dynamic, body)
+    }
 
     @inlinable public var didSet: String {
-        get { _message.fields.pointee.words_case.rawValue == 153 ? _message.repairedString(_message.fields.pointee.didset) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 153 ? _message.string(_message.fields.pointee.didset) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 153 {
@@ -5130,9 +7060,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.didset)
         }
     }
+    /// Calls `body` with the text of `didSet`, without a copy.
+    @inlinable public func withDidSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 153 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.didset, body)
+    }
 
     @inlinable public var willSet: String {
-        get { _message.fields.pointee.words_case.rawValue == 154 ? _message.repairedString(_message.fields.pointee.willset) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 154 ? _message.string(_message.fields.pointee.willset) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 154 {
@@ -5142,9 +7077,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.willset)
         }
     }
+    /// Calls `body` with the text of `willSet`, without a copy.
+    @inlinable public func withWillSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 154 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.willset, body)
+    }
 
     @inlinable public var get: String {
-        get { _message.fields.pointee.words_case.rawValue == 155 ? _message.repairedString(_message.fields.pointee.get) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 155 ? _message.string(_message.fields.pointee.get) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 155 {
@@ -5154,9 +7094,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.get)
         }
     }
+    /// Calls `body` with the text of `get`, without a copy.
+    @inlinable public func withGetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 155 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.get, body)
+    }
 
     @inlinable public var set: String {
-        get { _message.fields.pointee.words_case.rawValue == 156 ? _message.repairedString(_message.fields.pointee.set) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 156 ? _message.string(_message.fields.pointee.set) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 156 {
@@ -5166,9 +7111,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.set)
         }
     }
+    /// Calls `body` with the text of `set`, without a copy.
+    @inlinable public func withSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 156 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.set, body)
+    }
 
     @inlinable public var left: String {
-        get { _message.fields.pointee.words_case.rawValue == 157 ? _message.repairedString(_message.fields.pointee.left) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 157 ? _message.string(_message.fields.pointee.left) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 157 {
@@ -5178,9 +7128,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.left)
         }
     }
+    /// Calls `body` with the text of `left`, without a copy.
+    @inlinable public func withLeftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 157 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.left, body)
+    }
 
     @inlinable public var right: String {
-        get { _message.fields.pointee.words_case.rawValue == 158 ? _message.repairedString(_message.fields.pointee.right) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 158 ? _message.string(_message.fields.pointee.right) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 158 {
@@ -5190,9 +7145,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.right)
         }
     }
+    /// Calls `body` with the text of `right`, without a copy.
+    @inlinable public func withRightUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 158 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.right, body)
+    }
 
     @inlinable public var prefix: String {
-        get { _message.fields.pointee.words_case.rawValue == 159 ? _message.repairedString(_message.fields.pointee.prefix) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 159 ? _message.string(_message.fields.pointee.prefix) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 159 {
@@ -5202,9 +7162,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.prefix)
         }
     }
+    /// Calls `body` with the text of `prefix`, without a copy.
+    @inlinable public func withPrefixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 159 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.prefix, body)
+    }
 
     @inlinable public var postfix: String {
-        get { _message.fields.pointee.words_case.rawValue == 160 ? _message.repairedString(_message.fields.pointee.postfix) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 160 ? _message.string(_message.fields.pointee.postfix) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 160 {
@@ -5214,9 +7179,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.postfix)
         }
     }
+    /// Calls `body` with the text of `postfix`, without a copy.
+    @inlinable public func withPostfixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 160 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.postfix, body)
+    }
 
     @inlinable public var infix: String {
-        get { _message.fields.pointee.words_case.rawValue == 161 ? _message.repairedString(_message.fields.pointee.infix) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 161 ? _message.string(_message.fields.pointee.infix) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 161 {
@@ -5226,9 +7196,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.infix)
         }
     }
+    /// Calls `body` with the text of `infix`, without a copy.
+    @inlinable public func withInfixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 161 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.infix, body)
+    }
 
     @inlinable public var precedence: String {
-        get { _message.fields.pointee.words_case.rawValue == 162 ? _message.repairedString(_message.fields.pointee.precedence) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 162 ? _message.string(_message.fields.pointee.precedence) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 162 {
@@ -5238,9 +7213,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.precedence)
         }
     }
+    /// Calls `body` with the text of `precedence`, without a copy.
+    @inlinable public func withPrecedenceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 162 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.precedence, body)
+    }
 
     @inlinable public var associativity: String {
-        get { _message.fields.pointee.words_case.rawValue == 163 ? _message.repairedString(_message.fields.pointee.associativity) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 163 ? _message.string(_message.fields.pointee.associativity) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 163 {
@@ -5250,9 +7230,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.associativity)
         }
     }
+    /// Calls `body` with the text of `associativity`, without a copy.
+    @inlinable public func withAssociativityUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 163 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.associativity, body)
+    }
 
     @inlinable public var `associatedtype`: String {
-        get { _message.fields.pointee.words_case.rawValue == 164 ? _message.repairedString(_message.fields.pointee.associatedtype) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 164 ? _message.string(_message.fields.pointee.associatedtype) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 164 {
@@ -5262,9 +7247,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.associatedtype)
         }
     }
+    /// Calls `body` with the text of ``associatedtype``, without a copy.
+    @inlinable public func withAssociatedtypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 164 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.associatedtype, body)
+    }
 
     @inlinable public var `typealias`: String {
-        get { _message.fields.pointee.words_case.rawValue == 165 ? _message.repairedString(_message.fields.pointee.typealias) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 165 ? _message.string(_message.fields.pointee.typealias) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 165 {
@@ -5274,9 +7264,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.typealias)
         }
     }
+    /// Calls `body` with the text of ``typealias``, without a copy.
+    @inlinable public func withTypealiasUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 165 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.typealias, body)
+    }
 
     @inlinable public var `subscript`: String {
-        get { _message.fields.pointee.words_case.rawValue == 166 ? _message.repairedString(_message.fields.pointee.subscript) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 166 ? _message.string(_message.fields.pointee.subscript) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 166 {
@@ -5286,9 +7281,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.subscript)
         }
     }
+    /// Calls `body` with the text of ``subscript``, without a copy.
+    @inlinable public func withSubscriptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 166 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.subscript, body)
+    }
 
     @inlinable public var `deinit`: String {
-        get { _message.fields.pointee.words_case.rawValue == 167 ? _message.repairedString(_message.fields.pointee.deinit) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 167 ? _message.string(_message.fields.pointee.deinit) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 167 {
@@ -5298,9 +7298,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.deinit)
         }
     }
+    /// Calls `body` with the text of ``deinit``, without a copy.
+    @inlinable public func withDeinitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 167 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.deinit, body)
+    }
 
     @inlinable public var consume: String {
-        get { _message.fields.pointee.words_case.rawValue == 168 ? _message.repairedString(_message.fields.pointee.consume) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 168 ? _message.string(_message.fields.pointee.consume) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 168 {
@@ -5310,9 +7315,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.consume)
         }
     }
+    /// Calls `body` with the text of `consume`, without a copy.
+    @inlinable public func withConsumeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 168 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.consume, body)
+    }
 
     @inlinable public var copy: String {
-        get { _message.fields.pointee.words_case.rawValue == 169 ? _message.repairedString(_message.fields.pointee.copy) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 169 ? _message.string(_message.fields.pointee.copy) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 169 {
@@ -5322,9 +7332,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.copy)
         }
     }
+    /// Calls `body` with the text of `copy`, without a copy.
+    @inlinable public func withCopyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 169 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.copy, body)
+    }
 
     @inlinable public var borrowing: String {
-        get { _message.fields.pointee.words_case.rawValue == 170 ? _message.repairedString(_message.fields.pointee.borrowing) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 170 ? _message.string(_message.fields.pointee.borrowing) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 170 {
@@ -5334,9 +7349,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.borrowing)
         }
     }
+    /// Calls `body` with the text of `borrowing`, without a copy.
+    @inlinable public func withBorrowingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 170 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.borrowing, body)
+    }
 
     @inlinable public var consuming: String {
-        get { _message.fields.pointee.words_case.rawValue == 171 ? _message.repairedString(_message.fields.pointee.consuming) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 171 ? _message.string(_message.fields.pointee.consuming) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 171 {
@@ -5346,9 +7366,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.consuming)
         }
     }
+    /// Calls `body` with the text of `consuming`, without a copy.
+    @inlinable public func withConsumingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 171 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.consuming, body)
+    }
 
     @inlinable public var sending: String {
-        get { _message.fields.pointee.words_case.rawValue == 172 ? _message.repairedString(_message.fields.pointee.sending) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 172 ? _message.string(_message.fields.pointee.sending) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 172 {
@@ -5358,9 +7383,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.sending)
         }
     }
+    /// Calls `body` with the text of `sending`, without a copy.
+    @inlinable public func withSendingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 172 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.sending, body)
+    }
 
     @inlinable public var isolated: String {
-        get { _message.fields.pointee.words_case.rawValue == 173 ? _message.repairedString(_message.fields.pointee.isolated) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 173 ? _message.string(_message.fields.pointee.isolated) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 173 {
@@ -5370,9 +7400,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.isolated)
         }
     }
+    /// Calls `body` with the text of `isolated`, without a copy.
+    @inlinable public func withIsolatedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 173 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.isolated, body)
+    }
 
     @inlinable public var nonisolated: String {
-        get { _message.fields.pointee.words_case.rawValue == 174 ? _message.repairedString(_message.fields.pointee.nonisolated) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 174 ? _message.string(_message.fields.pointee.nonisolated) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 174 {
@@ -5382,9 +7417,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.nonisolated)
         }
     }
+    /// Calls `body` with the text of `nonisolated`, without a copy.
+    @inlinable public func withNonisolatedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 174 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.nonisolated, body)
+    }
 
     @inlinable public var macro: String {
-        get { _message.fields.pointee.words_case.rawValue == 175 ? _message.repairedString(_message.fields.pointee.macro) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 175 ? _message.string(_message.fields.pointee.macro) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 175 {
@@ -5394,9 +7434,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.macro)
         }
     }
+    /// Calls `body` with the text of `macro`, without a copy.
+    @inlinable public func withMacroUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 175 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.macro, body)
+    }
 
     @inlinable public var package: String {
-        get { _message.fields.pointee.words_case.rawValue == 176 ? _message.repairedString(_message.fields.pointee.package) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 176 ? _message.string(_message.fields.pointee.package) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 176 {
@@ -5406,9 +7451,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.package)
         }
     }
+    /// Calls `body` with the text of `package`, without a copy.
+    @inlinable public func withPackageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 176 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.package, body)
+    }
 
     @inlinable public var each: String {
-        get { _message.fields.pointee.words_case.rawValue == 177 ? _message.repairedString(_message.fields.pointee.each) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 177 ? _message.string(_message.fields.pointee.each) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 177 {
@@ -5418,9 +7468,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.each)
         }
     }
+    /// Calls `body` with the text of `each`, without a copy.
+    @inlinable public func withEachUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 177 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.each, body)
+    }
 
     @inlinable public var discard: String {
-        get { _message.fields.pointee.words_case.rawValue == 178 ? _message.repairedString(_message.fields.pointee.discard) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 178 ? _message.string(_message.fields.pointee.discard) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 178 {
@@ -5430,9 +7485,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.discard)
         }
     }
+    /// Calls `body` with the text of `discard`, without a copy.
+    @inlinable public func withDiscardUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 178 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.discard, body)
+    }
 
     @inlinable public var description_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 179 ? _message.repairedString(_message.fields.pointee.description) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 179 ? _message.string(_message.fields.pointee.description) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 179 {
@@ -5442,9 +7502,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.description)
         }
     }
+    /// Calls `body` with the text of `description_p`, without a copy.
+    @inlinable public func withDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 179 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.description, body)
+    }
 
     @inlinable public var debugDescription_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 180 ? _message.repairedString(_message.fields.pointee.debug_description) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 180 ? _message.string(_message.fields.pointee.debug_description) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 180 {
@@ -5454,9 +7519,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.debug_description)
         }
     }
+    /// Calls `body` with the text of `debugDescription_p`, without a copy.
+    @inlinable public func withDebugDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 180 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.debug_description, body)
+    }
 
     @inlinable public var hashValue_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 181 ? _message.repairedString(_message.fields.pointee.hash_value) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 181 ? _message.string(_message.fields.pointee.hash_value) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 181 {
@@ -5466,9 +7536,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.hash_value)
         }
     }
+    /// Calls `body` with the text of `hashValue_p`, without a copy.
+    @inlinable public func withHashValue_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 181 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.hash_value, body)
+    }
 
     @inlinable public var textFormat: String {
-        get { _message.fields.pointee.words_case.rawValue == 182 ? _message.repairedString(_message.fields.pointee.text_format) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 182 ? _message.string(_message.fields.pointee.text_format) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 182 {
@@ -5478,9 +7553,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.text_format)
         }
     }
+    /// Calls `body` with the text of `textFormat`, without a copy.
+    @inlinable public func withTextFormatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 182 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.text_format, body)
+    }
 
     @inlinable public var unknownFields_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 183 ? _message.repairedString(_message.fields.pointee.unknown_fields) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 183 ? _message.string(_message.fields.pointee.unknown_fields) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 183 {
@@ -5490,9 +7570,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.unknown_fields)
         }
     }
+    /// Calls `body` with the text of `unknownFields_p`, without a copy.
+    @inlinable public func withUnknownFields_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 183 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.unknown_fields, body)
+    }
 
     @inlinable public var isInitialized_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 184 ? _message.repairedString(_message.fields.pointee.is_initialized) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 184 ? _message.string(_message.fields.pointee.is_initialized) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 184 {
@@ -5502,9 +7587,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.is_initialized)
         }
     }
+    /// Calls `body` with the text of `isInitialized_p`, without a copy.
+    @inlinable public func withIsInitialized_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 184 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.is_initialized, body)
+    }
 
     @inlinable public var protoMessageName: String {
-        get { _message.fields.pointee.words_case.rawValue == 185 ? _message.repairedString(_message.fields.pointee.proto_message_name) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 185 ? _message.string(_message.fields.pointee.proto_message_name) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 185 {
@@ -5514,9 +7604,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.proto_message_name)
         }
     }
+    /// Calls `body` with the text of `protoMessageName`, without a copy.
+    @inlinable public func withProtoMessageNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 185 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.proto_message_name, body)
+    }
 
     @inlinable public var serializedBytes: String {
-        get { _message.fields.pointee.words_case.rawValue == 186 ? _message.repairedString(_message.fields.pointee.serialized_bytes) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 186 ? _message.string(_message.fields.pointee.serialized_bytes) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 186 {
@@ -5526,9 +7621,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.serialized_bytes)
         }
     }
+    /// Calls `body` with the text of `serializedBytes`, without a copy.
+    @inlinable public func withSerializedBytesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 186 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.serialized_bytes, body)
+    }
 
     @inlinable public var with: String {
-        get { _message.fields.pointee.words_case.rawValue == 187 ? _message.repairedString(_message.fields.pointee.with) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 187 ? _message.string(_message.fields.pointee.with) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 187 {
@@ -5538,9 +7638,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.with)
         }
     }
+    /// Calls `body` with the text of `with`, without a copy.
+    @inlinable public func withWithUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 187 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.with, body)
+    }
 
     @inlinable public var merge: String {
-        get { _message.fields.pointee.words_case.rawValue == 188 ? _message.repairedString(_message.fields.pointee.merge) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 188 ? _message.string(_message.fields.pointee.merge) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 188 {
@@ -5550,9 +7655,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.merge)
         }
     }
+    /// Calls `body` with the text of `merge`, without a copy.
+    @inlinable public func withMergeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 188 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.merge, body)
+    }
 
     @inlinable public var append: String {
-        get { _message.fields.pointee.words_case.rawValue == 189 ? _message.repairedString(_message.fields.pointee.append) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 189 ? _message.string(_message.fields.pointee.append) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 189 {
@@ -5562,9 +7672,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.append)
         }
     }
+    /// Calls `body` with the text of `append`, without a copy.
+    @inlinable public func withAppendUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 189 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.append, body)
+    }
 
     @inlinable public var removeUnknownFields: String {
-        get { _message.fields.pointee.words_case.rawValue == 190 ? _message.repairedString(_message.fields.pointee.remove_unknown_fields) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 190 ? _message.string(_message.fields.pointee.remove_unknown_fields) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 190 {
@@ -5574,9 +7689,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.remove_unknown_fields)
         }
     }
+    /// Calls `body` with the text of `removeUnknownFields`, without a copy.
+    @inlinable public func withRemoveUnknownFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 190 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.remove_unknown_fields, body)
+    }
 
     @inlinable public var message: String {
-        get { _message.fields.pointee.words_case.rawValue == 191 ? _message.repairedString(_message.fields.pointee.message) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 191 ? _message.string(_message.fields.pointee.message) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 191 {
@@ -5586,9 +7706,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.message)
         }
     }
+    /// Calls `body` with the text of `message`, without a copy.
+    @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 191 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.message, body)
+    }
 
     @inlinable public var fields: String {
-        get { _message.fields.pointee.words_case.rawValue == 192 ? _message.repairedString(_message.fields.pointee.fields) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 192 ? _message.string(_message.fields.pointee.fields) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 192 {
@@ -5598,9 +7723,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.fields)
         }
     }
+    /// Calls `body` with the text of `fields`, without a copy.
+    @inlinable public func withFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 192 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.fields, body)
+    }
 
     @inlinable public var table: String {
-        get { _message.fields.pointee.words_case.rawValue == 193 ? _message.repairedString(_message.fields.pointee.table) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 193 ? _message.string(_message.fields.pointee.table) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 193 {
@@ -5610,9 +7740,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.table)
         }
     }
+    /// Calls `body` with the text of `table`, without a copy.
+    @inlinable public func withTableUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 193 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.table, body)
+    }
 
     @inlinable public var storage: String {
-        get { _message.fields.pointee.words_case.rawValue == 194 ? _message.repairedString(_message.fields.pointee.storage) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 194 ? _message.string(_message.fields.pointee.storage) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 194 {
@@ -5622,9 +7757,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.storage)
         }
     }
+    /// Calls `body` with the text of `storage`, without a copy.
+    @inlinable public func withStorageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 194 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.storage, body)
+    }
 
     @inlinable public var list: String {
-        get { _message.fields.pointee.words_case.rawValue == 195 ? _message.repairedString(_message.fields.pointee.list) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 195 ? _message.string(_message.fields.pointee.list) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 195 {
@@ -5634,9 +7774,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.list)
         }
     }
+    /// Calls `body` with the text of `list`, without a copy.
+    @inlinable public func withListUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 195 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.list, body)
+    }
 
     @inlinable public var map: String {
-        get { _message.fields.pointee.words_case.rawValue == 196 ? _message.repairedString(_message.fields.pointee.map) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 196 ? _message.string(_message.fields.pointee.map) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 196 {
@@ -5646,9 +7791,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.map)
         }
     }
+    /// Calls `body` with the text of `map`, without a copy.
+    @inlinable public func withMapUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 196 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.map, body)
+    }
 
     @inlinable public var loan: String {
-        get { _message.fields.pointee.words_case.rawValue == 197 ? _message.repairedString(_message.fields.pointee.loan) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 197 ? _message.string(_message.fields.pointee.loan) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 197 {
@@ -5658,9 +7808,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.loan)
         }
     }
+    /// Calls `body` with the text of `loan`, without a copy.
+    @inlinable public func withLoanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 197 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.loan, body)
+    }
 
     @inlinable public var value: String {
-        get { _message.fields.pointee.words_case.rawValue == 198 ? _message.repairedString(_message.fields.pointee.value) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 198 ? _message.string(_message.fields.pointee.value) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 198 {
@@ -5670,9 +7825,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.value)
         }
     }
+    /// Calls `body` with the text of `value`, without a copy.
+    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 198 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.value, body)
+    }
 
     @inlinable public var key: String {
-        get { _message.fields.pointee.words_case.rawValue == 199 ? _message.repairedString(_message.fields.pointee.key) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 199 ? _message.string(_message.fields.pointee.key) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 199 {
@@ -5682,9 +7842,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.key)
         }
     }
+    /// Calls `body` with the text of `key`, without a copy.
+    @inlinable public func withKeyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 199 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.key, body)
+    }
 
     @inlinable public var count: String {
-        get { _message.fields.pointee.words_case.rawValue == 200 ? _message.repairedString(_message.fields.pointee.count) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 200 ? _message.string(_message.fields.pointee.count) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 200 {
@@ -5694,9 +7859,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.count)
         }
     }
+    /// Calls `body` with the text of `count`, without a copy.
+    @inlinable public func withCountUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 200 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.count, body)
+    }
 
     @inlinable public var newValue: String {
-        get { _message.fields.pointee.words_case.rawValue == 201 ? _message.repairedString(_message.fields.pointee.new_value) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 201 ? _message.string(_message.fields.pointee.new_value) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 201 {
@@ -5706,9 +7876,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.new_value)
         }
     }
+    /// Calls `body` with the text of `newValue`, without a copy.
+    @inlinable public func withNewValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 201 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.new_value, body)
+    }
 
     @inlinable public var message_202: String {
-        get { _message.fields.pointee.words_case.rawValue == 202 ? _message.repairedString(_message.fields.pointee._message) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 202 ? _message.string(_message.fields.pointee._message) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 202 {
@@ -5718,9 +7893,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee._message)
         }
     }
+    /// Calls `body` with the text of `message_202`, without a copy.
+    @inlinable public func withMessageUTF8Span_202<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 202 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._message, body)
+    }
 
     @inlinable public var fields_203: String {
-        get { _message.fields.pointee.words_case.rawValue == 203 ? _message.repairedString(_message.fields.pointee._fields) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 203 ? _message.string(_message.fields.pointee._fields) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 203 {
@@ -5730,9 +7910,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee._fields)
         }
     }
+    /// Calls `body` with the text of `fields_203`, without a copy.
+    @inlinable public func withFieldsUTF8Span_203<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 203 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._fields, body)
+    }
 
     @inlinable public var table_204: String {
-        get { _message.fields.pointee.words_case.rawValue == 204 ? _message.repairedString(_message.fields.pointee._table) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 204 ? _message.string(_message.fields.pointee._table) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 204 {
@@ -5742,9 +7927,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee._table)
         }
     }
+    /// Calls `body` with the text of `table_204`, without a copy.
+    @inlinable public func withTableUTF8Span_204<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 204 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._table, body)
+    }
 
     @inlinable public var mutableFields: String {
-        get { _message.fields.pointee.words_case.rawValue == 205 ? _message.repairedString(_message.fields.pointee._mutable_fields) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 205 ? _message.string(_message.fields.pointee._mutable_fields) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 205 {
@@ -5754,9 +7944,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee._mutable_fields)
         }
     }
+    /// Calls `body` with the text of `mutableFields`, without a copy.
+    @inlinable public func withMutableFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 205 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._mutable_fields, body)
+    }
 
     @inlinable public var settle: String {
-        get { _message.fields.pointee.words_case.rawValue == 206 ? _message.repairedString(_message.fields.pointee._settle) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 206 ? _message.string(_message.fields.pointee._settle) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 206 {
@@ -5766,9 +7961,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee._settle)
         }
     }
+    /// Calls `body` with the text of `settle`, without a copy.
+    @inlinable public func withSettleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 206 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._settle, body)
+    }
 
     @inlinable public var load: String {
-        get { _message.fields.pointee.words_case.rawValue == 207 ? _message.repairedString(_message.fields.pointee._load) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 207 ? _message.string(_message.fields.pointee._load) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 207 {
@@ -5778,9 +7978,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee._load)
         }
     }
+    /// Calls `body` with the text of `load`, without a copy.
+    @inlinable public func withLoadUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 207 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._load, body)
+    }
 
     @inlinable public var store: String {
-        get { _message.fields.pointee.words_case.rawValue == 208 ? _message.repairedString(_message.fields.pointee._store) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 208 ? _message.string(_message.fields.pointee._store) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 208 {
@@ -5790,9 +7995,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee._store)
         }
     }
+    /// Calls `body` with the text of `store`, without a copy.
+    @inlinable public func withStoreUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 208 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._store, body)
+    }
 
     @inlinable public var rawValue: String {
-        get { _message.fields.pointee.words_case.rawValue == 209 ? _message.repairedString(_message.fields.pointee.raw_value) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 209 ? _message.string(_message.fields.pointee.raw_value) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 209 {
@@ -5802,9 +8012,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.raw_value)
         }
     }
+    /// Calls `body` with the text of `rawValue`, without a copy.
+    @inlinable public func withRawValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 209 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.raw_value, body)
+    }
 
     @inlinable public var allCases: String {
-        get { _message.fields.pointee.words_case.rawValue == 210 ? _message.repairedString(_message.fields.pointee.allcases) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 210 ? _message.string(_message.fields.pointee.allcases) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 210 {
@@ -5814,9 +8029,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.allcases)
         }
     }
+    /// Calls `body` with the text of `allCases`, without a copy.
+    @inlinable public func withAllCasesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 210 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.allcases, body)
+    }
 
     @inlinable public var unrecognized: String {
-        get { _message.fields.pointee.words_case.rawValue == 211 ? _message.repairedString(_message.fields.pointee.unrecognized) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 211 ? _message.string(_message.fields.pointee.unrecognized) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 211 {
@@ -5826,9 +8046,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.unrecognized)
         }
     }
+    /// Calls `body` with the text of `unrecognized`, without a copy.
+    @inlinable public func withUnrecognizedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 211 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.unrecognized, body)
+    }
 
     @inlinable public var hash: String {
-        get { _message.fields.pointee.words_case.rawValue == 212 ? _message.repairedString(_message.fields.pointee.hash) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 212 ? _message.string(_message.fields.pointee.hash) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 212 {
@@ -5838,9 +8063,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.hash)
         }
     }
+    /// Calls `body` with the text of `hash`, without a copy.
+    @inlinable public func withHashUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 212 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.hash, body)
+    }
 
     @inlinable public var hasher: String {
-        get { _message.fields.pointee.words_case.rawValue == 213 ? _message.repairedString(_message.fields.pointee.hasher) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 213 ? _message.string(_message.fields.pointee.hasher) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 213 {
@@ -5850,9 +8080,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.hasher)
         }
     }
+    /// Calls `body` with the text of `hasher`, without a copy.
+    @inlinable public func withHasherUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 213 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.hasher, body)
+    }
 
     @inlinable public var left_: String {
-        get { _message.fields.pointee.words_case.rawValue == 214 ? _message.repairedString(_message.fields.pointee.left_) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 214 ? _message.string(_message.fields.pointee.left_) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 214 {
@@ -5862,9 +8097,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.left_)
         }
     }
+    /// Calls `body` with the text of `left_`, without a copy.
+    @inlinable public func withLeft_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 214 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.left_, body)
+    }
 
     @inlinable public var base: String {
-        get { _message.fields.pointee.words_case.rawValue == 215 ? _message.repairedString(_message.fields.pointee.base_215) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 215 ? _message.string(_message.fields.pointee.base_215) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 215 {
@@ -5874,9 +8114,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.base_215)
         }
     }
+    /// Calls `body` with the text of `base`, without a copy.
+    @inlinable public func withBaseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 215 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.base_215, body)
+    }
 
     @inlinable public var descriptor: String {
-        get { _message.fields.pointee.words_case.rawValue == 216 ? _message.repairedString(_message.fields.pointee.descriptor) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 216 ? _message.string(_message.fields.pointee.descriptor) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 216 {
@@ -5886,9 +8131,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.descriptor)
         }
     }
+    /// Calls `body` with the text of `descriptor`, without a copy.
+    @inlinable public func withDescriptorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 216 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.descriptor, body)
+    }
 
     @inlinable public var nUnknownFields: String {
-        get { _message.fields.pointee.words_case.rawValue == 217 ? _message.repairedString(_message.fields.pointee.n_unknown_fields_217) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 217 ? _message.string(_message.fields.pointee.n_unknown_fields_217) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 217 {
@@ -5898,9 +8148,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.n_unknown_fields_217)
         }
     }
+    /// Calls `body` with the text of `nUnknownFields`, without a copy.
+    @inlinable public func withNUnknownFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 217 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.n_unknown_fields_217, body)
+    }
 
     @inlinable public var foo: String {
-        get { _message.fields.pointee.words_case.rawValue == 218 ? _message.repairedString(_message.fields.pointee.foo) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 218 ? _message.string(_message.fields.pointee.foo) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 218 {
@@ -5910,9 +8165,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.foo)
         }
     }
+    /// Calls `body` with the text of `foo`, without a copy.
+    @inlinable public func withFooUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 218 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.foo, body)
+    }
 
     @inlinable public var foo_219: String {
-        get { _message.fields.pointee.words_case.rawValue == 219 ? _message.repairedString(_message.fields.pointee.foo_219) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 219 ? _message.string(_message.fields.pointee.foo_219) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 219 {
@@ -5922,9 +8182,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.foo_219)
         }
     }
+    /// Calls `body` with the text of `foo_219`, without a copy.
+    @inlinable public func withFooUTF8Span_219<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 219 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.foo_219, body)
+    }
 
     @inlinable public var foo_220: String {
-        get { _message.fields.pointee.words_case.rawValue == 220 ? _message.repairedString(_message.fields.pointee.foo_220) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 220 ? _message.string(_message.fields.pointee.foo_220) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 220 {
@@ -5934,9 +8199,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.foo_220)
         }
     }
+    /// Calls `body` with the text of `foo_220`, without a copy.
+    @inlinable public func withFooUTF8Span_220<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 220 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.foo_220, body)
+    }
 
     @inlinable public var fooBar: String {
-        get { _message.fields.pointee.words_case.rawValue == 221 ? _message.repairedString(_message.fields.pointee.foobar) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 221 ? _message.string(_message.fields.pointee.foobar) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 221 {
@@ -5946,9 +8216,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.foobar)
         }
     }
+    /// Calls `body` with the text of `fooBar`, without a copy.
+    @inlinable public func withFooBarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 221 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.foobar, body)
+    }
 
     @inlinable public var fooBar_222: String {
-        get { _message.fields.pointee.words_case.rawValue == 222 ? _message.repairedString(_message.fields.pointee.foo_bar) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 222 ? _message.string(_message.fields.pointee.foo_bar) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 222 {
@@ -5958,9 +8233,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.foo_bar)
         }
     }
+    /// Calls `body` with the text of `fooBar_222`, without a copy.
+    @inlinable public func withFooBarUTF8Span_222<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 222 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.foo_bar, body)
+    }
 
     @inlinable public var fooBar_223: String {
-        get { _message.fields.pointee.words_case.rawValue == 223 ? _message.repairedString(_message.fields.pointee.foobar_223) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 223 ? _message.string(_message.fields.pointee.foobar_223) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 223 {
@@ -5970,9 +8250,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.foobar_223)
         }
     }
+    /// Calls `body` with the text of `fooBar_223`, without a copy.
+    @inlinable public func withFooBarUTF8Span_223<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 223 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.foobar_223, body)
+    }
 
     @inlinable public var foo_Bar: String {
-        get { _message.fields.pointee.words_case.rawValue == 224 ? _message.repairedString(_message.fields.pointee.foo__bar) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 224 ? _message.string(_message.fields.pointee.foo__bar) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 224 {
@@ -5982,9 +8267,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.foo__bar)
         }
     }
+    /// Calls `body` with the text of `foo_Bar`, without a copy.
+    @inlinable public func withFoo_BarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 224 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.foo__bar, body)
+    }
 
     @inlinable public var ___: String {
-        get { _message.fields.pointee.words_case.rawValue == 225 ? _message.repairedString(_message.fields.pointee._) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 225 ? _message.string(_message.fields.pointee._) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 225 {
@@ -5994,9 +8284,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee._)
         }
     }
+    /// Calls `body` with the text of `___`, without a copy.
+    @inlinable public func with___UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 225 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._, body)
+    }
 
     @inlinable public var ____: String {
-        get { _message.fields.pointee.words_case.rawValue == 226 ? _message.repairedString(_message.fields.pointee.__) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 226 ? _message.string(_message.fields.pointee.__) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 226 {
@@ -6006,9 +8301,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.__)
         }
     }
+    /// Calls `body` with the text of `____`, without a copy.
+    @inlinable public func with____UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 226 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.__, body)
+    }
 
     @inlinable public var _____: String {
-        get { _message.fields.pointee.words_case.rawValue == 227 ? _message.repairedString(_message.fields.pointee.___) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 227 ? _message.string(_message.fields.pointee.___) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 227 {
@@ -6018,9 +8318,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.___)
         }
     }
+    /// Calls `body` with the text of `_____`, without a copy.
+    @inlinable public func with_____UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 227 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.___, body)
+    }
 
     @inlinable public var _1: String {
-        get { _message.fields.pointee.words_case.rawValue == 228 ? _message.repairedString(_message.fields.pointee._1) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 228 ? _message.string(_message.fields.pointee._1) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 228 {
@@ -6030,9 +8335,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee._1)
         }
     }
+    /// Calls `body` with the text of `_1`, without a copy.
+    @inlinable public func with_1UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 228 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee._1, body)
+    }
 
     @inlinable public var a1B2: String {
-        get { _message.fields.pointee.words_case.rawValue == 229 ? _message.repairedString(_message.fields.pointee.a1b2) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 229 ? _message.string(_message.fields.pointee.a1b2) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 229 {
@@ -6042,9 +8352,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.a1b2)
         }
     }
+    /// Calls `body` with the text of `a1B2`, without a copy.
+    @inlinable public func withA1B2UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 229 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.a1b2, body)
+    }
 
     @inlinable public var x: String {
-        get { _message.fields.pointee.words_case.rawValue == 230 ? _message.repairedString(_message.fields.pointee.x) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 230 ? _message.string(_message.fields.pointee.x) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 230 {
@@ -6054,9 +8369,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.x)
         }
     }
+    /// Calls `body` with the text of `x`, without a copy.
+    @inlinable public func withXUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 230 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.x, body)
+    }
 
     @inlinable public var string: String {
-        get { _message.fields.pointee.words_case.rawValue == 231 ? _message.repairedString(_message.fields.pointee.string) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 231 ? _message.string(_message.fields.pointee.string) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 231 {
@@ -6066,9 +8386,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.string)
         }
     }
+    /// Calls `body` with the text of `string`, without a copy.
+    @inlinable public func withStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 231 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.string, body)
+    }
 
     @inlinable public var string_: String {
-        get { _message.fields.pointee.words_case.rawValue == 232 ? _message.repairedString(_message.fields.pointee.string_) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 232 ? _message.string(_message.fields.pointee.string_) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 232 {
@@ -6078,9 +8403,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.string_)
         }
     }
+    /// Calls `body` with the text of `string_`, without a copy.
+    @inlinable public func withString_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 232 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.string_, body)
+    }
 
     @inlinable public var swift: String {
-        get { _message.fields.pointee.words_case.rawValue == 233 ? _message.repairedString(_message.fields.pointee.swift) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 233 ? _message.string(_message.fields.pointee.swift) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 233 {
@@ -6090,9 +8420,14 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.swift)
         }
     }
+    /// Calls `body` with the text of `swift`, without a copy.
+    @inlinable public func withSwiftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 233 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.swift, body)
+    }
 
     @inlinable public var lifelineMessages: String {
-        get { _message.fields.pointee.words_case.rawValue == 234 ? _message.repairedString(_message.fields.pointee.lifelinemessages) : "" }
+        get { _message.fields.pointee.words_case.rawValue == 234 ? _message.string(_message.fields.pointee.lifelinemessages) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 234 {
@@ -6101,6 +8436,11 @@ public import LifelineMessages
             fields.pointee.words_case.rawValue = 234
             _message.assign(newValue, to: &fields.pointee.lifelinemessages)
         }
+    }
+    /// Calls `body` with the text of `lifelineMessages`, without a copy.
+    @inlinable public func withLifelineMessagesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.words_case.rawValue == 234 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.lifelinemessages, body)
     }
 
     @inlinable public var words: OneOf_Words? {

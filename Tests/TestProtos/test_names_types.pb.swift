@@ -2340,6 +2340,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.scalar_14)
         }
     }
+    /// Calls `body` with the text of `scalar14`, without a copy.
+    @inlinable public func withScalar14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.scalar_14, body)
+    }
 
     @inlinable public var optional14: String {
         get { _message.fields.pointee.has_optional_14_case.rawValue == 634 ? _message.string(_message.fields.pointee.optional_14) : "" }
@@ -2356,6 +2360,11 @@ public import LifelineMessages
     @inlinable public var hasOptional14: Bool { _message.fields.pointee.has_optional_14_case.rawValue == 634 }
     /// Forgets `optional14`; it then reads as its default.
     @inlinable public mutating func clearOptional14() { _mutableFields().pointee.has_optional_14_case.rawValue = 0 }
+    /// Calls `body` with the text of `optional14`, without a copy.
+    @inlinable public func withOptional14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_optional_14_case.rawValue == 634 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.optional_14, body)
+    }
 
     @inlinable public var repeated14: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.repeated_14, count: _message.fields.pointee.n_repeated_14) }
@@ -2404,6 +2413,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.scalar_15)
         }
     }
+    /// Calls `body` with the bytes of `scalar15`, without a copy.
+    @inlinable public func withScalar15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.scalar_15, body)
+    }
 
     @inlinable public var optional15: [Swift.UInt8] {
         get { _message.fields.pointee.has_optional_15_case.rawValue == 635 ? _message.bytes(_message.fields.pointee.optional_15) : [] }
@@ -2420,6 +2433,11 @@ public import LifelineMessages
     @inlinable public var hasOptional15: Bool { _message.fields.pointee.has_optional_15_case.rawValue == 635 }
     /// Forgets `optional15`; it then reads as its default.
     @inlinable public mutating func clearOptional15() { _mutableFields().pointee.has_optional_15_case.rawValue = 0 }
+    /// Calls `body` with the bytes of `optional15`, without a copy.
+    @inlinable public func withOptional15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_optional_15_case.rawValue == 635 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.fields.pointee.optional_15, body)
+    }
 
     @inlinable public var repeated15: LifelineMessages.RepeatedField<[Swift.UInt8]> {
         _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message, _message.fields.pointee.repeated_15, count: _message.fields.pointee.n_repeated_15) }
@@ -2491,6 +2509,11 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.chosen_string)
         }
     }
+    /// Calls `body` with the text of `chosenString`, without a copy.
+    @inlinable public func withChosenStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.choice_case.rawValue == 702 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.chosen_string, body)
+    }
 
     @inlinable public var chosenBytes: [Swift.UInt8] {
         get { _message.fields.pointee.choice_case.rawValue == 703 ? _message.bytes(_message.fields.pointee.chosen_bytes) : [] }
@@ -2502,6 +2525,11 @@ public import LifelineMessages
             fields.pointee.choice_case.rawValue = 703
             _message.assign(newValue, to: &fields.pointee.chosen_bytes)
         }
+    }
+    /// Calls `body` with the bytes of `chosenBytes`, without a copy.
+    @inlinable public func withChosenBytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.choice_case.rawValue == 703 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.fields.pointee.chosen_bytes, body)
     }
 
     @inlinable public var chosenByte: Test_Names_Types.UInt8 {
@@ -2599,6 +2627,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Message
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__message__get_table() }
@@ -2613,6 +2645,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__String
@@ -2629,6 +2665,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Int32
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__int32__get_table() }
@@ -2643,6 +2683,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Int64
@@ -2659,6 +2703,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__UInt32
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__uint32__get_table() }
@@ -2673,6 +2721,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__UInt64
@@ -2689,6 +2741,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Int
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__int__get_table() }
@@ -2703,6 +2759,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Bool
@@ -2719,6 +2779,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Float
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__float__get_table() }
@@ -2733,6 +2797,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Double
@@ -2749,6 +2817,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Optional
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__optional__get_table() }
@@ -2763,6 +2835,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Array
@@ -2779,6 +2855,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__RepeatedField
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__repeated_field__get_table() }
@@ -2793,6 +2873,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__MapField
@@ -2809,6 +2893,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__MessageReference
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__message_reference__get_table() }
@@ -2823,6 +2911,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__MessageTable
@@ -2839,6 +2931,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__ProtobufEnum
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__protobuf_enum__get_table() }
@@ -2853,6 +2949,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FieldElement
@@ -2869,6 +2969,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Type
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__type__get_table() }
@@ -2883,6 +2987,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Protocol
@@ -2899,6 +3007,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Self
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__self__get_table() }
@@ -2913,6 +3025,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Any
@@ -2929,6 +3045,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__AnyObject
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__any_object__get_table() }
@@ -2943,6 +3063,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__UInt8
@@ -2959,6 +3083,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__UnsafePointer
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__unsafe_pointer__get_table() }
@@ -2973,6 +3101,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Fields
@@ -2989,6 +3121,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FILE
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__file__get_table() }
@@ -3003,6 +3139,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Swift
@@ -3019,6 +3159,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Hashable
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__hashable__get_table() }
@@ -3033,6 +3177,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Sendable
@@ -3049,6 +3197,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Equatable
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__equatable__get_table() }
@@ -3063,6 +3215,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Error
@@ -3079,6 +3235,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Result
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__result__get_table() }
@@ -3093,6 +3253,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBar
@@ -3109,6 +3273,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo_bar__n2__get_table() }
@@ -3123,6 +3291,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarN3
@@ -3139,6 +3311,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarN4
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo_bar__n4__get_table() }
@@ -3153,6 +3329,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Class
@@ -3169,6 +3349,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Struct
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__struct__get_table() }
@@ -3183,6 +3367,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__IntN2
@@ -3199,6 +3387,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__SizeT
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__size_t__get_table() }
@@ -3213,6 +3405,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Uint8T
@@ -3229,6 +3425,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__NULL
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__null__get_table() }
@@ -3243,6 +3443,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__EOF
@@ -3259,6 +3463,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__INTMAX
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__int__max__get_table() }
@@ -3273,6 +3481,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Description
@@ -3289,6 +3501,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Extensions
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__extensions__get_table() }
@@ -3303,6 +3519,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__ProtoMessageName
@@ -3319,6 +3539,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FieldsN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types____fields__n2__get_table() }
@@ -3333,6 +3557,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Foo
@@ -3349,6 +3577,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo__n2__get_table() }
@@ -3363,6 +3595,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__MessageN2
@@ -3379,6 +3615,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__OneOfChoice
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__one_of__choice__get_table() }
@@ -3393,6 +3633,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__CAse
@@ -3409,6 +3653,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__CaseN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__case__n2__get_table() }
@@ -3423,6 +3671,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__INITN2
@@ -3439,6 +3691,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__InitN3
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__init__n3__get_table() }
@@ -3453,6 +3709,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Descriptor
@@ -3469,6 +3729,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Table
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__table__get_table() }
@@ -3483,6 +3747,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__GetTable
@@ -3499,6 +3767,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Default
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__default__get_table() }
@@ -3513,6 +3785,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__LifelineField
@@ -3529,6 +3805,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__BytesValue
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__bytes_value__get_table() }
@@ -3543,6 +3823,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Dictionary
@@ -3559,6 +3843,10 @@ public import LifelineMessages
                 _message.assign(newValue, to: &fields.pointee.text)
             }
         }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Never
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__never__get_table() }
@@ -3573,6 +3861,10 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
             }
+        }
+        /// Calls `body` with the text of `text`, without a copy.
+        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.withUTF8Span(_message.fields.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Void
@@ -3619,6 +3911,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.f)
         }
+    }
+    /// Calls `body` with the text of `f`, without a copy.
+    @inlinable public func withFUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.f, body)
     }
 
     @inlinable public var g: Bool {

@@ -82,6 +82,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.name)
         }
     }
+    /// Calls `body` with the text of `name`, without a copy.
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+    }
 
     @inlinable public var flag: Bool {
         get { _message.fields.pointee.flag != 0 }
@@ -101,6 +105,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.text)
         }
+    }
+    /// Calls `body` with the text of `text`, without a copy.
+    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.text, body)
     }
 
     public typealias _Fields = CTestProtos.Pb__String

@@ -368,7 +368,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNo() { _mutableFields().pointee.has_no = 0 }
 
     @inlinable public var plain: String {
-        get { _message.fields.pointee.has_plain != 0 ? _message.repairedString(_message.fields.pointee.plain) : "plain" }
+        get { _message.fields.pointee.has_plain != 0 ? _message.string(_message.fields.pointee.plain) : "plain" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_plain = 1
@@ -379,9 +379,14 @@ public import LifelineMessages
     @inlinable public var hasPlain: Bool { _message.fields.pointee.has_plain != 0 }
     /// Forgets `plain`; it then reads as its default.
     @inlinable public mutating func clearPlain() { _mutableFields().pointee.has_plain = 0 }
+    /// Calls `body` with the text of `plain`, without a copy.
+    @inlinable public func withPlainUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_plain != 0 else { return try body("plain".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.plain, body)
+    }
 
     @inlinable public var escapes: String {
-        get { _message.fields.pointee.has_escapes != 0 ? _message.repairedString(_message.fields.pointee.escapes) : "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}" }
+        get { _message.fields.pointee.has_escapes != 0 ? _message.string(_message.fields.pointee.escapes) : "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_escapes = 1
@@ -392,9 +397,14 @@ public import LifelineMessages
     @inlinable public var hasEscapes: Bool { _message.fields.pointee.has_escapes != 0 }
     /// Forgets `escapes`; it then reads as its default.
     @inlinable public mutating func clearEscapes() { _mutableFields().pointee.has_escapes = 0 }
+    /// Calls `body` with the text of `escapes`, without a copy.
+    @inlinable public func withEscapesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_escapes != 0 else { return try body("\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.escapes, body)
+    }
 
     @inlinable public var nul: String {
-        get { _message.fields.pointee.has_nul != 0 ? _message.repairedString(_message.fields.pointee.nul) : "before\u{0}after" }
+        get { _message.fields.pointee.has_nul != 0 ? _message.string(_message.fields.pointee.nul) : "before\u{0}after" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_nul = 1
@@ -405,9 +415,14 @@ public import LifelineMessages
     @inlinable public var hasNul: Bool { _message.fields.pointee.has_nul != 0 }
     /// Forgets `nul`; it then reads as its default.
     @inlinable public mutating func clearNul() { _mutableFields().pointee.has_nul = 0 }
+    /// Calls `body` with the text of `nul`, without a copy.
+    @inlinable public func withNulUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_nul != 0 else { return try body("before\u{0}after".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.nul, body)
+    }
 
     @inlinable public var unicode: String {
-        get { _message.fields.pointee.has_unicode != 0 ? _message.repairedString(_message.fields.pointee.unicode) : "\u{e9} \u{1f600} \u{20ac} e\u{301}" }
+        get { _message.fields.pointee.has_unicode != 0 ? _message.string(_message.fields.pointee.unicode) : "\u{e9} \u{1f600} \u{20ac} e\u{301}" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unicode = 1
@@ -418,9 +433,14 @@ public import LifelineMessages
     @inlinable public var hasUnicode: Bool { _message.fields.pointee.has_unicode != 0 }
     /// Forgets `unicode`; it then reads as its default.
     @inlinable public mutating func clearUnicode() { _mutableFields().pointee.has_unicode = 0 }
+    /// Calls `body` with the text of `unicode`, without a copy.
+    @inlinable public func withUnicodeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_unicode != 0 else { return try body("\u{e9} \u{1f600} \u{20ac} e\u{301}".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.unicode, body)
+    }
 
     @inlinable public var trigraph: String {
-        get { _message.fields.pointee.has_trigraph != 0 ? _message.repairedString(_message.fields.pointee.trigraph) : "??/ ??=" }
+        get { _message.fields.pointee.has_trigraph != 0 ? _message.string(_message.fields.pointee.trigraph) : "??/ ??=" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_trigraph = 1
@@ -431,9 +451,14 @@ public import LifelineMessages
     @inlinable public var hasTrigraph: Bool { _message.fields.pointee.has_trigraph != 0 }
     /// Forgets `trigraph`; it then reads as its default.
     @inlinable public mutating func clearTrigraph() { _mutableFields().pointee.has_trigraph = 0 }
+    /// Calls `body` with the text of `trigraph`, without a copy.
+    @inlinable public func withTrigraphUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_trigraph != 0 else { return try body("??/ ??=".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.trigraph, body)
+    }
 
     @inlinable public var empty: String {
-        get { _message.fields.pointee.has_empty != 0 ? _message.repairedString(_message.fields.pointee.empty) : "" }
+        get { _message.fields.pointee.has_empty != 0 ? _message.string(_message.fields.pointee.empty) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_empty = 1
@@ -444,6 +469,11 @@ public import LifelineMessages
     @inlinable public var hasEmpty: Bool { _message.fields.pointee.has_empty != 0 }
     /// Forgets `empty`; it then reads as its default.
     @inlinable public mutating func clearEmpty() { _mutableFields().pointee.has_empty = 0 }
+    /// Calls `body` with the text of `empty`, without a copy.
+    @inlinable public func withEmptyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_empty != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.empty, body)
+    }
 
     @inlinable public var aBytes: [Swift.UInt8] {
         get { _message.fields.pointee.has_a_bytes != 0 ? _message.bytes(_message.fields.pointee.a_bytes) : [0, 1, 127, 128, 255, 34, 92, 39, 10, 13, 9, 122] }
@@ -457,6 +487,11 @@ public import LifelineMessages
     @inlinable public var hasABytes: Bool { _message.fields.pointee.has_a_bytes != 0 }
     /// Forgets `aBytes`; it then reads as its default.
     @inlinable public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
+    /// Calls `body` with the bytes of `aBytes`, without a copy.
+    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_a_bytes != 0 else { return try body([0, 1, 127, 128, 255, 34, 92, 39, 10, 13, 9, 122].span) }
+        return try _message.withSpan(_message.fields.pointee.a_bytes, body)
+    }
 
     @inlinable public var bytesDigitsAfterOctal: [Swift.UInt8] {
         get { _message.fields.pointee.has_bytes_digits_after_octal != 0 ? _message.bytes(_message.fields.pointee.bytes_digits_after_octal) : [0, 49, 255, 49] }
@@ -470,6 +505,11 @@ public import LifelineMessages
     @inlinable public var hasBytesDigitsAfterOctal: Bool { _message.fields.pointee.has_bytes_digits_after_octal != 0 }
     /// Forgets `bytesDigitsAfterOctal`; it then reads as its default.
     @inlinable public mutating func clearBytesDigitsAfterOctal() { _mutableFields().pointee.has_bytes_digits_after_octal = 0 }
+    /// Calls `body` with the bytes of `bytesDigitsAfterOctal`, without a copy.
+    @inlinable public func withBytesDigitsAfterOctalSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_bytes_digits_after_octal != 0 else { return try body([0, 49, 255, 49].span) }
+        return try _message.withSpan(_message.fields.pointee.bytes_digits_after_octal, body)
+    }
 
     @inlinable public var bytesEmpty: [Swift.UInt8] {
         get { _message.fields.pointee.has_bytes_empty != 0 ? _message.bytes(_message.fields.pointee.bytes_empty) : [] }
@@ -483,6 +523,11 @@ public import LifelineMessages
     @inlinable public var hasBytesEmpty: Bool { _message.fields.pointee.has_bytes_empty != 0 }
     /// Forgets `bytesEmpty`; it then reads as its default.
     @inlinable public mutating func clearBytesEmpty() { _mutableFields().pointee.has_bytes_empty = 0 }
+    /// Calls `body` with the bytes of `bytesEmpty`, without a copy.
+    @inlinable public func withBytesEmptySpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_bytes_empty != 0 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.fields.pointee.bytes_empty, body)
+    }
 
     @inlinable public var size: Test_Proto2_Size {
         get { _message.fields.pointee.has_size != 0 ? Test_Proto2_Size._load(_message.fields.pointee.size) : .large }
@@ -537,7 +582,7 @@ public import LifelineMessages
     @inlinable public mutating func clearColorWithoutDefault() { _mutableFields().pointee.has_color_without_default = 0 }
 
     @inlinable public var requiredWithDefault: String {
-        get { _message.fields.pointee.has_required_with_default != 0 ? _message.repairedString(_message.fields.pointee.required_with_default) : "needed" }
+        get { _message.fields.pointee.has_required_with_default != 0 ? _message.string(_message.fields.pointee.required_with_default) : "needed" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_required_with_default = 1
@@ -548,6 +593,11 @@ public import LifelineMessages
     @inlinable public var hasRequiredWithDefault: Bool { _message.fields.pointee.has_required_with_default != 0 }
     /// Forgets `requiredWithDefault`; it then reads as its default.
     @inlinable public mutating func clearRequiredWithDefault() { _mutableFields().pointee.has_required_with_default = 0 }
+    /// Calls `body` with the text of `requiredWithDefault`, without a copy.
+    @inlinable public func withRequiredWithDefaultUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_required_with_default != 0 else { return try body("needed".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.required_with_default, body)
+    }
 
     @inlinable public var chosenNumber: Int32 {
         get { _message.fields.pointee.choice_case.rawValue == 41 ? _message.fields.pointee.chosen_number : 41 }
@@ -559,7 +609,7 @@ public import LifelineMessages
     }
 
     @inlinable public var chosenText: String {
-        get { _message.fields.pointee.choice_case.rawValue == 42 ? _message.repairedString(_message.fields.pointee.chosen_text) : "forty-two" }
+        get { _message.fields.pointee.choice_case.rawValue == 42 ? _message.string(_message.fields.pointee.chosen_text) : "forty-two" }
         set {
             let fields = _mutableFields()
             if fields.pointee.choice_case.rawValue != 42 {
@@ -568,6 +618,11 @@ public import LifelineMessages
             fields.pointee.choice_case.rawValue = 42
             _message.assign(newValue, to: &fields.pointee.chosen_text)
         }
+    }
+    /// Calls `body` with the text of `chosenText`, without a copy.
+    @inlinable public func withChosenTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.choice_case.rawValue == 42 else { return try body("forty-two".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.chosen_text, body)
     }
 
     @inlinable public var chosenSize: Test_Proto2_Size {

@@ -26,7 +26,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Proto2_Extendable: LifelineMessages.Message {
     @inlinable public var name: String {
-        get { _message.fields.pointee.has_name != 0 ? _message.repairedString(_message.fields.pointee.name) : "" }
+        get { _message.fields.pointee.has_name != 0 ? _message.string(_message.fields.pointee.name) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_name = 1
@@ -37,6 +37,11 @@ public import LifelineMessages
     @inlinable public var hasName: Bool { _message.fields.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
     @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    /// Calls `body` with the text of `name`, without a copy.
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_name != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+    }
 
     @frozen public struct Scope: LifelineMessages.Message {
         @inlinable public var inner: Bool {

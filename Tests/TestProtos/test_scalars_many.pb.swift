@@ -78,6 +78,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.field_14)
         }
     }
+    /// Calls `body` with the text of `field14`, without a copy.
+    @inlinable public func withField14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.field_14, body)
+    }
 
     @inlinable public var field15: [Swift.UInt8] {
         get { _message.bytes(_message.fields.pointee.field_15) }
@@ -85,6 +89,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.field_15)
         }
+    }
+    /// Calls `body` with the bytes of `field15`, without a copy.
+    @inlinable public func withField15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.field_15, body)
     }
 
     @inlinable public var field16: Double {
@@ -159,6 +167,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.field_29)
         }
     }
+    /// Calls `body` with the text of `field29`, without a copy.
+    @inlinable public func withField29UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.field_29, body)
+    }
 
     @inlinable public var field30: [Swift.UInt8] {
         get { _message.bytes(_message.fields.pointee.field_30) }
@@ -166,6 +178,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.field_30)
         }
+    }
+    /// Calls `body` with the bytes of `field30`, without a copy.
+    @inlinable public func withField30Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.field_30, body)
     }
 
     @inlinable public var field31: Double {
@@ -240,6 +256,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.field_44)
         }
     }
+    /// Calls `body` with the text of `field44`, without a copy.
+    @inlinable public func withField44UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.field_44, body)
+    }
 
     @inlinable public var field45: [Swift.UInt8] {
         get { _message.bytes(_message.fields.pointee.field_45) }
@@ -247,6 +267,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.field_45)
         }
+    }
+    /// Calls `body` with the bytes of `field45`, without a copy.
+    @inlinable public func withField45Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.field_45, body)
     }
 
     @inlinable public var field46: Double {
@@ -321,6 +345,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.field_59)
         }
     }
+    /// Calls `body` with the text of `field59`, without a copy.
+    @inlinable public func withField59UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.field_59, body)
+    }
 
     @inlinable public var field60: [Swift.UInt8] {
         get { _message.bytes(_message.fields.pointee.field_60) }
@@ -328,6 +356,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.field_60)
         }
+    }
+    /// Calls `body` with the bytes of `field60`, without a copy.
+    @inlinable public func withField60Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.field_60, body)
     }
 
     @inlinable public var field61: Double {
@@ -402,6 +434,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.field_74)
         }
     }
+    /// Calls `body` with the text of `field74`, without a copy.
+    @inlinable public func withField74UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.field_74, body)
+    }
 
     @inlinable public var field75: [Swift.UInt8] {
         get { _message.bytes(_message.fields.pointee.field_75) }
@@ -409,6 +445,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.field_75)
         }
+    }
+    /// Calls `body` with the bytes of `field75`, without a copy.
+    @inlinable public func withField75Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.field_75, body)
     }
 
     @inlinable public var field76: Double {
@@ -483,6 +523,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.field_89)
         }
     }
+    /// Calls `body` with the text of `field89`, without a copy.
+    @inlinable public func withField89UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.field_89, body)
+    }
 
     @inlinable public var field90: [Swift.UInt8] {
         get { _message.bytes(_message.fields.pointee.field_90) }
@@ -490,6 +534,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.field_90)
         }
+    }
+    /// Calls `body` with the bytes of `field90`, without a copy.
+    @inlinable public func withField90Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.field_90, body)
     }
 
     @inlinable public var field91: Double {
@@ -564,6 +612,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.field_104)
         }
     }
+    /// Calls `body` with the text of `field104`, without a copy.
+    @inlinable public func withField104UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.field_104, body)
+    }
 
     @inlinable public var field105: [Swift.UInt8] {
         get { _message.bytes(_message.fields.pointee.field_105) }
@@ -571,6 +623,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.field_105)
         }
+    }
+    /// Calls `body` with the bytes of `field105`, without a copy.
+    @inlinable public func withField105Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.field_105, body)
     }
 
     @inlinable public var field106: Double {
@@ -645,6 +701,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.field_119)
         }
     }
+    /// Calls `body` with the text of `field119`, without a copy.
+    @inlinable public func withField119UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.field_119, body)
+    }
 
     @inlinable public var field120: [Swift.UInt8] {
         get { _message.bytes(_message.fields.pointee.field_120) }
@@ -652,6 +712,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.field_120)
         }
+    }
+    /// Calls `body` with the bytes of `field120`, without a copy.
+    @inlinable public func withField120Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.field_120, body)
     }
 
     @inlinable public var field121: Double {
@@ -726,6 +790,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.field_134)
         }
     }
+    /// Calls `body` with the text of `field134`, without a copy.
+    @inlinable public func withField134UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.field_134, body)
+    }
 
     @inlinable public var field135: [Swift.UInt8] {
         get { _message.bytes(_message.fields.pointee.field_135) }
@@ -733,6 +801,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.field_135)
         }
+    }
+    /// Calls `body` with the bytes of `field135`, without a copy.
+    @inlinable public func withField135Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.field_135, body)
     }
 
     @inlinable public var field136: Double {
@@ -807,6 +879,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.field_149)
         }
     }
+    /// Calls `body` with the text of `field149`, without a copy.
+    @inlinable public func withField149UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.field_149, body)
+    }
 
     @inlinable public var field150: [Swift.UInt8] {
         get { _message.bytes(_message.fields.pointee.field_150) }
@@ -814,6 +890,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.field_150)
         }
+    }
+    /// Calls `body` with the bytes of `field150`, without a copy.
+    @inlinable public func withField150Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.field_150, body)
     }
 
     @inlinable public var beyondTwoByteTags: Int32 {
@@ -835,6 +915,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.before_reserved)
         }
+    }
+    /// Calls `body` with the text of `beforeReserved`, without a copy.
+    @inlinable public func withBeforeReservedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.before_reserved, body)
     }
 
     @inlinable public var afterReserved: LifelineMessages.RepeatedField<Int32> {
@@ -863,6 +947,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.highest)
         }
+    }
+    /// Calls `body` with the bytes of `highest`, without a copy.
+    @inlinable public func withHighestSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.highest, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Many__ManyFields

@@ -236,7 +236,7 @@ public import LifelineMessages
     @inlinable public mutating func clearABool() { _mutableFields().pointee.has_a_bool = 0 }
 
     @inlinable public var aString: String {
-        get { _message.fields.pointee.has_a_string != 0 ? _message.repairedString(_message.fields.pointee.a_string) : "" }
+        get { _message.fields.pointee.has_a_string != 0 ? _message.string(_message.fields.pointee.a_string) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_string = 1
@@ -247,6 +247,11 @@ public import LifelineMessages
     @inlinable public var hasAString: Bool { _message.fields.pointee.has_a_string != 0 }
     /// Forgets `aString`; it then reads as its default.
     @inlinable public mutating func clearAString() { _mutableFields().pointee.has_a_string = 0 }
+    /// Calls `body` with the text of `aString`, without a copy.
+    @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_a_string != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.a_string, body)
+    }
 
     @inlinable public var aBytes: [Swift.UInt8] {
         get { _message.fields.pointee.has_a_bytes != 0 ? _message.bytes(_message.fields.pointee.a_bytes) : [] }
@@ -260,6 +265,11 @@ public import LifelineMessages
     @inlinable public var hasABytes: Bool { _message.fields.pointee.has_a_bytes != 0 }
     /// Forgets `aBytes`; it then reads as its default.
     @inlinable public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
+    /// Calls `body` with the bytes of `aBytes`, without a copy.
+    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_a_bytes != 0 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.fields.pointee.a_bytes, body)
+    }
 
     @inlinable public var aLevel: Test_Scalars_Proto2_Level {
         get { _message.fields.pointee.has_a_level != 0 ? Test_Scalars_Proto2_Level._load(_message.fields.pointee.a_level) : .middle }
@@ -470,7 +480,7 @@ public import LifelineMessages
     @inlinable public mutating func clearABool() { _mutableFields().pointee.has_a_bool = 0 }
 
     @inlinable public var aString: String {
-        get { _message.fields.pointee.has_a_string != 0 ? _message.repairedString(_message.fields.pointee.a_string) : "" }
+        get { _message.fields.pointee.has_a_string != 0 ? _message.string(_message.fields.pointee.a_string) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_string = 1
@@ -481,6 +491,11 @@ public import LifelineMessages
     @inlinable public var hasAString: Bool { _message.fields.pointee.has_a_string != 0 }
     /// Forgets `aString`; it then reads as its default.
     @inlinable public mutating func clearAString() { _mutableFields().pointee.has_a_string = 0 }
+    /// Calls `body` with the text of `aString`, without a copy.
+    @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_a_string != 0 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.a_string, body)
+    }
 
     @inlinable public var aBytes: [Swift.UInt8] {
         get { _message.fields.pointee.has_a_bytes != 0 ? _message.bytes(_message.fields.pointee.a_bytes) : [] }
@@ -494,6 +509,11 @@ public import LifelineMessages
     @inlinable public var hasABytes: Bool { _message.fields.pointee.has_a_bytes != 0 }
     /// Forgets `aBytes`; it then reads as its default.
     @inlinable public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
+    /// Calls `body` with the bytes of `aBytes`, without a copy.
+    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_a_bytes != 0 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.fields.pointee.a_bytes, body)
+    }
 
     @inlinable public var aLevel: Test_Scalars_Proto2_Level {
         get { _message.fields.pointee.has_a_level != 0 ? Test_Scalars_Proto2_Level._load(_message.fields.pointee.a_level) : .middle }
@@ -1296,6 +1316,11 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.first_is_bytes)
         }
     }
+    /// Calls `body` with the bytes of `firstIsBytes`, without a copy.
+    @inlinable public func withFirstIsBytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.value_case.rawValue == 1 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.fields.pointee.first_is_bytes, body)
+    }
 
     @inlinable public var aDouble: Double {
         get { _message.fields.pointee.value_case.rawValue == 2 ? _message.fields.pointee.a_double : 0 }
@@ -1415,7 +1440,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aString: String {
-        get { _message.fields.pointee.value_case.rawValue == 15 ? _message.repairedString(_message.fields.pointee.a_string) : "" }
+        get { _message.fields.pointee.value_case.rawValue == 15 ? _message.string(_message.fields.pointee.a_string) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.value_case.rawValue != 15 {
@@ -1424,6 +1449,11 @@ public import LifelineMessages
             fields.pointee.value_case.rawValue = 15
             _message.assign(newValue, to: &fields.pointee.a_string)
         }
+    }
+    /// Calls `body` with the text of `aString`, without a copy.
+    @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.value_case.rawValue == 15 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.a_string, body)
     }
 
     @inlinable public var aBytes: [Swift.UInt8] {
@@ -1436,6 +1466,11 @@ public import LifelineMessages
             fields.pointee.value_case.rawValue = 16
             _message.assign(newValue, to: &fields.pointee.a_bytes)
         }
+    }
+    /// Calls `body` with the bytes of `aBytes`, without a copy.
+    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.value_case.rawValue == 16 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.fields.pointee.a_bytes, body)
     }
 
     @inlinable public var aLevel: Test_Scalars_Proto2_Level {

@@ -58,6 +58,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.label)
         }
     }
+    /// Calls `body` with the text of `label`, without a copy.
+    @inlinable public func withLabelUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.label, body)
+    }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Point
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__point__get_table() }
@@ -138,6 +142,10 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.a_string)
         }
     }
+    /// Calls `body` with the text of `aString`, without a copy.
+    @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.a_string, body)
+    }
 
     @inlinable public var aBytes: [Swift.UInt8] {
         get { _message.bytes(_message.fields.pointee.a_bytes) }
@@ -145,6 +153,10 @@ public import LifelineMessages
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.a_bytes)
         }
+    }
+    /// Calls `body` with the bytes of `aBytes`, without a copy.
+    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.a_bytes, body)
     }
 
     @inlinable public var aColor: Test_Scalars_Proto3_Color {
@@ -362,6 +374,11 @@ public import LifelineMessages
     @inlinable public var hasAString: Bool { _message.fields.pointee.has_a_string_case.rawValue == 14 }
     /// Forgets `aString`; it then reads as its default.
     @inlinable public mutating func clearAString() { _mutableFields().pointee.has_a_string_case.rawValue = 0 }
+    /// Calls `body` with the text of `aString`, without a copy.
+    @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_a_string_case.rawValue == 14 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.a_string, body)
+    }
 
     @inlinable public var aBytes: [Swift.UInt8] {
         get { _message.fields.pointee.has_a_bytes_case.rawValue == 15 ? _message.bytes(_message.fields.pointee.a_bytes) : [] }
@@ -378,6 +395,11 @@ public import LifelineMessages
     @inlinable public var hasABytes: Bool { _message.fields.pointee.has_a_bytes_case.rawValue == 15 }
     /// Forgets `aBytes`; it then reads as its default.
     @inlinable public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes_case.rawValue = 0 }
+    /// Calls `body` with the bytes of `aBytes`, without a copy.
+    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_a_bytes_case.rawValue == 15 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.fields.pointee.a_bytes, body)
+    }
 
     @inlinable public var aColor: Test_Scalars_Proto3_Color {
         get { _message.fields.pointee.has_a_color_case.rawValue == 16 ? Test_Scalars_Proto3_Color._load(_message.fields.pointee.a_color) : .unspecified }
@@ -1184,6 +1206,11 @@ public import LifelineMessages
             _message.assign(newValue, to: &fields.pointee.a_string)
         }
     }
+    /// Calls `body` with the text of `aString`, without a copy.
+    @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.value_case.rawValue == 14 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.a_string, body)
+    }
 
     @inlinable public var aBytes: [Swift.UInt8] {
         get { _message.fields.pointee.value_case.rawValue == 15 ? _message.bytes(_message.fields.pointee.a_bytes) : [] }
@@ -1195,6 +1222,11 @@ public import LifelineMessages
             fields.pointee.value_case.rawValue = 15
             _message.assign(newValue, to: &fields.pointee.a_bytes)
         }
+    }
+    /// Calls `body` with the bytes of `aBytes`, without a copy.
+    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.value_case.rawValue == 15 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.fields.pointee.a_bytes, body)
     }
 
     @inlinable public var aColor: Test_Scalars_Proto3_Color {

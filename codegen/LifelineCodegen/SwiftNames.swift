@@ -11,6 +11,8 @@ struct SwiftNames {
         let name: String
         let has: String
         let clear: String
+        /// The method that lends a string or bytes as a span.
+        let withSpan: String
 
         /// The case of a oneof's enum, where its type is known.
         var dotted: String { ".\(name.withoutBackticks)" }
@@ -78,17 +80,23 @@ struct SwiftNames {
         namer: SwiftProtobufNamer
     ) -> Property {
         let names = namer.messagePropertyNames(field: field, prefixed: "", includeHasAndClear: true)
-        var property = Property(name: names.name, has: names.has, clear: names.clear)
+        // The name in upper camel case, as in `hasName`.
+        let capitalized = names.has.dropFirst("has".count)
+        let withSpan = "with\(capitalized)\(field.type == .string ? "UTF8Span" : "Span")"
+        let hasSpan = !field.isRepeated && (field.type == .string || field.type == .bytes)
+        var property = Property(name: names.name, has: names.has, clear: names.clear, withSpan: withSpan)
         var suffix = "_\(field.number)"
         let members = { (property: Property) in
             let hasPresence = field.hasPresence && field.realContainingOneof == nil
-            return hasPresence ? [property.name, property.has, property.clear] : [property.name]
+            return [property.name] + (hasPresence ? [property.has, property.clear] : [])
+                + (hasSpan ? [property.withSpan] : [])
         }
         while !taken.isDisjoint(with: members(property)) {
             property = Property(
                 name: names.name.withoutBackticks + suffix,
                 has: names.has + suffix,
-                clear: names.clear + suffix
+                clear: names.clear + suffix,
+                withSpan: withSpan + suffix
             )
             suffix += "_"
         }
@@ -121,7 +129,7 @@ extension SwiftNames {
     }
 
     func property(_ field: FieldDescriptor) -> Property {
-        properties[field.fullName] ?? Property(name: field.name, has: "", clear: "")
+        properties[field.fullName] ?? Property(name: field.name, has: "", clear: "", withSpan: "")
     }
 
     func type(_ oneof: OneofDescriptor) -> String { oneofTypes[oneof.fullName] ?? oneof.name }

@@ -13,6 +13,29 @@ extension SwiftProperty {
             printSetter(to: &printer)
         }
         printPresence(to: &printer)
+        if isBuffer { printSpan(to: &printer) }
+    }
+
+    /// Prints the method that lends what the property would copy.
+    private func printSpan(to printer: inout SourcePrinter) {
+        let isText = field.type == .string
+        let span = isText ? context.standard("UTF8Span") : "\(context.standard("Span"))<\(context.standard("UInt8"))>"
+        let copyable = context.standard("Copyable")
+        printer.print(
+            "/// Calls `body` with the \(isText ? "text" : "bytes") of `\(swift.name)`, without a copy.",
+            "\(context.inlinableModifier)func \(swift.withSpan)<Result: ~\(copyable), Failure: \(context.standard("Error"))>("
+                + "_ body: (\(span)) throws(Failure) -> Result) throws(Failure) -> Result {"
+        )
+        printer.withIndentation { printer in
+            if let isPresent {
+                let standIn = SwiftLiteral.defaultValue(of: field, in: context)
+                let borrowed = isText ? "\(standIn).utf8Span" : "\(standIn).span"
+                let typed = standIn == "[]" ? "[\(context.standard("UInt8"))]().span" : borrowed
+                printer.print("guard \(isPresent) else { return try body(\(typed)) }")
+            }
+            printer.print("return try _message.with\(isText ? "UTF8Span" : "Span")(\(value), body)")
+        }
+        printer.print("}")
     }
 
     /// The Swift value of the struct's member.
@@ -20,7 +43,7 @@ extension SwiftProperty {
         switch field.type {
         case .bool: "\(value) != 0"
         case .enum: "\(type)._load(\(value))"
-        case .string: "_message.\(field.requiresUTF8Validation ? "string" : "repairedString")(\(value))"
+        case .string: "_message.string(\(value))"
         case .bytes: "_message.bytes(\(value))"
         default: value
         }

@@ -8,7 +8,7 @@ struct SwiftProperty {
     let field: FieldDescriptor
     let context: SwiftContext
     let presence: FieldPresence
-    /// The property's name, and those of `hasX` and `clearX`.
+    /// The property's name, and those of what goes with it.
     let swift: SwiftNames.Property
     /// The value's type, or that of an element.
     let type: String

@@ -112,22 +112,55 @@ struct TableGenerator {
             printer.withIndentation { for field in fields { print(field, of: message, to: &$0) } }
             printer.print("};")
         }
+        let groups = FieldGroup.groups(of: message, sortedFields: fields)
+        if !groups.isEmpty {
+            printer.print("static const LifelineFieldGroup \(prefix)__groups[] = {")
+            printer.withIndentation { for group in groups { print(group, of: message, to: &$0) } }
+            printer.print("};")
+        }
         let denseCount = zip(fields, 1...).prefix { $0.number == $1 }.count
         var flags: [String] = []
         if message.options.mapEntry { flags.append("LIFELINE_MESSAGE_MAP_ENTRY") }
         if schema.reachesRequiredField(message) { flags.append("LIFELINE_MESSAGE_HAS_REQUIRED") }
+        if schema.reachesUncheckedText(message) { flags.append("LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT") }
         printer.print(
             "const LifelineMessageTable \(prefix)__table = {",
             "    .full_name = \"\(message.fullName)\",",
             "    .default_instance = &\(prefix)__default,",
             // A pointer that is never read where there are no fields, but must not be NULL.
             "    .fields = \(fields.isEmpty ? "(const LifelineField *)(const void *)&\(prefix)__default" : "\(prefix)__fields"),",
+            "    .groups = \(groups.isEmpty ? "NULL" : "\(prefix)__groups"),",
+            "    .group_count = \(groups.count),",
             "    .field_count = \(fields.count),",
             "    .dense_count = \(denseCount),",
             "    .size = sizeof(\(type)),",
-            "    .flags = \(flags.isEmpty ? "0" : flags.joined(separator: " | ")),",
-            "};",
-            ""
+            "    .flags = \(flags.isEmpty ? "0" : flags.joined(separator: " | ")),"
+        )
+        let entries = DispatchEntry.entries(of: fields, in: names)
+        if !entries.isEmpty {
+            printer.print("    .dispatch = {")
+            for entry in entries { print(entry, of: message, to: &printer) }
+            printer.print("    },")
+        }
+        printer.print("};", "")
+    }
+
+    private func print(_ entry: DispatchEntry, of message: Descriptor, to printer: inout SourcePrinter) {
+        let type = names.type(message)
+        let quantifier = entry.field.presence(in: names).quantifier.map { "offsetof(\(type), \($0))" } ?? "0"
+        let tag = "0x" + String(entry.tag, radix: 16, uppercase: true)
+        printer.print(
+            "        [\(entry.index)] = LIFELINE_DISPATCH(\(entry.kind), \(entry.shape), \(tag), \(entry.detail), "
+                + "offsetof(\(type), \(names.member(entry.field))), \(quantifier)),"
+        )
+    }
+
+    private func print(_ group: FieldGroup, of message: Descriptor, to printer: inout SourcePrinter) {
+        let type = names.type(message)
+        let (first, last) = (group.firstMember(in: names), group.lastMember(in: names))
+        printer.print(
+            "{.first_field = \(group.firstIndex), .offset = offsetof(\(type), \(first)),",
+            " .size = offsetof(\(type), \(last)) + sizeof(((\(type) *)0)->\(last)) - offsetof(\(type), \(first))},"
         )
     }
 
@@ -140,7 +173,8 @@ struct TableGenerator {
         printer.print(
             "{.number = \(field.number), .type = LIFELINE_TYPE_\(field.type.cName), .presence = \(presence.constant),",
             " .flags = \(field.tableFlags), .offset = offsetof(\(type), \(names.member(field))),",
-            " .quantifier_offset = \(quantifier), .message = \(table), .enumeration = \(enumeration),",
+            " .quantifier_offset = \(quantifier), .encoded_tag = \(field.encodedTag),",
+            " .message = \(table), .enumeration = \(enumeration),",
             " .name = \"\(field.name)\"},"
         )
     }

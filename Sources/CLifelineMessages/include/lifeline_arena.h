@@ -16,8 +16,9 @@ typedef struct LifelineArena {
     uint8_t *_Nullable next;                // first free byte, always 8-aligned
     uint8_t *_Nullable limit;               // end of the current block
     LifelineArenaBlock *_Nullable blocks;   // blocks that the arena allocated itself, newest first
-    size_t next_block_size;
     size_t budget;                          // bytes that may still be taken from malloc
+    uint32_t next_block_size;
+    bool may_hold_malformed_text;           // for whoever reads the strings in it; nothing here asks
 } LifelineArena;
 
 // Starts an arena in memory that the caller owns (8-aligned, may be of size 0). `budget` limits what the arena

@@ -23,6 +23,7 @@ typedef LIFELINE_ENUM(LifelineStatus, int32_t) {
     LIFELINE_OUT_OF_MEMORY,       // the arena's budget is exhausted, or malloc failed
     LIFELINE_MISSING_REQUIRED,
     LIFELINE_TOO_LARGE,           // an encoded message of more than INT32_MAX bytes
+    LIFELINE_NO_ROOM,             // the caller's buffer is full
 } LifelineStatus;
 
 // Where and why decoding or encoding stopped.
@@ -36,11 +37,20 @@ typedef struct LifelineFailure {
 // A new message with every field absent. NULL when the arena's budget is exhausted.
 void *_Nullable lifeline_message_create(const LifelineMessageTable *table, LifelineArena *arena);
 
+typedef struct LifelineDecodeOptions {
+    uint32_t maximum_depth;     // how many messages and groups may stand inside each other below the first
+    bool accept_malformed_text;  // strings that are not UTF-8 are no failure
+} LifelineDecodeOptions;
+
+// Bytes that must be readable behind the input of the decoder, whatever they hold, so that it can load eight bytes at
+// once without asking how many are left. It does not take them for input.
+enum { LIFELINE_INPUT_SLOP = 16 };
+
 // Merges the encoded message `bytes` into `message`, as the protobuf specification says: repeated fields are appended
 // to, submessages merged, the last of the others wins, and fields that the table does not know are kept.
+// LIFELINE_INPUT_SLOP readable bytes must follow the `count` bytes of input.
 // Strings, bytes and unknown fields of `message` point into `bytes`, which must live as long as the arena. Unknown
 // fields that follow each other share one record: the first one's number and wire type, and the bytes of them all.
-// `maximum_depth` is how many messages and groups may stand inside each other below `message`.
 // The cost is linear in `count` (n log n for entries of maps that arrive unsorted). On failure `message` holds a
 // valid, unspecified part of the input.
 //
@@ -50,10 +60,16 @@ void *_Nullable lifeline_message_create(const LifelineMessageTable *table, Lifel
 // pointers.) The arena's budget is what bounds it for good.
 bool lifeline_message_decode(
     const LifelineMessageTable *table, void *message, const uint8_t *_Nullable bytes, size_t count,
-    LifelineArena *arena, uint32_t maximum_depth, LifelineFailure *failure);
+    LifelineArena *arena, LifelineDecodeOptions options, LifelineFailure *failure);
+
+// The same without tail calls, which is what lifeline_message_decode does too where the compiler has none. Here for
+// tests, which hold the two against each other.
+bool lifeline_message_decode_plain(
+    const LifelineMessageTable *table, void *message, const uint8_t *_Nullable bytes, size_t count,
+    LifelineArena *arena, LifelineDecodeOptions options, LifelineFailure *failure);
 
 // Copying, comparing and looking for required fields go as deep as the message does, on the stack: what was decoded is
-// no deeper than `maximum_depth` allowed.
+// no deeper than its options allowed.
 
 // A deep copy, strings and unknown fields included, in `arena`. NULL when the arena's budget is exhausted.
 void *_Nullable lifeline_message_copy(const LifelineMessageTable *table, const void *message, LifelineArena *arena);
@@ -71,12 +87,18 @@ bool lifeline_message_missing_required(
 
 // A buffer that is filled from its end towards its start.
 typedef struct LifelineEncoder {
-    uint8_t *_Nullable memory;  // allocated with malloc
+    uint8_t *_Nullable memory;
     size_t capacity;
-    size_t start;               // the encoded bytes are memory[start..<capacity]
+    size_t start;      // the encoded bytes are memory[start..<capacity]
+    bool owns_memory;  // it was allocated with malloc, in place of the caller's
+    bool can_grow;
 } LifelineEncoder;
 
-void lifeline_encoder_init(LifelineEncoder *encoder);
+// Starts with `memory`, which stays the caller's. When it is full, the encoder goes on in memory of its own if it can
+// grow; else encoding fails with LIFELINE_NO_ROOM, which it does when less than 64 bytes are left over, too.
+void lifeline_encoder_init(LifelineEncoder *encoder, void *_Nullable memory, size_t capacity, bool can_grow);
+
+// Frees the memory of the encoder's own.
 void lifeline_encoder_destroy(LifelineEncoder *encoder);
 
 // Writes `message` before what the encoder holds already, with its length as a varint in front when `delimited`.

@@ -73,6 +73,9 @@ typedef struct LifelineField {
     uint16_t flags;
     uint32_t offset;             // of the value, in the struct
     uint32_t quantifier_offset;  // see LIFELINE_PRESENCE_…; 0 where there is none
+    // The tag as it is written, so that one store puts it in front of what follows it: its 1 to 5 bytes in the order of
+    // the wire are the most significant ones of this number, and the least significant byte is how many they are.
+    uint64_t encoded_tag;
     const LifelineMessageTable *_Nullable message;  // LIFELINE_TYPE_MESSAGE: the submessage's, or the entry's, table
     const LifelineEnum *_Nullable enumeration;      // LIFELINE_TYPE_ENUM
     const char *name;                               // as in the .proto file
@@ -81,17 +84,79 @@ typedef struct LifelineField {
 enum {
     LIFELINE_MESSAGE_MAP_ENTRY = 1 << 0,
     LIFELINE_MESSAGE_HAS_REQUIRED = 1 << 1,  // it or a message reachable from it has a `required` field
+    LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT = 1 << 2,  // likewise, a `string` without LIFELINE_FIELD_VALIDATE_UTF8
 };
+
+// Fields with neighbouring numbers whose presence can be ruled out together, so that a message with hundreds of fields
+// costs little when few of them are there: while the bytes from `offset` are all zero, none of them is present.
+typedef struct LifelineFieldGroup {
+    uint32_t first_field;  // index in `fields`; the group ends where the next one begins
+    uint32_t offset;
+    uint32_t size;
+} LifelineFieldGroup;
+
+enum { LIFELINE_DISPATCH_COUNT = 32 };
 
 struct LifelineMessageTable {
     const char *full_name;         // "package.Outer.Inner"
-    const void *default_instance;  // an initialised struct of `size` bytes
+    const void *default_instance;  // a struct of `size` bytes, all zero but for its descriptor
     const LifelineField *fields;   // ascending by number
+    const LifelineFieldGroup *_Nullable groups;  // all fields, by number; NULL where there are few
+    uint32_t group_count;
     uint32_t field_count;
     uint32_t dense_count;          // fields[i].number == i + 1 for every i below this
-    uint32_t size;                 // of the struct, in bytes
+    uint32_t size;                 // of the struct, in bytes; a multiple of 8
     uint32_t flags;
+    // What reads a field, by five bits of the first byte of its tag: see LIFELINE_DISPATCH.
+    uint64_t dispatch[LIFELINE_DISPATCH_COUNT];
 };
+
+// An entry of a table's `dispatch`: what the decoder needs to read a field, in one word. It stands at the index
+// `first byte of the tag >> 3`, which is the number of fields up to 15, and 16 + number % 16 of those up to 2047; of
+// fields that share an index the one with the lowest number has it. Other fields are found by their number, with 0 in
+// their place.
+//
+//   bits  0-15  the tag as it stands in the input, its first byte lowest
+//   bits 16-31  the value's offset
+//   bits 32-47  the quantifier's offset
+//   bits 48-55  LIFELINE_SHAPE_MARKED: what to store at the quantifier; submessages: the field's index in `fields`
+//   bits 56-63  which handler reads it: see LIFELINE_HANDLER
+//
+// Structs over 64 KiB do without.
+#define LIFELINE_DISPATCH(kind, shape, tag, detail, offset, quantifier_offset)                       \
+    ((offset) > UINT16_MAX || (quantifier_offset) > UINT16_MAX                                       \
+         ? (uint64_t)0                                                                               \
+         : (uint64_t)(tag) | (uint64_t)(offset) << 16 | (uint64_t)(quantifier_offset) << 32          \
+               | (uint64_t)(detail) << 48                                                            \
+               | (uint64_t)LIFELINE_HANDLER(LIFELINE_KIND_##kind, LIFELINE_SHAPE_##shape, (tag) > 0xFF) << 56)
+
+// Handlers are numbered by what they read and where they put it; 0 is the one that looks the field up.
+#define LIFELINE_HANDLER(kind, shape, long_tag) (1 + ((kind) * 4 + (shape)) * 2 + (long_tag))
+
+// How a value is read.
+enum {
+    LIFELINE_KIND_VARINT32 = 0,  // int32, uint32, open enum
+    LIFELINE_KIND_VARINT64 = 1,
+    LIFELINE_KIND_BOOL = 2,
+    LIFELINE_KIND_SINT32 = 3,
+    LIFELINE_KIND_SINT64 = 4,
+    LIFELINE_KIND_FIXED32 = 5,  // float too
+    LIFELINE_KIND_FIXED64 = 6,  // double too
+    LIFELINE_KIND_BYTES = 7,    // and strings that are not validated
+    LIFELINE_KIND_UTF8 = 8,
+    LIFELINE_KIND_MESSAGE = 9,
+};
+
+// Where a value goes.
+enum {
+    LIFELINE_SHAPE_PLAIN = 0,     // nothing but the value is stored
+    LIFELINE_SHAPE_MARKED = 1,    // a flag, or a oneof's case, is stored too
+    LIFELINE_SHAPE_REPEATED = 2,  // it is appended
+    LIFELINE_SHAPE_PACKED = 3,    // many are appended
+    LIFELINE_SHAPE_MAP = 3,       // of LIFELINE_KIND_MESSAGE: an entry is inserted
+};
+
+enum { LIFELINE_HANDLER_COUNT = LIFELINE_HANDLER(LIFELINE_KIND_MESSAGE, LIFELINE_SHAPE_MAP, 1) + 1 };
 
 LIFELINE_ASSUME_NONNULL_END
 

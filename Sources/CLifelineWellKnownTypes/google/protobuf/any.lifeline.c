@@ -7,20 +7,28 @@ static const Google__Protobuf__Any google__protobuf__any__default = {.base = PRO
 static const LifelineField google__protobuf__any__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Any, type_url),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "type_url"},
     {.number = 2, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Any, value),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__any__table = {
     .full_name = "google.protobuf.Any",
     .default_instance = &google__protobuf__any__default,
     .fields = google__protobuf__any__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
     .size = sizeof(Google__Protobuf__Any),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Google__Protobuf__Any, type_url), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Google__Protobuf__Any, value), 0),
+    },
 };
 

@@ -7,16 +7,22 @@ static const Google__Protobuf__FieldMask google__protobuf__field_mask__default =
 static const LifelineField google__protobuf__field_mask__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__FieldMask, paths),
-     .quantifier_offset = offsetof(Google__Protobuf__FieldMask, n_paths), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__FieldMask, n_paths), .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "paths"},
 };
 const LifelineMessageTable google__protobuf__field_mask__table = {
     .full_name = "google.protobuf.FieldMask",
     .default_instance = &google__protobuf__field_mask__default,
     .fields = google__protobuf__field_mask__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Google__Protobuf__FieldMask),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, REPEATED, 0xA, 0, offsetof(Google__Protobuf__FieldMask, paths), offsetof(Google__Protobuf__FieldMask, n_paths)),
+    },
 };
 

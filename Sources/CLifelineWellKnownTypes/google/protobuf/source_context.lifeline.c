@@ -7,16 +7,22 @@ static const Google__Protobuf__SourceContext google__protobuf__source_context__d
 static const LifelineField google__protobuf__source_context__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__SourceContext, file_name),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "file_name"},
 };
 const LifelineMessageTable google__protobuf__source_context__table = {
     .full_name = "google.protobuf.SourceContext",
     .default_instance = &google__protobuf__source_context__default,
     .fields = google__protobuf__source_context__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Google__Protobuf__SourceContext),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Google__Protobuf__SourceContext, file_name), 0),
+    },
 };
 

@@ -12,17 +12,23 @@ static const Google__Protobuf__Struct google__protobuf__struct__default = {.base
 static const LifelineField google__protobuf__struct__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .offset = offsetof(Google__Protobuf__Struct, fields),
-     .quantifier_offset = offsetof(Google__Protobuf__Struct, n_fields), .message = &google__protobuf__struct__fields_entry__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Struct, n_fields), .encoded_tag = 0x0a00000000000001,
+     .message = &google__protobuf__struct__fields_entry__table, .enumeration = NULL,
      .name = "fields"},
 };
 const LifelineMessageTable google__protobuf__struct__table = {
     .full_name = "google.protobuf.Struct",
     .default_instance = &google__protobuf__struct__default,
     .fields = google__protobuf__struct__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Google__Protobuf__Struct),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(MESSAGE, MAP, 0xA, 0, offsetof(Google__Protobuf__Struct, fields), offsetof(Google__Protobuf__Struct, n_fields)),
+    },
 };
 
 _Static_assert(offsetof(Google__Protobuf__Struct__FieldsEntry, key) == sizeof(ProtobufCMessage), "key of google.protobuf.Struct.FieldsEntry");
@@ -33,74 +39,104 @@ static const Google__Protobuf__Struct__FieldsEntry google__protobuf__struct__fie
 static const LifelineField google__protobuf__struct__fields_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Struct__FieldsEntry, key),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "key"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .offset = offsetof(Google__Protobuf__Struct__FieldsEntry, value),
-     .quantifier_offset = 0, .message = &google__protobuf__value__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = &google__protobuf__value__table, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__struct__fields_entry__table = {
     .full_name = "google.protobuf.Struct.FieldsEntry",
     .default_instance = &google__protobuf__struct__fields_entry__default,
     .fields = google__protobuf__struct__fields_entry__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
     .size = sizeof(Google__Protobuf__Struct__FieldsEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Google__Protobuf__Struct__FieldsEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Google__Protobuf__Struct__FieldsEntry, value), 0),
+    },
 };
 
 static const Google__Protobuf__Value google__protobuf__value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__value__descriptor)};
 static const LifelineField google__protobuf__value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Google__Protobuf__Value, null_value),
-     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = NULL, .enumeration = &google__protobuf__NullValue__enum,
+     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = &google__protobuf__NullValue__enum,
      .name = "null_value"},
     {.number = 2, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Google__Protobuf__Value, number_value),
-     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .encoded_tag = 0x1100000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "number_value"},
     {.number = 3, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Value, string_value),
-     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .encoded_tag = 0x1a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "string_value"},
     {.number = 4, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Google__Protobuf__Value, bool_value),
-     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .encoded_tag = 0x2000000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "bool_value"},
     {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Google__Protobuf__Value, struct_value),
-     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = &google__protobuf__struct__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .encoded_tag = 0x2a00000000000001,
+     .message = &google__protobuf__struct__table, .enumeration = NULL,
      .name = "struct_value"},
     {.number = 6, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Google__Protobuf__Value, list_value),
-     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .message = &google__protobuf__list_value__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .encoded_tag = 0x3200000000000001,
+     .message = &google__protobuf__list_value__table, .enumeration = NULL,
      .name = "list_value"},
 };
 const LifelineMessageTable google__protobuf__value__table = {
     .full_name = "google.protobuf.Value",
     .default_instance = &google__protobuf__value__default,
     .fields = google__protobuf__value__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 6,
     .dense_count = 6,
     .size = sizeof(Google__Protobuf__Value),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x8, 1, offsetof(Google__Protobuf__Value, null_value), offsetof(Google__Protobuf__Value, kind_case)),
+        [2] = LIFELINE_DISPATCH(FIXED64, MARKED, 0x11, 2, offsetof(Google__Protobuf__Value, number_value), offsetof(Google__Protobuf__Value, kind_case)),
+        [3] = LIFELINE_DISPATCH(UTF8, MARKED, 0x1A, 3, offsetof(Google__Protobuf__Value, string_value), offsetof(Google__Protobuf__Value, kind_case)),
+        [4] = LIFELINE_DISPATCH(BOOL, MARKED, 0x20, 4, offsetof(Google__Protobuf__Value, bool_value), offsetof(Google__Protobuf__Value, kind_case)),
+        [5] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x2A, 4, offsetof(Google__Protobuf__Value, struct_value), offsetof(Google__Protobuf__Value, kind_case)),
+        [6] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x32, 5, offsetof(Google__Protobuf__Value, list_value), offsetof(Google__Protobuf__Value, kind_case)),
+    },
 };
 
 static const Google__Protobuf__ListValue google__protobuf__list_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__list_value__descriptor)};
 static const LifelineField google__protobuf__list_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .offset = offsetof(Google__Protobuf__ListValue, values),
-     .quantifier_offset = offsetof(Google__Protobuf__ListValue, n_values), .message = &google__protobuf__value__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Google__Protobuf__ListValue, n_values), .encoded_tag = 0x0a00000000000001,
+     .message = &google__protobuf__value__table, .enumeration = NULL,
      .name = "values"},
 };
 const LifelineMessageTable google__protobuf__list_value__table = {
     .full_name = "google.protobuf.ListValue",
     .default_instance = &google__protobuf__list_value__default,
     .fields = google__protobuf__list_value__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Google__Protobuf__ListValue),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0xA, 0, offsetof(Google__Protobuf__ListValue, values), offsetof(Google__Protobuf__ListValue, n_values)),
+    },
 };
 

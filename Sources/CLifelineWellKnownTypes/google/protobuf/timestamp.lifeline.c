@@ -7,20 +7,28 @@ static const Google__Protobuf__Timestamp google__protobuf__timestamp__default = 
 static const LifelineField google__protobuf__timestamp__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Timestamp, seconds),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "seconds"},
     {.number = 2, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Timestamp, nanos),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "nanos"},
 };
 const LifelineMessageTable google__protobuf__timestamp__table = {
     .full_name = "google.protobuf.Timestamp",
     .default_instance = &google__protobuf__timestamp__default,
     .fields = google__protobuf__timestamp__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
     .size = sizeof(Google__Protobuf__Timestamp),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Google__Protobuf__Timestamp, seconds), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Google__Protobuf__Timestamp, nanos), 0),
+    },
 };
 

@@ -7,152 +7,206 @@ static const Google__Protobuf__DoubleValue google__protobuf__double_value__defau
 static const LifelineField google__protobuf__double_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__DoubleValue, value),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0900000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__double_value__table = {
     .full_name = "google.protobuf.DoubleValue",
     .default_instance = &google__protobuf__double_value__default,
     .fields = google__protobuf__double_value__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Google__Protobuf__DoubleValue),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x9, 0, offsetof(Google__Protobuf__DoubleValue, value), 0),
+    },
 };
 
 static const Google__Protobuf__FloatValue google__protobuf__float_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__float_value__descriptor)};
 static const LifelineField google__protobuf__float_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_FLOAT, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__FloatValue, value),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0d00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__float_value__table = {
     .full_name = "google.protobuf.FloatValue",
     .default_instance = &google__protobuf__float_value__default,
     .fields = google__protobuf__float_value__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Google__Protobuf__FloatValue),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0xD, 0, offsetof(Google__Protobuf__FloatValue, value), 0),
+    },
 };
 
 static const Google__Protobuf__Int64Value google__protobuf__int64_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__int64_value__descriptor)};
 static const LifelineField google__protobuf__int64_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Int64Value, value),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__int64_value__table = {
     .full_name = "google.protobuf.Int64Value",
     .default_instance = &google__protobuf__int64_value__default,
     .fields = google__protobuf__int64_value__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Google__Protobuf__Int64Value),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Google__Protobuf__Int64Value, value), 0),
+    },
 };
 
 static const Google__Protobuf__UInt64Value google__protobuf__uint64_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__uint64_value__descriptor)};
 static const LifelineField google__protobuf__uint64_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__UInt64Value, value),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__uint64_value__table = {
     .full_name = "google.protobuf.UInt64Value",
     .default_instance = &google__protobuf__uint64_value__default,
     .fields = google__protobuf__uint64_value__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Google__Protobuf__UInt64Value),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Google__Protobuf__UInt64Value, value), 0),
+    },
 };
 
 static const Google__Protobuf__Int32Value google__protobuf__int32_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__int32_value__descriptor)};
 static const LifelineField google__protobuf__int32_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__Int32Value, value),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__int32_value__table = {
     .full_name = "google.protobuf.Int32Value",
     .default_instance = &google__protobuf__int32_value__default,
     .fields = google__protobuf__int32_value__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Google__Protobuf__Int32Value),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Google__Protobuf__Int32Value, value), 0),
+    },
 };
 
 static const Google__Protobuf__UInt32Value google__protobuf__uint32_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__uint32_value__descriptor)};
 static const LifelineField google__protobuf__uint32_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__UInt32Value, value),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__uint32_value__table = {
     .full_name = "google.protobuf.UInt32Value",
     .default_instance = &google__protobuf__uint32_value__default,
     .fields = google__protobuf__uint32_value__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Google__Protobuf__UInt32Value),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Google__Protobuf__UInt32Value, value), 0),
+    },
 };
 
 static const Google__Protobuf__BoolValue google__protobuf__bool_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__bool_value__descriptor)};
 static const LifelineField google__protobuf__bool_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__BoolValue, value),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__bool_value__table = {
     .full_name = "google.protobuf.BoolValue",
     .default_instance = &google__protobuf__bool_value__default,
     .fields = google__protobuf__bool_value__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Google__Protobuf__BoolValue),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x8, 0, offsetof(Google__Protobuf__BoolValue, value), 0),
+    },
 };
 
 static const Google__Protobuf__StringValue google__protobuf__string_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__string_value__descriptor)};
 static const LifelineField google__protobuf__string_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__StringValue, value),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__string_value__table = {
     .full_name = "google.protobuf.StringValue",
     .default_instance = &google__protobuf__string_value__default,
     .fields = google__protobuf__string_value__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Google__Protobuf__StringValue),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Google__Protobuf__StringValue, value), 0),
+    },
 };
 
 static const Google__Protobuf__BytesValue google__protobuf__bytes_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__bytes_value__descriptor)};
 static const LifelineField google__protobuf__bytes_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Google__Protobuf__BytesValue, value),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable google__protobuf__bytes_value__table = {
     .full_name = "google.protobuf.BytesValue",
     .default_instance = &google__protobuf__bytes_value__default,
     .fields = google__protobuf__bytes_value__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Google__Protobuf__BytesValue),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Google__Protobuf__BytesValue, value), 0),
+    },
 };
 

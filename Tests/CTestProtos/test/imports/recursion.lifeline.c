@@ -7,41 +7,59 @@ static const Test__Imports__Tree test__imports__tree__default = {.base = PROTOBU
 static const LifelineField test__imports__tree__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Test__Imports__Tree, name),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "name"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Test__Imports__Tree, left),
-     .quantifier_offset = 0, .message = &test__imports__tree__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = &test__imports__tree__table, .enumeration = NULL,
      .name = "left"},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Test__Imports__Tree, right),
-     .quantifier_offset = offsetof(Test__Imports__Tree, has_right_case), .message = &test__imports__tree__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Imports__Tree, has_right_case), .encoded_tag = 0x1a00000000000001,
+     .message = &test__imports__tree__table, .enumeration = NULL,
      .name = "right"},
     {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .offset = offsetof(Test__Imports__Tree, children),
-     .quantifier_offset = offsetof(Test__Imports__Tree, n_children), .message = &test__imports__tree__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Imports__Tree, n_children), .encoded_tag = 0x2200000000000001,
+     .message = &test__imports__tree__table, .enumeration = NULL,
      .name = "children"},
     {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .offset = offsetof(Test__Imports__Tree, named),
-     .quantifier_offset = offsetof(Test__Imports__Tree, n_named), .message = &test__imports__tree__named_entry__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Imports__Tree, n_named), .encoded_tag = 0x2a00000000000001,
+     .message = &test__imports__tree__named_entry__table, .enumeration = NULL,
      .name = "named"},
     {.number = 6, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Test__Imports__Tree, branch),
-     .quantifier_offset = offsetof(Test__Imports__Tree, grafted_case), .message = &test__imports__tree__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Imports__Tree, grafted_case), .encoded_tag = 0x3200000000000001,
+     .message = &test__imports__tree__table, .enumeration = NULL,
      .name = "branch"},
     {.number = 7, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Test__Imports__Tree, leaf),
-     .quantifier_offset = offsetof(Test__Imports__Tree, grafted_case), .message = &test__imports__tree__leaf__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Imports__Tree, grafted_case), .encoded_tag = 0x3a00000000000001,
+     .message = &test__imports__tree__leaf__table, .enumeration = NULL,
      .name = "leaf"},
 };
 const LifelineMessageTable test__imports__tree__table = {
     .full_name = "test.imports.Tree",
     .default_instance = &test__imports__tree__default,
     .fields = test__imports__tree__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 7,
     .dense_count = 7,
     .size = sizeof(Test__Imports__Tree),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Imports__Tree, name), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Tree, left), 0),
+        [3] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x1A, 2, offsetof(Test__Imports__Tree, right), offsetof(Test__Imports__Tree, has_right_case)),
+        [4] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x22, 3, offsetof(Test__Imports__Tree, children), offsetof(Test__Imports__Tree, n_children)),
+        [5] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x2A, 4, offsetof(Test__Imports__Tree, named), offsetof(Test__Imports__Tree, n_named)),
+        [6] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x32, 5, offsetof(Test__Imports__Tree, branch), offsetof(Test__Imports__Tree, grafted_case)),
+        [7] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x3A, 6, offsetof(Test__Imports__Tree, leaf), offsetof(Test__Imports__Tree, grafted_case)),
+    },
 };
 
 _Static_assert(offsetof(Test__Imports__Tree__NamedEntry, key) == sizeof(ProtobufCMessage), "key of test.imports.Tree.NamedEntry");
@@ -52,96 +70,132 @@ static const Test__Imports__Tree__NamedEntry test__imports__tree__named_entry__d
 static const LifelineField test__imports__tree__named_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Test__Imports__Tree__NamedEntry, key),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "key"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .offset = offsetof(Test__Imports__Tree__NamedEntry, value),
-     .quantifier_offset = 0, .message = &test__imports__tree__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = &test__imports__tree__table, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable test__imports__tree__named_entry__table = {
     .full_name = "test.imports.Tree.NamedEntry",
     .default_instance = &test__imports__tree__named_entry__default,
     .fields = test__imports__tree__named_entry__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
     .size = sizeof(Test__Imports__Tree__NamedEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Imports__Tree__NamedEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Tree__NamedEntry, value), 0),
+    },
 };
 
 static const Test__Imports__Tree__Leaf test__imports__tree__leaf__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__tree__leaf__descriptor)};
 static const LifelineField test__imports__tree__leaf__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Test__Imports__Tree__Leaf, tree),
-     .quantifier_offset = 0, .message = &test__imports__tree__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = &test__imports__tree__table, .enumeration = NULL,
      .name = "tree"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Test__Imports__Tree__Leaf, vein),
-     .quantifier_offset = 0, .message = &test__imports__tree__leaf__vein__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = &test__imports__tree__leaf__vein__table, .enumeration = NULL,
      .name = "vein"},
 };
 const LifelineMessageTable test__imports__tree__leaf__table = {
     .full_name = "test.imports.Tree.Leaf",
     .default_instance = &test__imports__tree__leaf__default,
     .fields = test__imports__tree__leaf__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
     .size = sizeof(Test__Imports__Tree__Leaf),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Imports__Tree__Leaf, tree), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Tree__Leaf, vein), 0),
+    },
 };
 
 static const Test__Imports__Tree__Leaf__Vein test__imports__tree__leaf__vein__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__tree__leaf__vein__descriptor)};
 static const LifelineField test__imports__tree__leaf__vein__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Test__Imports__Tree__Leaf__Vein, leaf),
-     .quantifier_offset = 0, .message = &test__imports__tree__leaf__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = &test__imports__tree__leaf__table, .enumeration = NULL,
      .name = "leaf"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Test__Imports__Tree__Leaf__Vein, vein),
-     .quantifier_offset = 0, .message = &test__imports__tree__leaf__vein__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = &test__imports__tree__leaf__vein__table, .enumeration = NULL,
      .name = "vein"},
 };
 const LifelineMessageTable test__imports__tree__leaf__vein__table = {
     .full_name = "test.imports.Tree.Leaf.Vein",
     .default_instance = &test__imports__tree__leaf__vein__default,
     .fields = test__imports__tree__leaf__vein__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
     .size = sizeof(Test__Imports__Tree__Leaf__Vein),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Imports__Tree__Leaf__Vein, leaf), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Tree__Leaf__Vein, vein), 0),
+    },
 };
 
 static const Test__Imports__Egg test__imports__egg__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__egg__descriptor)};
 static const LifelineField test__imports__egg__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Test__Imports__Egg, hatches),
-     .quantifier_offset = 0, .message = &test__imports__hen__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = &test__imports__hen__table, .enumeration = NULL,
      .name = "hatches"},
 };
 const LifelineMessageTable test__imports__egg__table = {
     .full_name = "test.imports.Egg",
     .default_instance = &test__imports__egg__default,
     .fields = test__imports__egg__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Imports__Egg),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Imports__Egg, hatches), 0),
+    },
 };
 
 static const Test__Imports__Hen test__imports__hen__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__hen__descriptor)};
 static const LifelineField test__imports__hen__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .offset = offsetof(Test__Imports__Hen, lays),
-     .quantifier_offset = offsetof(Test__Imports__Hen, n_lays), .message = &test__imports__egg__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Imports__Hen, n_lays), .encoded_tag = 0x0a00000000000001,
+     .message = &test__imports__egg__table, .enumeration = NULL,
      .name = "lays"},
 };
 const LifelineMessageTable test__imports__hen__table = {
     .full_name = "test.imports.Hen",
     .default_instance = &test__imports__hen__default,
     .fields = test__imports__hen__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Imports__Hen),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0xA, 0, offsetof(Test__Imports__Hen, lays), offsetof(Test__Imports__Hen, n_lays)),
+    },
 };
 

@@ -17,17 +17,21 @@ static const Test__Names__Cases__Cases test__names__cases__cases__default = {.ba
 static const LifelineField test__names__cases__cases__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .offset = offsetof(Test__Names__Cases__Cases, closed),
-     .quantifier_offset = offsetof(Test__Names__Cases__Cases, has_closed), .message = NULL, .enumeration = &test__names__cases__Closed__enum,
+     .quantifier_offset = offsetof(Test__Names__Cases__Cases, has_closed), .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = &test__names__cases__Closed__enum,
      .name = "closed"},
     {.number = 2, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .offset = offsetof(Test__Names__Cases__Cases, prefixed),
-     .quantifier_offset = offsetof(Test__Names__Cases__Cases, has_prefixed), .message = NULL, .enumeration = &test__names__cases__Cases__Prefixed__enum,
+     .quantifier_offset = offsetof(Test__Names__Cases__Cases, has_prefixed), .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = &test__names__cases__Cases__Prefixed__enum,
      .name = "prefixed"},
 };
 const LifelineMessageTable test__names__cases__cases__table = {
     .full_name = "test.names.cases.Cases",
     .default_instance = &test__names__cases__cases__default,
     .fields = test__names__cases__cases__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
     .size = sizeof(Test__Names__Cases__Cases),

@@ -7,62 +7,88 @@ static const Test__Names__Presence test__names__presence__default = {.base = PRO
 static const LifelineField test__names__presence__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Test__Names__Presence, foo),
-     .quantifier_offset = offsetof(Test__Names__Presence, has_foo_of_case), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Presence, has_foo_of_case), .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "foo"},
     {.number = 2, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Test__Names__Presence, has_foo_2),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "has_foo"},
     {.number = 3, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Test__Names__Presence, clear_foo),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "clear_foo"},
     {.number = 4, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Test__Names__Presence, has_foo_case),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x2000000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "has_foo_case"},
 };
 const LifelineMessageTable test__names__presence__table = {
     .full_name = "test.names.Presence",
     .default_instance = &test__names__presence__default,
     .fields = test__names__presence__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 4,
     .dense_count = 4,
     .size = sizeof(Test__Names__Presence),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x8, 1, offsetof(Test__Names__Presence, foo), offsetof(Test__Names__Presence, has_foo_of_case)),
+        [2] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x10, 0, offsetof(Test__Names__Presence, has_foo_2), 0),
+        [3] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x1A, 0, offsetof(Test__Names__Presence, clear_foo), 0),
+        [4] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x20, 0, offsetof(Test__Names__Presence, has_foo_case), 0),
+    },
 };
 
 static const Test__Names__Counts test__names__counts__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__counts__descriptor)};
 static const LifelineField test__names__counts__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_PACKED, .offset = offsetof(Test__Names__Counts, items),
-     .quantifier_offset = offsetof(Test__Names__Counts, n_items), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Counts, n_items), .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "items"},
     {.number = 2, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Test__Names__Counts, n_items_2),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "n_items"},
     {.number = 3, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Test__Names__Counts, n_n_items),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "n_n_items"},
     {.number = 4, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_PACKED, .offset = offsetof(Test__Names__Counts, n_count),
-     .quantifier_offset = offsetof(Test__Names__Counts, n_n_count), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Counts, n_n_count), .encoded_tag = 0x2200000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "n_count"},
     {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .offset = offsetof(Test__Names__Counts, count_5),
-     .quantifier_offset = offsetof(Test__Names__Counts, n_count_5), .message = &test__names__counts__count_entry__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Counts, n_count_5), .encoded_tag = 0x2a00000000000001,
+     .message = &test__names__counts__count_entry__table, .enumeration = NULL,
      .name = "count"},
 };
 const LifelineMessageTable test__names__counts__table = {
     .full_name = "test.names.Counts",
     .default_instance = &test__names__counts__default,
     .fields = test__names__counts__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 5,
     .dense_count = 5,
     .size = sizeof(Test__Names__Counts),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PACKED, 0xA, 0, offsetof(Test__Names__Counts, items), offsetof(Test__Names__Counts, n_items)),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__Counts, n_items_2), 0),
+        [3] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x18, 0, offsetof(Test__Names__Counts, n_n_items), 0),
+        [4] = LIFELINE_DISPATCH(VARINT32, PACKED, 0x22, 3, offsetof(Test__Names__Counts, n_count), offsetof(Test__Names__Counts, n_n_count)),
+        [5] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x2A, 4, offsetof(Test__Names__Counts, count_5), offsetof(Test__Names__Counts, n_count_5)),
+    },
 };
 
 _Static_assert(offsetof(Test__Names__Counts__CountEntry, key) == sizeof(ProtobufCMessage), "key of test.names.Counts.CountEntry");
@@ -73,200 +99,280 @@ static const Test__Names__Counts__CountEntry test__names__counts__count_entry__d
 static const LifelineField test__names__counts__count_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .offset = offsetof(Test__Names__Counts__CountEntry, key),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "key"},
     {.number = 2, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .offset = offsetof(Test__Names__Counts__CountEntry, value),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable test__names__counts__count_entry__table = {
     .full_name = "test.names.Counts.CountEntry",
     .default_instance = &test__names__counts__count_entry__default,
     .fields = test__names__counts__count_entry__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
     .size = sizeof(Test__Names__Counts__CountEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Counts__CountEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__Counts__CountEntry, value), 0),
+    },
 };
 
 static const Test__Names__Oneofs test__names__oneofs__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__oneofs__descriptor)};
 static const LifelineField test__names__oneofs__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Test__Names__Oneofs, a),
-     .quantifier_offset = offsetof(Test__Names__Oneofs, x_of_of_case), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Oneofs, x_of_of_case), .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "a"},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Test__Names__Oneofs, b),
-     .quantifier_offset = offsetof(Test__Names__Oneofs, x_of_of_case), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Oneofs, x_of_of_case), .encoded_tag = 0x1200000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "b"},
     {.number = 3, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Test__Names__Oneofs, x_case),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "x_case"},
     {.number = 4, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Test__Names__Oneofs, x_of_case),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x2000000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "x_of_case"},
     {.number = 5, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Test__Names__Oneofs, c),
-     .quantifier_offset = offsetof(Test__Names__Oneofs, foo_bar_case), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Oneofs, foo_bar_case), .encoded_tag = 0x2800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "c"},
     {.number = 6, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Test__Names__Oneofs, d),
-     .quantifier_offset = offsetof(Test__Names__Oneofs, foo__bar_of_case), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Oneofs, foo__bar_of_case), .encoded_tag = 0x3000000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "d"},
     {.number = 7, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Test__Names__Oneofs, e),
-     .quantifier_offset = offsetof(Test__Names__Oneofs, foobar_case), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Oneofs, foobar_case), .encoded_tag = 0x3800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "e"},
     {.number = 8, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Test__Names__Oneofs, baz_qux),
-     .quantifier_offset = offsetof(Test__Names__Oneofs, bar_case), .message = &test__names__oneofs__nested__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Oneofs, bar_case), .encoded_tag = 0x4200000000000001,
+     .message = &test__names__oneofs__nested__table, .enumeration = NULL,
      .name = "baz_qux"},
     {.number = 9, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Test__Names__Oneofs, qux),
-     .quantifier_offset = offsetof(Test__Names__Oneofs, bar_baz_of_case), .message = &test__names__oneofs__nested__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Oneofs, bar_baz_of_case), .encoded_tag = 0x4a00000000000001,
+     .message = &test__names__oneofs__nested__table, .enumeration = NULL,
      .name = "qux"},
     {.number = 10, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Test__Names__Oneofs, oneof_x),
-     .quantifier_offset = 0, .message = &test__names__oneofs__nested__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x5200000000000001,
+     .message = &test__names__oneofs__nested__table, .enumeration = NULL,
      .name = "OneOf_X"},
     {.number = 11, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Test__Names__Oneofs, set),
-     .quantifier_offset = offsetof(Test__Names__Oneofs, not_case), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Oneofs, not_case), .encoded_tag = 0x5800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "set"},
     {.number = 12, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Test__Names__Oneofs, x_case_message),
-     .quantifier_offset = 0, .message = &test__names__oneofs__xcase__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x6200000000000001,
+     .message = &test__names__oneofs__xcase__table, .enumeration = NULL,
      .name = "x_case_message"},
     {.number = 13, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Test__Names__Oneofs, x_message),
-     .quantifier_offset = 0, .message = &test__names__oneofs__x__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x6a00000000000001,
+     .message = &test__names__oneofs__x__table, .enumeration = NULL,
      .name = "x_message"},
 };
 const LifelineMessageTable test__names__oneofs__table = {
     .full_name = "test.names.Oneofs",
     .default_instance = &test__names__oneofs__default,
     .fields = test__names__oneofs__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 13,
     .dense_count = 13,
     .size = sizeof(Test__Names__Oneofs),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x8, 1, offsetof(Test__Names__Oneofs, a), offsetof(Test__Names__Oneofs, x_of_of_case)),
+        [2] = LIFELINE_DISPATCH(UTF8, MARKED, 0x12, 2, offsetof(Test__Names__Oneofs, b), offsetof(Test__Names__Oneofs, x_of_of_case)),
+        [3] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x18, 0, offsetof(Test__Names__Oneofs, x_case), 0),
+        [4] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x20, 0, offsetof(Test__Names__Oneofs, x_of_case), 0),
+        [5] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x28, 5, offsetof(Test__Names__Oneofs, c), offsetof(Test__Names__Oneofs, foo_bar_case)),
+        [6] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x30, 6, offsetof(Test__Names__Oneofs, d), offsetof(Test__Names__Oneofs, foo__bar_of_case)),
+        [7] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x38, 7, offsetof(Test__Names__Oneofs, e), offsetof(Test__Names__Oneofs, foobar_case)),
+        [8] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x42, 7, offsetof(Test__Names__Oneofs, baz_qux), offsetof(Test__Names__Oneofs, bar_case)),
+        [9] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x4A, 8, offsetof(Test__Names__Oneofs, qux), offsetof(Test__Names__Oneofs, bar_baz_of_case)),
+        [10] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x52, 9, offsetof(Test__Names__Oneofs, oneof_x), 0),
+        [11] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x58, 11, offsetof(Test__Names__Oneofs, set), offsetof(Test__Names__Oneofs, not_case)),
+        [12] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x62, 11, offsetof(Test__Names__Oneofs, x_case_message), 0),
+        [13] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x6A, 12, offsetof(Test__Names__Oneofs, x_message), 0),
+    },
 };
 
 static const Test__Names__Oneofs__Nested test__names__oneofs__nested__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__oneofs__nested__descriptor)};
 static const LifelineField test__names__oneofs__nested__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Test__Names__Oneofs__Nested, nested),
-     .quantifier_offset = offsetof(Test__Names__Oneofs__Nested, x_case), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Oneofs__Nested, x_case), .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "nested"},
 };
 const LifelineMessageTable test__names__oneofs__nested__table = {
     .full_name = "test.names.Oneofs.Nested",
     .default_instance = &test__names__oneofs__nested__default,
     .fields = test__names__oneofs__nested__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Names__Oneofs__Nested),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x8, 1, offsetof(Test__Names__Oneofs__Nested, nested), offsetof(Test__Names__Oneofs__Nested, x_case)),
+    },
 };
 
 static const Test__Names__Oneofs__XCase test__names__oneofs__xcase__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__oneofs__xcase__descriptor)};
 static const LifelineField test__names__oneofs__xcase__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Test__Names__Oneofs__XCase, number),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "number"},
 };
 const LifelineMessageTable test__names__oneofs__xcase__table = {
     .full_name = "test.names.Oneofs.XCase",
     .default_instance = &test__names__oneofs__xcase__default,
     .fields = test__names__oneofs__xcase__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Names__Oneofs__XCase),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Oneofs__XCase, number), 0),
+    },
 };
 
 static const Test__Names__Oneofs__X test__names__oneofs__x__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__oneofs__x__descriptor)};
 static const LifelineField test__names__oneofs__x__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Test__Names__Oneofs__X, b),
-     .quantifier_offset = offsetof(Test__Names__Oneofs__X, a_case), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Oneofs__X, a_case), .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "b"},
 };
 const LifelineMessageTable test__names__oneofs__x__table = {
     .full_name = "test.names.Oneofs.X",
     .default_instance = &test__names__oneofs__x__default,
     .fields = test__names__oneofs__x__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Names__Oneofs__X),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x8, 1, offsetof(Test__Names__Oneofs__X, b), offsetof(Test__Names__Oneofs__X, a_case)),
+    },
 };
 
 static const Test__Names__Shape test__names__shape__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__shape__descriptor)};
 static const LifelineField test__names__shape__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Test__Names__Shape, circle),
-     .quantifier_offset = offsetof(Test__Names__Shape, shape_case), .message = &test__names__shape__circle__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Shape, shape_case), .encoded_tag = 0x0a00000000000001,
+     .message = &test__names__shape__circle__table, .enumeration = NULL,
      .name = "circle"},
     {.number = 2, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .offset = offsetof(Test__Names__Shape, square),
-     .quantifier_offset = offsetof(Test__Names__Shape, shape_case), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Shape, shape_case), .encoded_tag = 0x1100000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "square"},
 };
 const LifelineMessageTable test__names__shape__table = {
     .full_name = "test.names.Shape",
     .default_instance = &test__names__shape__default,
     .fields = test__names__shape__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
     .size = sizeof(Test__Names__Shape),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0xA, 0, offsetof(Test__Names__Shape, circle), offsetof(Test__Names__Shape, shape_case)),
+        [2] = LIFELINE_DISPATCH(FIXED64, MARKED, 0x11, 2, offsetof(Test__Names__Shape, square), offsetof(Test__Names__Shape, shape_case)),
+    },
 };
 
 static const Test__Names__Shape__Circle test__names__shape__circle__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__shape__circle__descriptor)};
 static const LifelineField test__names__shape__circle__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Test__Names__Shape__Circle, radius),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0900000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "radius"},
 };
 const LifelineMessageTable test__names__shape__circle__table = {
     .full_name = "test.names.Shape.Circle",
     .default_instance = &test__names__shape__circle__default,
     .fields = test__names__shape__circle__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Names__Shape__Circle),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x9, 0, offsetof(Test__Names__Shape__Circle, radius), 0),
+    },
 };
 
 static const Test__Names__Recursive test__names__recursive__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__recursive__descriptor)};
 static const LifelineField test__names__recursive__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Test__Names__Recursive, recursive),
-     .quantifier_offset = 0, .message = &test__names__recursive__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = &test__names__recursive__table, .enumeration = NULL,
      .name = "recursive"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .offset = offsetof(Test__Names__Recursive, test),
-     .quantifier_offset = offsetof(Test__Names__Recursive, n_test), .message = &test__names__recursive__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Recursive, n_test), .encoded_tag = 0x1200000000000001,
+     .message = &test__names__recursive__table, .enumeration = NULL,
      .name = "test"},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .offset = offsetof(Test__Names__Recursive, names),
-     .quantifier_offset = offsetof(Test__Names__Recursive, n_names), .message = &test__names__recursive__names_entry__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Recursive, n_names), .encoded_tag = 0x1a00000000000001,
+     .message = &test__names__recursive__names_entry__table, .enumeration = NULL,
      .name = "names"},
 };
 const LifelineMessageTable test__names__recursive__table = {
     .full_name = "test.names.recursive",
     .default_instance = &test__names__recursive__default,
     .fields = test__names__recursive__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 3,
     .dense_count = 3,
     .size = sizeof(Test__Names__Recursive),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Names__Recursive, recursive), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x12, 1, offsetof(Test__Names__Recursive, test), offsetof(Test__Names__Recursive, n_test)),
+        [3] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x1A, 2, offsetof(Test__Names__Recursive, names), offsetof(Test__Names__Recursive, n_names)),
+    },
 };
 
 _Static_assert(offsetof(Test__Names__Recursive__NamesEntry, key) == sizeof(ProtobufCMessage), "key of test.names.recursive.NamesEntry");
@@ -277,127 +383,173 @@ static const Test__Names__Recursive__NamesEntry test__names__recursive__names_en
 static const LifelineField test__names__recursive__names_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Test__Names__Recursive__NamesEntry, key),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "key"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .offset = offsetof(Test__Names__Recursive__NamesEntry, value),
-     .quantifier_offset = 0, .message = &test__names__recursive__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = &test__names__recursive__table, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable test__names__recursive__names_entry__table = {
     .full_name = "test.names.recursive.NamesEntry",
     .default_instance = &test__names__recursive__names_entry__default,
     .fields = test__names__recursive__names_entry__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
     .size = sizeof(Test__Names__Recursive__NamesEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Recursive__NamesEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Names__Recursive__NamesEntry, value), 0),
+    },
 };
 
 static const Test__Names__LowerCase test__names__lower_case__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__lower_case__descriptor)};
 static const LifelineField test__names__lower_case__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Test__Names__LowerCase, number),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "number"},
 };
 const LifelineMessageTable test__names__lower_case__table = {
     .full_name = "test.names.lower_case",
     .default_instance = &test__names__lower_case__default,
     .fields = test__names__lower_case__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Names__LowerCase),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__LowerCase, number), 0),
+    },
 };
 
 static const Test__Names__LowerCaseN2 test__names__lower_case__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__lower_case__n2__descriptor)};
 static const LifelineField test__names__lower_case__n2__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Test__Names__LowerCaseN2, number),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "number"},
 };
 const LifelineMessageTable test__names__lower_case__n2__table = {
     .full_name = "test.names.LowerCase",
     .default_instance = &test__names__lower_case__n2__default,
     .fields = test__names__lower_case__n2__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Names__LowerCaseN2),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__LowerCaseN2, number), 0),
+    },
 };
 
 static const Test__Names__LowerCaseN3 test__names__lower__case__n3__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__lower__case__n3__descriptor)};
 static const LifelineField test__names__lower__case__n3__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Test__Names__LowerCaseN3, number),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "number"},
 };
 const LifelineMessageTable test__names__lower__case__n3__table = {
     .full_name = "test.names.Lower_Case",
     .default_instance = &test__names__lower__case__n3__default,
     .fields = test__names__lower__case__n3__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Names__LowerCaseN3),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__LowerCaseN3, number), 0),
+    },
 };
 
 static const Test__Names__Leading test__names____leading__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names____leading__descriptor)};
 static const LifelineField test__names____leading__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Test__Names__Leading, number),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "number"},
 };
 const LifelineMessageTable test__names____leading__table = {
     .full_name = "test.names._Leading",
     .default_instance = &test__names____leading__default,
     .fields = test__names____leading__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Names__Leading),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Leading, number), 0),
+    },
 };
 
 static const Test__Names__LeadingN2 test__names__leading__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__leading__n2__descriptor)};
 static const LifelineField test__names__leading__n2__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Test__Names__LeadingN2, number),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "number"},
 };
 const LifelineMessageTable test__names__leading__n2__table = {
     .full_name = "test.names.Leading",
     .default_instance = &test__names__leading__n2__default,
     .fields = test__names__leading__n2__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Names__LeadingN2),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__LeadingN2, number), 0),
+    },
 };
 
 static const Test__Names__Entries test__names__entries__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__entries__descriptor)};
 static const LifelineField test__names__entries__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .offset = offsetof(Test__Names__Entries, value),
-     .quantifier_offset = offsetof(Test__Names__Entries, n_value), .message = &test__names__entries__value_entry__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Entries, n_value), .encoded_tag = 0x0a00000000000001,
+     .message = &test__names__entries__value_entry__table, .enumeration = NULL,
      .name = "value"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Test__Names__Entries, value_message),
-     .quantifier_offset = 0, .message = &test__names__entries__value__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = &test__names__entries__value__table, .enumeration = NULL,
      .name = "value_message"},
 };
 const LifelineMessageTable test__names__entries__table = {
     .full_name = "test.names.Entries",
     .default_instance = &test__names__entries__default,
     .fields = test__names__entries__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
     .size = sizeof(Test__Names__Entries),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(MESSAGE, MAP, 0xA, 0, offsetof(Test__Names__Entries, value), offsetof(Test__Names__Entries, n_value)),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Names__Entries, value_message), 0),
+    },
 };
 
 _Static_assert(offsetof(Test__Names__Entries__ValueEntry, key) == sizeof(ProtobufCMessage), "key of test.names.Entries.ValueEntry");
@@ -408,38 +560,52 @@ static const Test__Names__Entries__ValueEntry test__names__entries__value_entry_
 static const LifelineField test__names__entries__value_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Test__Names__Entries__ValueEntry, key),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "key"},
     {.number = 2, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .offset = offsetof(Test__Names__Entries__ValueEntry, value),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable test__names__entries__value_entry__table = {
     .full_name = "test.names.Entries.ValueEntry",
     .default_instance = &test__names__entries__value_entry__default,
     .fields = test__names__entries__value_entry__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
     .size = sizeof(Test__Names__Entries__ValueEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Entries__ValueEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__Entries__ValueEntry, value), 0),
+    },
 };
 
 static const Test__Names__Entries__Value test__names__entries__value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__entries__value__descriptor)};
 static const LifelineField test__names__entries__value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .offset = offsetof(Test__Names__Entries__Value, entry),
-     .quantifier_offset = offsetof(Test__Names__Entries__Value, n_entry), .message = &test__names__entries__value__entry_entry__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Names__Entries__Value, n_entry), .encoded_tag = 0x0a00000000000001,
+     .message = &test__names__entries__value__entry_entry__table, .enumeration = NULL,
      .name = "entry"},
 };
 const LifelineMessageTable test__names__entries__value__table = {
     .full_name = "test.names.Entries.Value",
     .default_instance = &test__names__entries__value__default,
     .fields = test__names__entries__value__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Names__Entries__Value),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(MESSAGE, MAP, 0xA, 0, offsetof(Test__Names__Entries__Value, entry), offsetof(Test__Names__Entries__Value, n_entry)),
+    },
 };
 
 _Static_assert(offsetof(Test__Names__Entries__Value__EntryEntry, key) == sizeof(ProtobufCMessage), "key of test.names.Entries.Value.EntryEntry");
@@ -450,20 +616,28 @@ static const Test__Names__Entries__Value__EntryEntry test__names__entries__value
 static const LifelineField test__names__entries__value__entry_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Test__Names__Entries__Value__EntryEntry, key),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "key"},
     {.number = 2, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .offset = offsetof(Test__Names__Entries__Value__EntryEntry, value),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable test__names__entries__value__entry_entry__table = {
     .full_name = "test.names.Entries.Value.EntryEntry",
     .default_instance = &test__names__entries__value__entry_entry__default,
     .fields = test__names__entries__value__entry_entry__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
     .size = sizeof(Test__Names__Entries__Value__EntryEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Entries__Value__EntryEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__Entries__Value__EntryEntry, value), 0),
+    },
 };
 

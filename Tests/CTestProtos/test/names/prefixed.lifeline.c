@@ -12,16 +12,22 @@ static const Test__Names__Prefixed__Message test__names__prefixed__message__defa
 static const LifelineField test__names__prefixed__message__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Test__Names__Prefixed__Message, kind),
-     .quantifier_offset = 0, .message = NULL, .enumeration = &test__names__prefixed__Kind__enum,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = &test__names__prefixed__Kind__enum,
      .name = "kind"},
 };
 const LifelineMessageTable test__names__prefixed__message__table = {
     .full_name = "test.names.prefixed.Message",
     .default_instance = &test__names__prefixed__message__default,
     .fields = test__names__prefixed__message__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Names__Prefixed__Message),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Prefixed__Message, kind), 0),
+    },
 };
 

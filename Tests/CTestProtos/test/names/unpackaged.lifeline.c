@@ -17,138 +17,192 @@ static const Pb__Unpackaged pb__unpackaged__default = {.base = PROTOBUF_C_MESSAG
 static const LifelineField pb__unpackaged__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Pb__Unpackaged, kind),
-     .quantifier_offset = 0, .message = NULL, .enumeration = &UnpackagedKind__enum,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = &UnpackagedKind__enum,
      .name = "kind"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Pb__Unpackaged, text),
-     .quantifier_offset = 0, .message = &pb__string__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = &pb__string__table, .enumeration = NULL,
      .name = "text"},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Pb__Unpackaged, file),
-     .quantifier_offset = 0, .message = &pb__file__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1a00000000000001,
+     .message = &pb__file__table, .enumeration = NULL,
      .name = "file"},
     {.number = 4, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Pb__Unpackaged, name),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x2200000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "name"},
     {.number = 5, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Pb__Unpackaged, flag),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x2800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "flag"},
 };
 const LifelineMessageTable pb__unpackaged__table = {
     .full_name = "Unpackaged",
     .default_instance = &pb__unpackaged__default,
     .fields = pb__unpackaged__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 5,
     .dense_count = 5,
     .size = sizeof(Pb__Unpackaged),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Pb__Unpackaged, kind), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Pb__Unpackaged, text), 0),
+        [3] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1A, 2, offsetof(Pb__Unpackaged, file), 0),
+        [4] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x22, 0, offsetof(Pb__Unpackaged, name), 0),
+        [5] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x28, 0, offsetof(Pb__Unpackaged, flag), 0),
+    },
 };
 
 static const Pb__String pb__string__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__string__descriptor)};
 static const LifelineField pb__string__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Pb__String, text),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "text"},
 };
 const LifelineMessageTable pb__string__table = {
     .full_name = "String",
     .default_instance = &pb__string__default,
     .fields = pb__string__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Pb__String),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Pb__String, text), 0),
+    },
 };
 
 static const Pb__FILE pb__file__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__file__descriptor)};
 static const LifelineField pb__file__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Pb__FILE, descriptor),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "descriptor"},
 };
 const LifelineMessageTable pb__file__table = {
     .full_name = "FILE",
     .default_instance = &pb__file__default,
     .fields = pb__file__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Pb__FILE),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Pb__FILE, descriptor), 0),
+    },
 };
 
 static const Pb__PbFILE pb__pb___file__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__pb___file__descriptor)};
 static const LifelineField pb__pb___file__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Pb__PbFILE, number),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "number"},
 };
 const LifelineMessageTable pb__pb___file__table = {
     .full_name = "Pb__FILE",
     .default_instance = &pb__pb___file__default,
     .fields = pb__pb___file__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Pb__PbFILE),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Pb__PbFILE, number), 0),
+    },
 };
 
 static const Pb__Outer pb__outer__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__descriptor)};
 static const LifelineField pb__outer__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Pb__Outer, own),
-     .quantifier_offset = 0, .message = &pb__outer__unpackaged__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = &pb__outer__unpackaged__table, .enumeration = NULL,
      .name = "own"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Pb__Outer, outer),
-     .quantifier_offset = 0, .message = &pb__unpackaged__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = &pb__unpackaged__table, .enumeration = NULL,
      .name = "outer"},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .offset = offsetof(Pb__Outer, outers),
-     .quantifier_offset = offsetof(Pb__Outer, n_outers), .message = &pb__outer__outers_entry__table, .enumeration = NULL,
+     .quantifier_offset = offsetof(Pb__Outer, n_outers), .encoded_tag = 0x1a00000000000001,
+     .message = &pb__outer__outers_entry__table, .enumeration = NULL,
      .name = "outers"},
     {.number = 4, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Pb__Outer, own_kind),
-     .quantifier_offset = 0, .message = NULL, .enumeration = &Outer__UnpackagedKind__enum,
+     .quantifier_offset = 0, .encoded_tag = 0x2000000000000001,
+     .message = NULL, .enumeration = &Outer__UnpackagedKind__enum,
      .name = "own_kind"},
     {.number = 5, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Pb__Outer, outer_kind),
-     .quantifier_offset = 0, .message = NULL, .enumeration = &UnpackagedKind__enum,
+     .quantifier_offset = 0, .encoded_tag = 0x2800000000000001,
+     .message = NULL, .enumeration = &UnpackagedKind__enum,
      .name = "outer_kind"},
     {.number = 6, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Pb__Outer, outermost),
-     .quantifier_offset = 0, .message = &pb__outer__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x3200000000000001,
+     .message = &pb__outer__table, .enumeration = NULL,
      .name = "outermost"},
 };
 const LifelineMessageTable pb__outer__table = {
     .full_name = "Outer",
     .default_instance = &pb__outer__default,
     .fields = pb__outer__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 6,
     .dense_count = 6,
     .size = sizeof(Pb__Outer),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Pb__Outer, own), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Pb__Outer, outer), 0),
+        [3] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x1A, 2, offsetof(Pb__Outer, outers), offsetof(Pb__Outer, n_outers)),
+        [4] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x20, 0, offsetof(Pb__Outer, own_kind), 0),
+        [5] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x28, 0, offsetof(Pb__Outer, outer_kind), 0),
+        [6] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x32, 5, offsetof(Pb__Outer, outermost), 0),
+    },
 };
 
 static const Pb__Outer__Unpackaged pb__outer__unpackaged__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__unpackaged__descriptor)};
 static const LifelineField pb__outer__unpackaged__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Pb__Outer__Unpackaged, nested),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "nested"},
 };
 const LifelineMessageTable pb__outer__unpackaged__table = {
     .full_name = "Outer.Unpackaged",
     .default_instance = &pb__outer__unpackaged__default,
     .fields = pb__outer__unpackaged__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Pb__Outer__Unpackaged),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x8, 0, offsetof(Pb__Outer__Unpackaged, nested), 0),
+    },
 };
 
 _Static_assert(offsetof(Pb__Outer__OutersEntry, key) == sizeof(ProtobufCMessage), "key of Outer.OutersEntry");
@@ -159,62 +213,86 @@ static const Pb__Outer__OutersEntry pb__outer__outers_entry__default = {.base = 
 static const LifelineField pb__outer__outers_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .offset = offsetof(Pb__Outer__OutersEntry, key),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "key"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .offset = offsetof(Pb__Outer__OutersEntry, value),
-     .quantifier_offset = 0, .message = &pb__unpackaged__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = &pb__unpackaged__table, .enumeration = NULL,
      .name = "value"},
 };
 const LifelineMessageTable pb__outer__outers_entry__table = {
     .full_name = "Outer.OutersEntry",
     .default_instance = &pb__outer__outers_entry__default,
     .fields = pb__outer__outers_entry__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
     .size = sizeof(Pb__Outer__OutersEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Pb__Outer__OutersEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Pb__Outer__OutersEntry, value), 0),
+    },
 };
 
 static const Pb__Outer__Outer pb__outer__outer__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__outer__descriptor)};
 static const LifelineField pb__outer__outer__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Pb__Outer__Outer, inner),
-     .quantifier_offset = 0, .message = &pb__outer__outer__outer__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = &pb__outer__outer__outer__table, .enumeration = NULL,
      .name = "inner"},
 };
 const LifelineMessageTable pb__outer__outer__table = {
     .full_name = "Outer.Outer",
     .default_instance = &pb__outer__outer__default,
     .fields = pb__outer__outer__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Pb__Outer__Outer),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Pb__Outer__Outer, inner), 0),
+    },
 };
 
 static const Pb__Outer__Outer__Outer pb__outer__outer__outer__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__outer__outer__descriptor)};
 static const LifelineField pb__outer__outer__outer__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Pb__Outer__Outer__Outer, outermost),
-     .quantifier_offset = 0, .message = &pb__outer__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = &pb__outer__table, .enumeration = NULL,
      .name = "outermost"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Pb__Outer__Outer__Outer, middle),
-     .quantifier_offset = 0, .message = &pb__outer__outer__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = &pb__outer__outer__table, .enumeration = NULL,
      .name = "middle"},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .offset = offsetof(Pb__Outer__Outer__Outer, own),
-     .quantifier_offset = 0, .message = &pb__outer__outer__outer__table, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x1a00000000000001,
+     .message = &pb__outer__outer__outer__table, .enumeration = NULL,
      .name = "own"},
 };
 const LifelineMessageTable pb__outer__outer__outer__table = {
     .full_name = "Outer.Outer.Outer",
     .default_instance = &pb__outer__outer__outer__default,
     .fields = pb__outer__outer__outer__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 3,
     .dense_count = 3,
     .size = sizeof(Pb__Outer__Outer__Outer),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Pb__Outer__Outer__Outer, outermost), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Pb__Outer__Outer__Outer, middle), 0),
+        [3] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1A, 2, offsetof(Pb__Outer__Outer__Outer, own), 0),
+    },
 };
 

@@ -7,16 +7,22 @@ static const Test__Paths__Dashed test__paths__dashed__default = {.base = PROTOBU
 static const LifelineField test__paths__dashed__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .offset = offsetof(Test__Paths__Dashed, number),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "number"},
 };
 const LifelineMessageTable test__paths__dashed__table = {
     .full_name = "test.paths.Dashed",
     .default_instance = &test__paths__dashed__default,
     .fields = test__paths__dashed__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Paths__Dashed),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Paths__Dashed, number), 0),
+    },
 };
 

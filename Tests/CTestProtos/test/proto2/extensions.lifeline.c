@@ -7,50 +7,68 @@ static const Test__Proto2__Marker test__proto2__marker__default = {.base = PROTO
 static const LifelineField test__proto2__marker__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .offset = offsetof(Test__Proto2__Marker, weight),
-     .quantifier_offset = offsetof(Test__Proto2__Marker, has_weight), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Proto2__Marker, has_weight), .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "weight"},
 };
 const LifelineMessageTable test__proto2__marker__table = {
     .full_name = "test.proto2.Marker",
     .default_instance = &test__proto2__marker__default,
     .fields = test__proto2__marker__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Proto2__Marker),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x8, 1, offsetof(Test__Proto2__Marker, weight), offsetof(Test__Proto2__Marker, has_weight)),
+    },
 };
 
 static const Test__Proto2__Extendable test__proto2__extendable__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__extendable__descriptor)};
 static const LifelineField test__proto2__extendable__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .offset = offsetof(Test__Proto2__Extendable, name),
-     .quantifier_offset = offsetof(Test__Proto2__Extendable, has_name), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Proto2__Extendable, has_name), .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "name"},
 };
 const LifelineMessageTable test__proto2__extendable__table = {
     .full_name = "test.proto2.Extendable",
     .default_instance = &test__proto2__extendable__default,
     .fields = test__proto2__extendable__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Proto2__Extendable),
-    .flags = 0,
+    .flags = LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(BYTES, MARKED, 0xA, 1, offsetof(Test__Proto2__Extendable, name), offsetof(Test__Proto2__Extendable, has_name)),
+    },
 };
 
 static const Test__Proto2__Extendable__Scope test__proto2__extendable__scope__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__extendable__scope__descriptor)};
 static const LifelineField test__proto2__extendable__scope__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .offset = offsetof(Test__Proto2__Extendable__Scope, inner),
-     .quantifier_offset = offsetof(Test__Proto2__Extendable__Scope, has_inner), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Proto2__Extendable__Scope, has_inner), .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "inner"},
 };
 const LifelineMessageTable test__proto2__extendable__scope__table = {
     .full_name = "test.proto2.Extendable.Scope",
     .default_instance = &test__proto2__extendable__scope__default,
     .fields = test__proto2__extendable__scope__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Proto2__Extendable__Scope),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(BOOL, MARKED, 0x8, 1, offsetof(Test__Proto2__Extendable__Scope, inner), offsetof(Test__Proto2__Extendable__Scope, has_inner)),
+    },
 };
 

@@ -7,16 +7,22 @@ static const Test__Imports__Left__Item test__imports__left__item__default = {.ba
 static const LifelineField test__imports__left__item__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Test__Imports__Left__Item, left),
-     .quantifier_offset = 0, .message = NULL, .enumeration = NULL,
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "left"},
 };
 const LifelineMessageTable test__imports__left__item__table = {
     .full_name = "test.imports.left.Item",
     .default_instance = &test__imports__left__item__default,
     .fields = test__imports__left__item__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Imports__Left__Item),
     .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Imports__Left__Item, left), 0),
+    },
 };
 

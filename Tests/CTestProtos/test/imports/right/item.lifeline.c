@@ -7,16 +7,22 @@ static const Test__Imports__Right__Item test__imports__right__item__default = {.
 static const LifelineField test__imports__right__item__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .offset = offsetof(Test__Imports__Right__Item, right),
-     .quantifier_offset = offsetof(Test__Imports__Right__Item, has_right), .message = NULL, .enumeration = NULL,
+     .quantifier_offset = offsetof(Test__Imports__Right__Item, has_right), .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL,
      .name = "right"},
 };
 const LifelineMessageTable test__imports__right__item__table = {
     .full_name = "test.imports.right.Item",
     .default_instance = &test__imports__right__item__default,
     .fields = test__imports__right__item__fields,
+    .groups = NULL,
+    .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
     .size = sizeof(Test__Imports__Right__Item),
-    .flags = 0,
+    .flags = LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(BYTES, MARKED, 0xA, 1, offsetof(Test__Imports__Right__Item, right), offsetof(Test__Imports__Right__Item, has_right)),
+    },
 };
 

@@ -1,0 +1,67 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+// A package of its own, so that what Lifeline is compared with is no dependency of Lifeline. `run` generates the code
+// that is missing here, and builds.
+let package = Package(
+    name: "benchmarks",
+    products: [
+        .executable(name: "message-benchmarks", targets: ["MessageBenchmarks"]),
+        // Not linked, but loaded with LD_PRELOAD where allocations are counted.
+        .library(name: "AllocationCounter", type: .dynamic, targets: ["CAllocationCounter"]),
+    ],
+    dependencies: [
+        .package(name: "lifeline", path: ".."),
+        .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "MessageBenchmarks",
+            dependencies: [
+                "CContender",
+                "CLifelineChat",
+                "CppContender",
+                "NativeContender",
+                .product(name: "LifelineMessages", package: "lifeline"),
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ],
+            swiftSettings: strict
+        ),
+        // Generated: the C half of Lifeline's code.
+        .target(name: "CLifelineChat", dependencies: [.product(name: "LifelineMessages", package: "lifeline")]),
+        // The contenders that are not Swift, behind one C interface.
+        .target(name: "NativeContender"),
+        .systemLibrary(
+            name: "LibProtobufC",
+            pkgConfig: "libprotobuf-c",
+            providers: [.apt(["libprotobuf-c-dev"])]
+        ),
+        .target(
+            name: "CContender",
+            dependencies: ["LibProtobufC", "NativeContender"],
+            cSettings: [.headerSearchPath("Generated")]
+        ),
+        .systemLibrary(
+            name: "LibProtobuf",
+            pkgConfig: "protobuf",
+            providers: [.apt(["libprotobuf-dev"])]
+        ),
+        .target(
+            name: "CppContender",
+            dependencies: ["LibProtobuf", "NativeContender"],
+            // Without NDEBUG, the assertions in protobuf's headers would be measured too.
+            cxxSettings: [.headerSearchPath("Generated"), .define("NDEBUG")]
+        ),
+        .target(name: "CAllocationCounter"),
+    ],
+    swiftLanguageModes: [.v6],
+    cLanguageStandard: .c11,
+    cxxLanguageStandard: .cxx17
+)

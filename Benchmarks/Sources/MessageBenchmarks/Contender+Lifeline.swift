@@ -1,0 +1,36 @@
+internal import LifelineMessages
+
+extension Contender {
+    /// Lifeline as most programs use it: strings are read as `String`, and bytes serialized to `[UInt8]`.
+    static func lifeline(_ workload: Workload) throws -> Contender {
+        switch workload.content {
+        case .envelopes(let plain): try lifeline(Benchmark_Envelope.self, plain, workload.encoded)
+        case .batches(let plain): try lifeline(Benchmark_SyncBatch.self, plain, workload.encoded)
+        }
+    }
+
+    private static func lifeline<Message: LifelineMessages.Message & BenchmarkMessage>(
+        _: Message.Type,
+        _ plain: [Message.Plain],
+        _ encoded: [[UInt8]]
+    ) throws -> Contender {
+        let messages = try encoded.map { try Message(serializedBytes: $0) }
+        let kept = KeptMessages<Message>(capacity: encoded.count)
+        return Contender(
+            name: "lifeline",
+            passes: [
+                .parse: { try encoded.sum { withExtendedLifetime(try Message(serializedBytes: $0)) { 1 } } },
+                .parseRead3: { try encoded.sum { try Message(serializedBytes: $0).threeFields } },
+                .parseReadAll: { try encoded.sum { try Message(serializedBytes: $0).allFields } },
+                .serialize: { try messages.sum { UInt64(try $0.serializedBytes().count) } },
+                .buildSerialize: { try plain.sum { UInt64(try Message($0).serializedBytes().count) } },
+            ],
+            serialized: { try messages[$0].serializedBytes() },
+            built: { try Message(plain[$0]).serializedBytes() },
+            memory: Memory(
+                keep: { for bytes in encoded { kept.append(try Message(serializedBytes: bytes)) } },
+                release: { kept.release() }
+            )
+        )
+    }
+}

@@ -1,0 +1,29 @@
+internal import NativeContender
+
+extension Contender {
+    /// A library that is not written in Swift. It serializes into memory that it uses again for each message.
+    static func native(_ name: String, _ contender: native_contender, _ workload: Workload) -> Contender {
+        var description = workload.nativeDescription()
+        let prepared = contender.prepare(&description)
+        return Contender(
+            name: name,
+            passes: [
+                .parse: { contender.parse(prepared) },
+                .parseRead3: { contender.parse_read_3(prepared) },
+                .parseReadAll: { contender.parse_read_all(prepared) },
+                .serialize: { contender.serialize(prepared) },
+                .buildSerialize: { contender.build_serialize(prepared) },
+            ],
+            serialized: { contender.serialized(prepared, $0).array },
+            built: { contender.built(prepared, $0).array },
+            memory: Memory(
+                keep: { contender.keep(prepared) },
+                release: { contender.release(prepared) }
+            )
+        )
+    }
+}
+
+extension plain_text {
+    fileprivate var array: [UInt8] { [UInt8](UnsafeRawBufferPointer(start: bytes, count: count)) }
+}

@@ -1,0 +1,60 @@
+internal import Foundation
+internal import SwiftProtobuf
+
+extension Contender {
+    /// Apple's library.
+    static func swiftProtobuf(_ workload: Workload) throws -> Contender {
+        switch workload.content {
+        case .envelopes(let plain): try swiftProtobuf(SwiftBenchmark_Envelope.self, plain, workload.encoded)
+        case .batches(let plain): try swiftProtobuf(SwiftBenchmark_SyncBatch.self, plain, workload.encoded)
+        }
+    }
+
+    private static func swiftProtobuf<Message: SwiftProtobuf.Message & BenchmarkMessage>(
+        _: Message.Type,
+        _ plain: [Message.Plain],
+        _ encoded: [[UInt8]]
+    ) throws -> Contender {
+        let messages = try encoded.map { try Message(serializedBytes: $0) }
+        let kept = KeptMessages<Message>(capacity: encoded.count)
+        return Contender(
+            name: "swift-protobuf",
+            passes: [
+                .parse: { try encoded.sum { withExtendedLifetime(try Message(serializedBytes: $0)) { 1 } } },
+                .parseRead3: { try encoded.sum { try Message(serializedBytes: $0).threeFields } },
+                .parseReadAll: { try encoded.sum { try Message(serializedBytes: $0).allFields } },
+                .serialize: { try messages.sum { UInt64((try $0.serializedBytes() as [UInt8]).count) } },
+                .buildSerialize: { try plain.sum { UInt64((try Message($0).serializedBytes() as [UInt8]).count) } },
+            ],
+            serialized: { try messages[$0].serializedBytes() },
+            built: { try Message(plain[$0]).serializedBytes() },
+            memory: Memory(
+                keep: { for bytes in encoded { kept.append(try Message(serializedBytes: bytes)) } },
+                release: { kept.release() }
+            )
+        )
+    }
+}
+
+extension Workload.Content {
+    /// The messages that the contenders parse, encoded.
+    func encodedBySwiftProtobuf() throws -> [[UInt8]] {
+        // The order of a map's entries would else change from run to run.
+        var options = BinaryEncodingOptions()
+        options.useDeterministicOrdering = true
+        return switch self {
+        case .envelopes(let plain): try plain.map { try SwiftBenchmark_Envelope($0).serializedBytes(options: options) }
+        case .batches(let plain): try plain.map { try SwiftBenchmark_SyncBatch($0).serializedBytes(options: options) }
+        }
+    }
+
+    /// Whether two encodings of a message say the same. They may say it in different orders.
+    func areSameMessage(_ left: [UInt8], _ right: [UInt8]) throws -> Bool {
+        switch self {
+        case .envelopes:
+            try SwiftBenchmark_Envelope(serializedBytes: left) == SwiftBenchmark_Envelope(serializedBytes: right)
+        case .batches:
+            try SwiftBenchmark_SyncBatch(serializedBytes: left) == SwiftBenchmark_SyncBatch(serializedBytes: right)
+        }
+    }
+}

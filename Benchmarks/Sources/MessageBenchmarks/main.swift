@@ -1,0 +1,64 @@
+internal import Foundation
+
+// Benchmarks/run calls this program: once to measure time, once to measure memory with an allocator that counts, and
+// once to report what both found.
+
+let usage = """
+    usage: message-benchmarks time [--quick] >FILE
+           message-benchmarks memory >FILE
+           message-benchmarks report FILE... [--json FILE] [--svg FILE]
+
+    Use Benchmarks/run, which builds everything and calls these in their order.
+    """
+
+do {
+    try run(Array(CommandLine.arguments.dropFirst()))
+} catch {
+    FileHandle.standardError.write(Data("message-benchmarks: \(error)\n".utf8))
+    exit(1)
+}
+
+func run(_ arguments: [String]) throws {
+    switch arguments.first {
+    case "time" where arguments.count == 1: try print(measureTime(.thorough))
+    case "time" where arguments.dropFirst() == ["--quick"]: try print(measureTime(.quick))
+    case "memory" where arguments.count == 1: try print(measureMemory())
+    case "report" where arguments.count > 1: try report(Array(arguments.dropFirst()))
+    default:
+        FileHandle.standardError.write(Data("\(usage)\n".utf8))
+        exit(64)
+    }
+}
+
+func print(_ results: Results) throws {
+    FileHandle.standardOutput.write(try encode(results))
+}
+
+func encode(_ results: Results) throws -> Data {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys]
+    // One row a line, so that two files can be compared by eye.
+    let rows = try results.rows.map { String(decoding: try encoder.encode($0), as: UTF8.self) }
+    return Data("{\"rows\":[\n\(rows.joined(separator: ",\n"))\n]}\n".utf8)
+}
+
+func report(_ arguments: [String]) throws {
+    var results = Results()
+    var remaining = arguments[...]
+    var outputs: [(path: String, make: (Results) throws -> Data)] = []
+    while let argument = remaining.popFirst() {
+        switch argument {
+        case "--json":
+            guard let path = remaining.popFirst() else { throw CocoaError(.fileNoSuchFile) }
+            outputs.append((path, encode))
+        case "--svg":
+            guard let path = remaining.popFirst() else { throw CocoaError(.fileNoSuchFile) }
+            outputs.append((path, { Data(Chart(results: $0).svg.utf8) }))
+        default:
+            let file = try Data(contentsOf: URL(fileURLWithPath: argument))
+            results.rows += try JSONDecoder().decode(Results.self, from: file).rows
+        }
+    }
+    print(results.table)
+    for output in outputs { try output.make(results).write(to: URL(fileURLWithPath: output.path)) }
+}
