@@ -15,9 +15,6 @@ namespace {
 // C++ libprotobuf's default, and ours.
 constexpr uint32_t maximum_depth = 100;
 
-// Readable bytes that must follow the input, whatever they hold.
-constexpr size_t slop = 16;
-
 // Far above what any input here needs: no result may depend on it.
 constexpr size_t budget = size_t{1} << 31;
 
@@ -39,11 +36,11 @@ private:
 class Input {
 public:
     Input(std::string_view bytes, uint64_t slop_seed)
-        : memory_(static_cast<uint8_t *>(std::malloc(bytes.size() + slop)), &std::free), size_(bytes.size()) {
+        : memory_(static_cast<uint8_t *>(std::malloc(bytes.size() + LIFELINE_INPUT_SLOP)), &std::free), size_(bytes.size()) {
         if (memory_ == nullptr) std::abort();
         if (size_ > 0) std::memcpy(memory_.get(), bytes.data(), size_);
         Random random(slop_seed);
-        for (size_t index = 0; index < slop; index += 1) memory_.get()[size_ + index] = uint8_t(random.next());
+        for (size_t index = 0; index < LIFELINE_INPUT_SLOP; index += 1) memory_.get()[size_ + index] = uint8_t(random.next());
     }
 
     const uint8_t *bytes() const { return memory_.get(); }
@@ -54,46 +51,86 @@ private:
     size_t size_;
 };
 
-// The only caller of the C encoder. Nothing when it fails.
-std::optional<std::string> encode(const LifelineMessageTable *table, const void *message, bool delimited) {
-    LifelineEncoder encoder;
-    lifeline_encoder_init(&encoder);
-    LifelineFailure failure;
-    std::optional<std::string> encoded;
-    if (lifeline_message_encode(table, message, delimited, maximum_depth, &encoder, &failure)) {
-        encoded.emplace(
-            reinterpret_cast<const char *>(encoder.memory) + encoder.start, encoder.capacity - encoder.start);
+// The C encoder. `capacity` is what the caller lends it.
+class Encoder {
+public:
+    Encoder(size_t capacity, bool can_grow) : lent_(new uint8_t[capacity]) {
+        lifeline_encoder_init(&encoder_, lent_.get(), capacity, can_grow);
     }
-    lifeline_encoder_destroy(&encoder);
-    return encoded;
+    ~Encoder() { lifeline_encoder_destroy(&encoder_); }
+    Encoder(const Encoder &) = delete;
+    Encoder &operator=(const Encoder &) = delete;
+
+    LifelineStatus put(const LifelineMessageTable *table, const void *message, bool delimited) {
+        LifelineFailure failure;
+        bool done = lifeline_message_encode(table, message, delimited, maximum_depth, &encoder_, &failure);
+        return done ? LIFELINE_OK : failure.status;
+    }
+
+    std::string bytes() const {
+        return std::string(encoder_.memory + encoder_.start, encoder_.memory + encoder_.capacity);
+    }
+
+private:
+    std::unique_ptr<uint8_t[]> lent_;  // on the heap, so that AddressSanitizer sees each byte written beyond
+    LifelineEncoder encoder_;
+};
+
+// Nothing when it fails.
+std::optional<std::string> encode(const LifelineMessageTable *table, const void *message) {
+    Encoder encoder(0, true);
+    if (encoder.put(table, message, false) != LIFELINE_OK) return std::nullopt;
+    return encoder.bytes();
+}
+
+// What must hold of the encoder. Returns what does not.
+std::string broken_encoder_law(const LifelineMessageTable *table, const void *message, const std::string &encoded) {
+    std::string delimited;
+    append_varint(delimited, encoded.size());
+    delimited += encoded;
+    // It grows out of what it is lent when that is half of what it needs, or all.
+    for (size_t capacity : {delimited.size() / 2, delimited.size()}) {
+        Encoder growing(capacity, true);
+        if (growing.put(table, message, true) != LIFELINE_OK) return "an encoder that can grow does";
+        if (growing.bytes() != delimited) return "a delimited encoding is length and encoding";
+        if (growing.put(table, message, true) != LIFELINE_OK) return "an encoder takes more than one message";
+        if (growing.bytes() != delimited + delimited) return "messages are put in front of others";
+    }
+    Encoder roomy(delimited.size() + 64, false);
+    if (roomy.put(table, message, true) != LIFELINE_OK) return "the encoder needs no more than 64 bytes too much";
+    if (roomy.bytes() != delimited) return "what room there is changes no encoding";
+    Encoder full(delimited.size() - 1, false);
+    if (full.put(table, message, true) != LIFELINE_NO_ROOM) return "an encoder that cannot grow says so";
+    if (!full.bytes().empty()) return "an encoder that fails holds what it held before";
+    return "";
 }
 
 bool decode(
     const LifelineMessageTable *table, void *message, const Input &input, Arena &arena, DecodePath path,
-    LifelineFailure &failure) {
+    bool accept_malformed_text, LifelineFailure &failure) {
+    LifelineDecodeOptions options{maximum_depth, accept_malformed_text};
     auto *function = path == DecodePath::plain ? lifeline_message_decode_plain : lifeline_message_decode;
-    return function(table, message, input.bytes(), input.size(), arena.get(), maximum_depth, &failure);
+    return function(table, message, input.bytes(), input.size(), arena.get(), options, &failure);
 }
 
 // What must hold of every message that was decoded without failure. Returns what does not.
 std::string broken_law(
-    const LifelineMessageTable *table, const void *message, const std::string &encoded, DecodePath path) {
-    std::string delimited;
-    append_varint(delimited, encoded.size());
-    delimited += encoded;
-    if (encode(table, message, true) != delimited) return "delimited encoding is length and encoding";
+    const LifelineMessageTable *table, const void *message, const std::string &encoded, DecodePath path,
+    bool accept_malformed_text) {
+    std::string broken = broken_encoder_law(table, message, encoded);
+    if (!broken.empty()) return broken;
 
     Input input(encoded, encoded.size());
     Arena arena;
     void *again = lifeline_message_create(table, arena.get());
     LifelineFailure failure;
-    if (!decode(table, again, input, arena, path, failure)) return "what was encoded is decoded";
-    if (encode(table, again, false) != encoded) return "decoding and encoding changes no encoding of ours";
+    if (!decode(table, again, input, arena, path, accept_malformed_text, failure)) return "what was encoded is decoded";
+    if (encode(table, again) != encoded) return "decoding and encoding changes no encoding of ours";
     if (!lifeline_message_equal(table, message, again)) return "a message equals itself decoded again";
 
     void *copy = lifeline_message_copy(table, message, arena.get());
     if (copy == nullptr) return "a message can be copied";
-    if (encode(table, copy, false) != encoded) return "a copy is encoded as its original is";
+    if (encode(table, copy) != encoded) return "a copy is encoded as its original is";
     if (!lifeline_message_equal(table, message, copy)) return "a copy equals its original";
     return "";
 }
@@ -106,19 +143,16 @@ bool operator==(const EngineResult &left, const EngineResult &right) {
            && left.broken_law == right.broken_law;
 }
 
-bool has_plain_path() {
-    return lifeline_message_decode_plain != nullptr;
-}
-
 EngineResult run_engine(
-    const LifelineMessageTable *table, std::string_view bytes, DecodePath path, uint64_t slop_seed) {
+    const LifelineMessageTable *table, std::string_view bytes, DecodePath path, uint64_t slop_seed,
+    bool accept_malformed_text) {
     Input input(bytes, slop_seed);
     Arena arena;
     void *message = lifeline_message_create(table, arena.get());
     LifelineFailure failure;
     EngineResult result;
-    bool accepted = decode(table, message, input, arena, path, failure);
-    std::optional<std::string> encoded = encode(table, message, false);
+    bool accepted = decode(table, message, input, arena, path, accept_malformed_text, failure);
+    std::optional<std::string> encoded = encode(table, message);
     if (!accepted) {
         result.status = failure.status;
         result.offset = failure.offset;
@@ -134,7 +168,7 @@ EngineResult run_engine(
     result.encoded = *encoded;
     LifelineFailure missing;
     result.missing_required = lifeline_message_missing_required(table, message, &missing);
-    result.broken_law = broken_law(table, message, result.encoded, path);
+    result.broken_law = broken_law(table, message, result.encoded, path, accept_malformed_text);
     return result;
 }
 
@@ -151,6 +185,7 @@ const char *name_of(LifelineStatus status) {
         case LIFELINE_OUT_OF_MEMORY: return "out-of-memory";
         case LIFELINE_MISSING_REQUIRED: return "missing-required";
         case LIFELINE_TOO_LARGE: return "too-large";
+        case LIFELINE_NO_ROOM: return "no-room";
         default: return "a status without a name";
     }
 }

@@ -9,7 +9,7 @@
 
 namespace differential {
 
-enum class DecodePath { fast, plain };
+enum class DecodePath { tail_calls, plain };
 
 // What the engine made of an input.
 struct EngineResult {
@@ -25,12 +25,10 @@ struct EngineResult {
 
 bool operator==(const EngineResult &left, const EngineResult &right);
 
-// Whether this engine has a plain path beside the fast one.
-bool has_plain_path();
-
 // Decodes the input from memory of exactly its size and slop of random bytes behind it.
 EngineResult run_engine(
-    const LifelineMessageTable *table, std::string_view input, DecodePath path, uint64_t slop_seed);
+    const LifelineMessageTable *table, std::string_view input, DecodePath path, uint64_t slop_seed,
+    bool accept_malformed_text = false);
 
 const char *name_of(LifelineStatus status);
 
