@@ -67,7 +67,8 @@ std::string compare_content(const MessageType &type, const EngineResult &engine,
 
 // libprotobuf-c needs `required` fields, which is why the message is given.
 void compare_with_protobuf_c(
-    const MessageType &type, std::string_view input, const WireFacts &facts, const Message &expected, Verdict &verdict) {
+    const MessageType &type, std::string_view input, const WireFacts &facts, const Message &expected,
+    Verdict &verdict) {
     if (!protobuf_c_agrees(facts) || !expected.IsInitialized()) return;
     verdict.compared_with_protobuf_c = true;
     std::optional<std::string> packed = repack_with_protobuf_c(type, input);

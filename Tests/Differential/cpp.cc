@@ -20,12 +20,23 @@ std::string sortable_key(const Message &entry) {
     constexpr uint64_t sign = uint64_t{1} << 63;
     uint64_t bits = 0;
     switch (key->cpp_type()) {
-        case FieldDescriptor::CPPTYPE_STRING: return reflection->GetString(entry, key);
-        case FieldDescriptor::CPPTYPE_BOOL: bits = reflection->GetBool(entry, key); break;
-        case FieldDescriptor::CPPTYPE_INT32: bits = sign ^ static_cast<uint64_t>(reflection->GetInt32(entry, key)); break;
-        case FieldDescriptor::CPPTYPE_INT64: bits = sign ^ static_cast<uint64_t>(reflection->GetInt64(entry, key)); break;
-        case FieldDescriptor::CPPTYPE_UINT32: bits = reflection->GetUInt32(entry, key); break;
-        default: bits = reflection->GetUInt64(entry, key); break;
+        case FieldDescriptor::CPPTYPE_STRING:
+            return reflection->GetString(entry, key);
+        case FieldDescriptor::CPPTYPE_BOOL:
+            bits = reflection->GetBool(entry, key);
+            break;
+        case FieldDescriptor::CPPTYPE_INT32:
+            bits = sign ^ static_cast<uint64_t>(reflection->GetInt32(entry, key));
+            break;
+        case FieldDescriptor::CPPTYPE_INT64:
+            bits = sign ^ static_cast<uint64_t>(reflection->GetInt64(entry, key));
+            break;
+        case FieldDescriptor::CPPTYPE_UINT32:
+            bits = reflection->GetUInt32(entry, key);
+            break;
+        default:
+            bits = reflection->GetUInt64(entry, key);
+            break;
     }
     std::string big_endian;
     for (int shift = 56; shift >= 0; shift -= 8) big_endian += static_cast<char>(bits >> shift);
@@ -46,8 +57,8 @@ void make_map(Message &message, const FieldDescriptor *field) {
     for (auto &[key, entry] : last) reflection->AddAllocatedMessage(&message, field, entry.release());
 }
 
-// A DynamicMessage keeps the entries of its maps as they came until somebody asks for the map. So here are the maps that
-// generated classes make: sorted, with the last of the entries that have the same key.
+// A DynamicMessage keeps the entries of its maps as they came until somebody asks for the map. So here are the maps
+// that generated classes make: sorted, with the last of the entries that have the same key.
 void make_maps(Message &message) {
     const Reflection *reflection = message.GetReflection();
     std::vector<const FieldDescriptor *> fields;

@@ -1,7 +1,6 @@
 #include "engine.h"
 
-#include <cstdlib>
-#include <cstring>
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -36,18 +35,18 @@ private:
 class Input {
 public:
     Input(std::string_view bytes, uint64_t slop_seed)
-        : memory_(static_cast<uint8_t *>(std::malloc(bytes.size() + LIFELINE_INPUT_SLOP)), &std::free), size_(bytes.size()) {
-        if (memory_ == nullptr) std::abort();
-        if (size_ > 0) std::memcpy(memory_.get(), bytes.data(), size_);
+        : memory_(new uint8_t[bytes.size() + LIFELINE_INPUT_SLOP]), size_(bytes.size()) {
+        std::copy(bytes.begin(), bytes.end(), memory_.get());
         Random random(slop_seed);
-        for (size_t index = 0; index < LIFELINE_INPUT_SLOP; index += 1) memory_.get()[size_ + index] = uint8_t(random.next());
+        auto byte = [&] { return static_cast<uint8_t>(random.next()); };
+        std::generate_n(memory_.get() + size_, LIFELINE_INPUT_SLOP, byte);
     }
 
     const uint8_t *bytes() const { return memory_.get(); }
     size_t size() const { return size_; }
 
 private:
-    std::unique_ptr<uint8_t, void (*)(void *)> memory_;
+    std::unique_ptr<uint8_t[]> memory_;
     size_t size_;
 };
 

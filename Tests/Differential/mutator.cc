@@ -104,7 +104,8 @@ std::string mutate_bytes(std::string bytes, Random &random) {
     static const uint8_t interesting[] = {0x00, 0x01, 0x02, 0x0A, 0x0B, 0x0C, 0x0F, 0x10, 0x7F, 0x80, 0x81, 0xC0, 0xFF};
     for (size_t times = 1 + random.below(4); times > 0 && !bytes.empty(); times -= 1) {
         size_t position = random.below(bytes.size());
-        char byte = static_cast<char>(random.one_in(2) ? interesting[random.below(std::size(interesting))] : random.next());
+        uint64_t any = random.next();
+        char byte = static_cast<char>(random.one_in(2) ? interesting[any % std::size(interesting)] : any);
         switch (random.below(6)) {
             case 0: bytes[position] ^= static_cast<char>(1 << random.below(8)); break;
             case 1: bytes[position] = byte; break;

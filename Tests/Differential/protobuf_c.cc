@@ -11,9 +11,9 @@ namespace {
 
 // Descriptors that libprotobuf-c can unpack with.
 //
-// Of a proto3 string with string_as_bytes, protoc-gen-c 1.4.1 says that its default is protobuf_c_empty_string, an array
-// of one char, and that it is of the type `bytes`, whose default is a ProtobufCBinaryData. libprotobuf-c would copy 16
-// bytes from there. So these are copies of the generated descriptors without such defaults.
+// Of a proto3 string with string_as_bytes, protoc-gen-c 1.4.1 says that its default is protobuf_c_empty_string, an
+// array of one char, and that it is of the type `bytes`, whose default is a ProtobufCBinaryData. libprotobuf-c would
+// copy 16 bytes from there. So these are copies of the generated descriptors without such defaults.
 class Descriptors {
 public:
     const ProtobufCMessageDescriptor *usable(const ProtobufCMessageDescriptor *generated) {

@@ -21,8 +21,8 @@ struct MessageType {
 };
 
 // Every type that we have a table of, except the entries of maps. Of C++ it takes the generated class where there is
-// one, and a DynamicMessage of the descriptors in the file for types whose names make no valid C++. The process ends with
-// a message when a table has no counterpart.
+// one, and a DynamicMessage of the descriptors in the file for types whose names make no valid C++. The process ends
+// with a message when a table has no counterpart.
 std::vector<MessageType> load_types(const std::string &descriptor_set_path);
 
 }  // namespace differential

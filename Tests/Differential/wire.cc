@@ -24,7 +24,6 @@ private:
     // Reads up to the end of the input, or of the group of that number.
     bool read_fields(const Descriptor *type, uint32_t depth, uint32_t group, std::vector<WireField> &fields) {
         if (depth > deepest) return false;
-        if (depth > facts_.depth) facts_.depth = depth;
         std::map<uint32_t, uint32_t> seen;
         while (!rest_.empty()) {
             uint64_t tag = 0;

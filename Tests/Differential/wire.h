@@ -36,20 +36,19 @@ struct WireField {
 
 // What is remarkable about an encoded message.
 struct WireFacts {
-    bool tenth_byte_over_one = false;   // a varint of ten bytes whose value is over 64 bits
+    bool tenth_byte_over_one = false;  // a varint of ten bytes whose value is over 64 bits
     bool tag_over_32_bits = false;
     bool length_over_five_bytes = false;
     bool group = false;
-    bool merge = false;                 // a submessage that is not repeated occurs again, also as a oneof's member
-    bool other_wire_type = false;       // a known field with a wire type that is not its own
-    bool high_bool_in_map = false;      // a map's bool that is true, but not by its lower 32 bits
-    bool incomplete_proto2_entry = false;  // of a map: without key or without value
-    bool negative_zero = false;         // as a floating-point (or fixed-size) number that has no presence
-    bool unknown = false;               // a field whose number the type does not declare
+    bool merge = false;            // a submessage that is not repeated occurs again, also as a oneof's member
+    bool other_wire_type = false;  // a known field with a wire type that is not its own
+    bool unknown = false;          // a field whose number the type does not declare
+    bool extension = false;        // one that is declared by others
     bool unknown_number_of_closed_enum = false;
     bool unknown_number_of_open_enum_in_proto2 = false;  // of an enum of proto3, in a message of proto2
-    bool extension = false;
-    uint32_t depth = 0;
+    bool high_bool_in_map = false;                       // a map's bool that is true, but not by its lower 32 bits
+    bool incomplete_proto2_entry = false;                // of a map: without key or without value
+    bool negative_zero = false;                          // as a floating-point number that has no presence
 };
 
 struct WireMessage {
