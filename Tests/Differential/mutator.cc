@@ -104,6 +104,7 @@ std::string mutate_bytes(std::string bytes, Random &random) {
     static const uint8_t interesting[] = {0x00, 0x01, 0x02, 0x0A, 0x0B, 0x0C, 0x0F, 0x10, 0x7F, 0x80, 0x81, 0xC0, 0xFF};
     for (size_t times = 1 + random.below(4); times > 0 && !bytes.empty(); times -= 1) {
         size_t position = random.below(bytes.size());
+        size_t another = random.below(bytes.size());
         uint64_t any = random.next();
         char byte = static_cast<char>(random.one_in(2) ? interesting[any % std::size(interesting)] : any);
         switch (random.below(6)) {
@@ -111,7 +112,7 @@ std::string mutate_bytes(std::string bytes, Random &random) {
             case 1: bytes[position] = byte; break;
             case 2: bytes.erase(position, 1 + random.below(random.one_in(4) ? 16 : 1)); break;
             case 3: bytes.insert(position, 1 + random.below(random.one_in(4) ? 12 : 1), byte); break;
-            case 4: bytes.insert(position, bytes.substr(random.below(bytes.size()), random.below(24))); break;
+            case 4: bytes.insert(position, bytes.substr(another, random.below(24))); break;
             default: bytes.resize(position); break;
         }
     }
