@@ -33,6 +33,10 @@ static int compare_keys(const LifelineField *key, const void *left_entry, const 
     }
 }
 
+bool lifeline_entries_ascend(const LifelineField *field, const void *previous, const void *map_entry) {
+    return compare_keys(&field->message->fields[0], lifeline_load_pointer(previous), map_entry) < 0;
+}
+
 // Lists a map that is about to get an entry out of order.
 static bool mark_unsorted(
     LifelineDecoder *decoder, const LifelineMessageTable *table, void *message, const LifelineField *field,
@@ -54,7 +58,7 @@ LifelineStep lifeline_append_entry(
     if (place == NULL) return LIFELINE_STEP_FAILED;
     size_t count = lifeline_count(field, message);
     void **entries = lifeline_load_pointer(lifeline_at(message, field->offset));
-    bool in_order = count == 0 || compare_keys(&field->message->fields[0], entries[count - 1], entry) < 0;
+    bool in_order = count == 0 || lifeline_entries_ascend(field, &entries[count - 1], entry);
     if (!in_order && !mark_unsorted(decoder, table, message, field, entries)) {
         return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     }

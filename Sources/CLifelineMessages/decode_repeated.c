@@ -1,20 +1,31 @@
 // Decoding repeated fields, packed or not, whatever their declaration says.
 //
 // Invariant: a field's count covers only elements that are there, so a failure in the middle leaves a field to read.
+#include "arena.h"
 #include "decoder.h"
 
 void *lifeline_append(LifelineDecoder *decoder, void *message, const LifelineField *field, size_t more) {
     void *place = lifeline_mutable_at(message, field->offset);
     size_t count = lifeline_count(field, message);
     size_t size = lifeline_value_size(field);
-    // Neither is over SIZE_MAX / 2: both are counts of things in memory.
-    void *elements = lifeline_array_reserve(decoder->arena, lifeline_load_pointer(place), count, count + more, size);
-    if (elements == NULL) {
-        lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
-        return NULL;
+    uint8_t *elements = lifeline_load_pointer(place);
+    if (elements == NULL && more <= UINT16_MAX) {
+        elements = lifeline_first_elements(decoder->arena, more, size);
+        if (elements != NULL) {
+            lifeline_store_pointer(place, elements);
+            return elements;
+        }
     }
-    lifeline_store_pointer(place, elements);
-    return (uint8_t *)elements + count * size;
+    // Neither is over SIZE_MAX / 2: both are counts of things in memory.
+    if (elements == NULL || count + more > lifeline_array_header(elements)->capacity) {
+        elements = lifeline_array_reserve(decoder->arena, elements, count, count + more, size);
+        if (elements == NULL) {
+            lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
+            return NULL;
+        }
+        lifeline_store_pointer(place, elements);
+    }
+    return elements + count * size;
 }
 
 static LifelineStep decode_packed_fixed(
@@ -29,11 +40,60 @@ static LifelineStep decode_packed_fixed(
     return LIFELINE_STEP_STORED;
 }
 
-// Each varint has one byte whose top bit is clear, its last.
+// Of eight bytes, those with a clear top bit.
+static inline size_t count_last_bytes(uint64_t eight) {
+    uint64_t last_bytes = (~eight & 0x8080808080808080) >> 7;  // one in each
+    return last_bytes * 0x0101010101010101 >> 56;              // their sum, in the top byte
+}
+
+// Each varint has one byte whose top bit is clear, its last. The payload is not empty.
 static size_t count_varints(LifelineInput payload) {
     size_t count = 0;
-    for (const uint8_t *next = payload.next; next != payload.end; next += 1) count += *next < 0x80;
-    return count;
+    const uint8_t *next = payload.next;
+    for (; payload.end - next > 8; next += 8) count += count_last_bytes(lifeline_load_scalar(next, 8));
+    // Without what is behind the payload: shifted out, for ones in place of zeros.
+    uint64_t rest = ~lifeline_load_scalar(next, 8) << (64 - 8 * (payload.end - next));
+    return count + count_last_bytes(~rest);
+}
+
+// Reads varints into elements, up to one of more than eight bytes or one that the payload cuts off; `payload` is then
+// what is left. Returns the place behind the last element.
+//
+// Inlined for each type, so that what it does to a value is known outside of the loop.
+static inline __attribute__((always_inline)) uint8_t *decode_varints(
+    LifelineInput *payload, uint8_t type, size_t size, uint8_t *place) {
+    const LifelineField field = {.type = type};
+    const uint8_t *next = payload->next;
+    while (next != payload->end) {
+        uint64_t value = *next;
+        const uint8_t *after = next + 1;
+        if (value >= 0x80) {
+            after = lifeline_read_long_varint(next, &value);
+            if (after == NULL || after > payload->end) break;
+        }
+        lifeline_store_scalar(place, size, lifeline_from_wire(&field, value));
+        place += size;
+        next = after;
+    }
+    payload->next = next;
+    return place;
+}
+
+// As many varints as `decode_varints` reads; returns the place behind the last element.
+static uint8_t *decode_short_varints(LifelineInput *payload, const LifelineField *field, uint8_t *place) {
+    switch (field->type) {
+        case LIFELINE_TYPE_BOOL:
+            return decode_varints(payload, LIFELINE_TYPE_BOOL, sizeof(protobuf_c_boolean), place);
+        case LIFELINE_TYPE_SINT32:
+            return decode_varints(payload, LIFELINE_TYPE_SINT32, 4, place);
+        case LIFELINE_TYPE_SINT64:
+            return decode_varints(payload, LIFELINE_TYPE_SINT64, 8, place);
+        case LIFELINE_TYPE_INT64:
+        case LIFELINE_TYPE_UINT64:
+            return decode_varints(payload, LIFELINE_TYPE_UINT64, 8, place);
+        default:
+            return decode_varints(payload, LIFELINE_TYPE_UINT32, 4, place);
+    }
 }
 
 static LifelineStep decode_packed_varints(
@@ -41,21 +101,26 @@ static LifelineStep decode_packed_varints(
     size_t size = lifeline_value_size(field);
     uint8_t *elements = lifeline_append(decoder, scope->message, field, count_varints(payload));
     if (elements == NULL) return LIFELINE_STEP_FAILED;
+    uint8_t *place = elements;
+    bool is_closed = lifeline_is_closed_enum(field);
     size_t tag_length = lifeline_varint_length((uint64_t)field->number << 3);
-    size_t added = 0;
     size_t unknown_size = 0;
     LifelineInput rest = payload;
     while (rest.next != rest.end) {
+        if (!is_closed) place = decode_short_varints(&rest, field, place);
+        if (rest.next == rest.end) break;
+        // What that leaves: one of nine or ten bytes, or one that is wrong.
         uint64_t value = 0;
         LifelineStatus status = lifeline_read_varint(&rest, &value);
         if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
-        if (lifeline_is_closed_enum(field) && !lifeline_enum_knows(field, (int32_t)value)) {
+        if (is_closed && !lifeline_enum_knows(field, (int32_t)value)) {
             unknown_size += tag_length + lifeline_varint_length(value);
             continue;
         }
-        lifeline_store_scalar(elements + added * size, size, lifeline_from_wire(field, value));
-        added += 1;
+        lifeline_store_scalar(place, size, lifeline_from_wire(field, value));
+        place += size;
     }
+    size_t added = (size_t)(place - elements) / size;
     lifeline_set_count(field, scope->message, lifeline_count(field, scope->message) + added);
     if (unknown_size == 0) return LIFELINE_STEP_STORED;
     return lifeline_keep_unknown_numbers(decoder, scope, field, payload, unknown_size);

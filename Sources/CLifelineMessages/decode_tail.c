@@ -16,8 +16,9 @@
 #include "arena.h"
 #include "utf8.h"
 
-// All registers are arguments, and none has to be saved: a handler that tail-calls leaves nothing behind to restore.
-#define HANDLER static __attribute__((preserve_none)) bool
+// All registers are arguments, and none has to be saved: a handler that tail-calls leaves nothing behind to restore. It
+// is not inlined into another, which would have to keep registers over the calls that this one makes.
+#define HANDLER static __attribute__((preserve_none, noinline)) bool
 #define PARAMETERS                                                                                      \
     const uint8_t *next, uint8_t *message, const LifelineMessageTable *table, LifelineDecoder *decoder, \
         LifelineArena *arena, const uint8_t *end, uint64_t entry, uint64_t tag
@@ -84,6 +85,9 @@ bool lifeline_decode_fields_with_tail_calls(
 
 // MARK: Values
 
+// Text that is not all ASCII: a kind of this file's own, which no table has.
+enum { LIFELINE_KIND_LETTERS = LIFELINE_KIND_MESSAGE + 1 };
+
 typedef struct Value {
     uint64_t bits;         // of a scalar; of bytes, their number
     const uint8_t *bytes;  // of strings and bytes
@@ -123,11 +127,12 @@ ALWAYS_INLINE const uint8_t *_Nullable read_fixed(
     return next + size;
 }
 
-ALWAYS_INLINE const uint8_t *_Nullable read_bytes(const uint8_t *next, const uint8_t *end, bool text, Value *value) {
+ALWAYS_INLINE const uint8_t *_Nullable read_bytes(int kind, const uint8_t *next, const uint8_t *end, Value *value) {
     size_t length;
     next = read_payload(next, end, &length);
     if (next == NULL) return NULL;
-    if (text && !lifeline_is_ascii(next, length)) return NULL;
+    if (kind == LIFELINE_KIND_UTF8 && !lifeline_is_ascii(next, length)) return NULL;
+    if (kind == LIFELINE_KIND_LETTERS && !lifeline_is_utf8(next, length)) return NULL;
     *value = (Value){.bits = length, .bytes = next};
     return next + length;
 }
@@ -140,9 +145,9 @@ ALWAYS_INLINE const uint8_t *_Nullable read_value(
         case LIFELINE_KIND_FIXED64:
             return read_fixed(next, end, 8, &value->bits);
         case LIFELINE_KIND_BYTES:
-            return read_bytes(next, end, false, value);
         case LIFELINE_KIND_UTF8:
-            return read_bytes(next, end, true, value);
+        case LIFELINE_KIND_LETTERS:
+            return read_bytes(kind, next, end, value);
         default:
             return read_varint(next, end, &value->bits);
     }
@@ -158,6 +163,7 @@ ALWAYS_INLINE size_t value_size(int kind) {
             return sizeof(protobuf_c_boolean);
         case LIFELINE_KIND_BYTES:
         case LIFELINE_KIND_UTF8:
+        case LIFELINE_KIND_LETTERS:
             return sizeof(ProtobufCBinaryData);
         default:
             return 8;
@@ -168,6 +174,7 @@ ALWAYS_INLINE void store_value(int kind, uint8_t *place, Value value) {
     switch (kind) {
         case LIFELINE_KIND_BYTES:
         case LIFELINE_KIND_UTF8:
+        case LIFELINE_KIND_LETTERS:
             lifeline_store_bytes(place, value.bytes, value.bits);
             return;
         case LIFELINE_KIND_BOOL:
@@ -196,12 +203,9 @@ ALWAYS_INLINE uint8_t *_Nullable element_place(
     if (elements != NULL) {
         return count < lifeline_array_header(elements)->capacity ? elements + count * element_size : NULL;
     }
-    size_t capacity = lifeline_smallest_capacity(element_size);
-    LifelineArrayHeader *header = lifeline_arena_take(arena, sizeof *header + capacity * element_size);
-    if (header == NULL) return NULL;
-    *header = (LifelineArrayHeader){.capacity = (uint32_t)capacity};
-    lifeline_store_pointer(value_place(message, entry), header + 1);
-    return (uint8_t *)(header + 1);
+    elements = lifeline_first_elements(arena, 1, element_size);
+    if (elements != NULL) lifeline_store_pointer(value_place(message, entry), elements);
+    return elements;
 }
 
 ALWAYS_INLINE void count_element(uint8_t *message, uint64_t entry) {
@@ -239,23 +243,23 @@ NEVER_INLINE bool decode_packed(
     return lifeline_locate_failure(decoder, table, field->number, field_start);
 }
 
-#define DEFINE_VALUE_HANDLER(kind, shape, tag_length)                                                     \
+#define DEFINE_VALUE_HANDLER(kind, shape, tag_length, otherwise)                                          \
     HANDLER decode_##kind##_##shape##_##tag_length(PARAMETERS) {                                          \
         if (!matches(entry, tag, tag_length)) CONTINUE_WITH(decode_any);                                  \
         const uint8_t *after = decode_value(                                                              \
             LIFELINE_KIND_##kind, LIFELINE_SHAPE_##shape, next + tag_length, end, message, arena, entry); \
-        if (after == NULL) CONTINUE_WITH(decode_any);                                                     \
+        if (after == NULL) CONTINUE_WITH(otherwise);                                                      \
         next = after;                                                                                     \
         CONTINUE();                                                                                       \
     }
 
-#define DEFINE_VALUE_HANDLERS(kind)         \
-    DEFINE_VALUE_HANDLER(kind, PLAIN, 1)    \
-    DEFINE_VALUE_HANDLER(kind, PLAIN, 2)    \
-    DEFINE_VALUE_HANDLER(kind, MARKED, 1)   \
-    DEFINE_VALUE_HANDLER(kind, MARKED, 2)   \
-    DEFINE_VALUE_HANDLER(kind, REPEATED, 1) \
-    DEFINE_VALUE_HANDLER(kind, REPEATED, 2)
+#define DEFINE_VALUE_HANDLERS(kind)                     \
+    DEFINE_VALUE_HANDLER(kind, PLAIN, 1, decode_any)    \
+    DEFINE_VALUE_HANDLER(kind, PLAIN, 2, decode_any)    \
+    DEFINE_VALUE_HANDLER(kind, MARKED, 1, decode_any)   \
+    DEFINE_VALUE_HANDLER(kind, MARKED, 2, decode_any)   \
+    DEFINE_VALUE_HANDLER(kind, REPEATED, 1, decode_any) \
+    DEFINE_VALUE_HANDLER(kind, REPEATED, 2, decode_any)
 
 DEFINE_VALUE_HANDLERS(VARINT32)
 DEFINE_VALUE_HANDLERS(VARINT64)
@@ -265,7 +269,16 @@ DEFINE_VALUE_HANDLERS(SINT64)
 DEFINE_VALUE_HANDLERS(FIXED32)
 DEFINE_VALUE_HANDLERS(FIXED64)
 DEFINE_VALUE_HANDLERS(BYTES)
-DEFINE_VALUE_HANDLERS(UTF8)
+
+// Text that turns out not to be ASCII goes on to handlers that call the validator: a call is what the first ones, for
+// which it would save registers each time, have to do without.
+DEFINE_VALUE_HANDLERS(LETTERS)
+DEFINE_VALUE_HANDLER(UTF8, PLAIN, 1, decode_LETTERS_PLAIN_1)
+DEFINE_VALUE_HANDLER(UTF8, PLAIN, 2, decode_LETTERS_PLAIN_2)
+DEFINE_VALUE_HANDLER(UTF8, MARKED, 1, decode_LETTERS_MARKED_1)
+DEFINE_VALUE_HANDLER(UTF8, MARKED, 2, decode_LETTERS_MARKED_2)
+DEFINE_VALUE_HANDLER(UTF8, REPEATED, 1, decode_LETTERS_REPEATED_1)
+DEFINE_VALUE_HANDLER(UTF8, REPEATED, 2, decode_LETTERS_REPEATED_2)
 
 #define DEFINE_PACKED_HANDLER(tag_length)                                               \
     HANDLER decode_packed_##tag_length(PARAMETERS) {                                    \
@@ -342,7 +355,7 @@ DEFINE_MESSAGE_HANDLER(MARKED, 2)
 DEFINE_MESSAGE_HANDLER(REPEATED, 1)
 DEFINE_MESSAGE_HANDLER(REPEATED, 2)
 
-NEVER_INLINE bool insert_entry(
+NEVER_INLINE bool append_entry(
     LifelineDecoder *decoder, const LifelineMessageTable *table, void *message, const LifelineField *field,
     void *map_entry, const uint8_t *field_start) {
     LifelineStep step = lifeline_append_entry(decoder, table, message, field, map_entry);
@@ -356,6 +369,8 @@ NEVER_INLINE bool insert_entry(
         size_t length;                                                                                   \
         const uint8_t *payload = read_payload(next + tag_length, end, &length);                          \
         if (payload == NULL) CONTINUE_WITH(decode_any);                                                  \
+        uint8_t *place = element_place(arena, message, entry, sizeof(void *));                           \
+        if (place == NULL) CONTINUE_WITH(decode_any);                                                    \
         const LifelineField *field = &table->fields[detail(entry)];                                      \
         uint8_t *map_entry = create_message(arena, field->message);                                      \
         if (map_entry == NULL) CONTINUE_WITH(decode_any);                                                \
@@ -364,7 +379,13 @@ NEVER_INLINE bool insert_entry(
             return false;                                                                                \
         }                                                                                                \
         decoder->depth += 1;                                                                             \
-        if (!insert_entry(decoder, table, message, field, map_entry, next)) return false;                \
+        bool is_first = place == lifeline_load_pointer(value_place(message, entry));                     \
+        if (is_first || lifeline_entries_ascend(field, place - sizeof(void *), map_entry)) {             \
+            lifeline_store_pointer(place, map_entry);                                                    \
+            count_element(message, entry);                                                               \
+        } else if (!append_entry(decoder, table, message, field, map_entry, next)) {                     \
+            return false;                                                                                \
+        }                                                                                                \
         next = payload + length;                                                                         \
         CONTINUE();                                                                                      \
     }

@@ -9,6 +9,7 @@
 #include "fields.h"
 #include "lifeline_array.h"
 #include "lifeline_message.h"
+#include "tail_calls.h"
 #include "varint.h"
 
 LIFELINE_ASSUME_NONNULL_BEGIN
@@ -67,12 +68,8 @@ bool lifeline_decode_field(LifelineDecoder *decoder, LifelineScope *scope);
 
 LifelineDecodeFields lifeline_decode_fields_plain;
 
-// Where the compiler can tail-call: elsewhere the call would use stack for every field.
-#if defined(__clang__) && defined(__has_attribute) && !defined(LIFELINE_WITHOUT_TAIL_CALLS)
-#if __has_attribute(musttail) && __has_attribute(preserve_none)
-#define LIFELINE_HAS_TAIL_CALLS 1
+#if defined(LIFELINE_HAS_TAIL_CALLS)
 LifelineDecodeFields lifeline_decode_fields_with_tail_calls;
-#endif
 #endif
 
 // Finds the payload of a submessage, when one may stand at this depth. To be called before the submessage is created.
@@ -94,6 +91,9 @@ LifelineStep lifeline_decode_packed(
     LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, LifelineInput payload);
 
 LifelineStep lifeline_decode_map_entry(LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field);
+
+// Whether the entry that `previous` points to has a lower key than `map_entry`.
+bool lifeline_entries_ascend(const LifelineField *field, const void *previous, const void *map_entry);
 
 // Inserts an entry that was read whole.
 LifelineStep lifeline_append_entry(

@@ -170,9 +170,11 @@ struct TableGenerator {
         let table = field.type == .message ? "&\(names.prefix(field.messageType))__table" : "NULL"
         let enumeration = field.enumType.map { "&\(enumName(of: $0))" } ?? "NULL"
         let quantifier = presence.quantifier.map { "offsetof(\(type), \($0))" } ?? "0"
+        let form = field.isRepeated ? "0" : "LIFELINE_FORM(\(presence.constant), LIFELINE_TYPE_\(field.type.cName))"
         printer.print(
             "{.number = \(field.number), .type = LIFELINE_TYPE_\(field.type.cName), .presence = \(presence.constant),",
-            " .flags = \(field.tableFlags), .offset = offsetof(\(type), \(names.member(field))),",
+            " .flags = \(field.tableFlags), .form = \(form),",
+            " .offset = offsetof(\(type), \(names.member(field))),",
             " .quantifier_offset = \(quantifier), .encoded_tag = \(field.encodedTag),",
             " .message = \(table), .enumeration = \(enumeration),",
             " .name = \"\(field.name)\"},"

@@ -141,6 +141,7 @@ const struct native_contender *c_contender(void) {
         .built = built,
         .keep = keep,
         .release = release,
+        .handle_size = sizeof(ProtobufCMessage *),
     };
     return &contender;
 }

@@ -1,8 +1,8 @@
 #include "cpp_contender.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -144,6 +144,7 @@ const native_contender *cpp_contender() {
         [](void *prepared, size_t index) { return workload(prepared).built(index); },
         [](void *prepared) { workload(prepared).keep(); },
         [](void *prepared) { workload(prepared).release(); },
+        sizeof(Arena) + sizeof(void *),  // and a pointer to the message in it
     };
     return &contender;
 }

@@ -51,7 +51,7 @@ extension Benchmark_Attachment {
 }
 
 extension Benchmark_User {
-    fileprivate mutating func set(_ plain: PlainUser) {
+    mutating func set(_ plain: PlainUser) {
         id = plain.id
         name = plain.name
         avatarURL = plain.avatarURL
@@ -61,7 +61,7 @@ extension Benchmark_User {
 }
 
 extension Benchmark_Ack {
-    fileprivate mutating func set(_ plain: PlainAck) {
+    mutating func set(_ plain: PlainAck) {
         upTo = plain.upTo
         code = plain.code
         session = plain.session

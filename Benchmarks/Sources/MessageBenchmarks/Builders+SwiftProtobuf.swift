@@ -52,7 +52,7 @@ extension SwiftBenchmark_Attachment {
 }
 
 extension SwiftBenchmark_User {
-    fileprivate mutating func set(_ plain: PlainUser) {
+    mutating func set(_ plain: PlainUser) {
         id = plain.id
         name = plain.name
         avatarURL = plain.avatarURL
@@ -62,7 +62,7 @@ extension SwiftBenchmark_User {
 }
 
 extension SwiftBenchmark_Ack {
-    fileprivate mutating func set(_ plain: PlainAck) {
+    mutating func set(_ plain: PlainAck) {
         upTo = plain.upTo
         code = plain.code
         session = plain.session

@@ -2,7 +2,7 @@ internal import LifelineMessages
 
 extension Contender {
     /// Lifeline without copies for the program: closures borrow strings and bytes where they lie, and the serialized
-    /// message too. What is not here is the same as for `lifeline`.
+    /// message too; elements are built in place. What is not here is the same as for `lifeline`.
     static func lifelineBorrowed(_ workload: Workload) throws -> Contender {
         switch workload.content {
         case .envelopes(let plain): try lifelineBorrowed(Benchmark_Envelope.self, plain, workload.encoded)
@@ -10,31 +10,34 @@ extension Contender {
         }
     }
 
-    #if BORROWED_READERS
-    private typealias Borrowable = BenchmarkMessage & BorrowableMessage
-    #else
-    private typealias Borrowable = BenchmarkMessage
-    #endif
-
-    private static func lifelineBorrowed<Message: LifelineMessages.Message & Borrowable>(
+    private static func lifelineBorrowed<Message: LifelineMessages.Message & BorrowingMessage>(
         _: Message.Type,
         _ plain: [Message.Plain],
         _ encoded: [[UInt8]]
     ) throws -> Contender {
         let messages = try encoded.map { try Message(serializedBytes: $0) }
-        var contender = Contender(
+        return Contender(
             name: "lifeline-borrowed",
             passes: [
+                .parseRead3: { try encoded.sum { try Message(serializedBytes: $0).borrowedThreeFields } },
+                .parseReadAll: { try encoded.sum { try Message(serializedBytes: $0).borrowedAllFields } },
                 .serialize: { try messages.sum { try $0.withSerializedBytes { UInt64($0.count) } } },
-                .buildSerialize: { try plain.sum { try Message($0).withSerializedBytes { UInt64($0.count) } } },
+                .buildSerialize: {
+                    try plain.sum { try Message(inPlace: $0).withSerializedBytes { UInt64($0.count) } }
+                },
             ],
             serialized: { try messages[$0].withSerializedBytes { [UInt8]($0) } },
-            built: { try Message(plain[$0]).withSerializedBytes { [UInt8]($0) } }
+            built: { try Message(inPlace: plain[$0]).withSerializedBytes { [UInt8]($0) } }
         )
-        #if BORROWED_READERS
-        contender.passes[.parseRead3] = { try encoded.sum { try Message(serializedBytes: $0).borrowedThreeFields } }
-        contender.passes[.parseReadAll] = { try encoded.sum { try Message(serializedBytes: $0).borrowedAllFields } }
-        #endif
-        return contender
     }
+}
+
+/// A type of messages that are read and built without copies.
+protocol BorrowingMessage {
+    associatedtype Plain
+    init(inPlace plain: Plain)
+
+    /// As in `BenchmarkMessage`.
+    var borrowedThreeFields: UInt64 { get }
+    var borrowedAllFields: UInt64 { get }
 }

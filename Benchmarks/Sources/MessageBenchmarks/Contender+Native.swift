@@ -18,7 +18,8 @@ extension Contender {
             built: { contender.built(prepared, $0).array },
             memory: Memory(
                 keep: { contender.keep(prepared) },
-                release: { contender.release(prepared) }
+                release: { contender.release(prepared) },
+                handleSize: contender.handle_size
             )
         )
     }

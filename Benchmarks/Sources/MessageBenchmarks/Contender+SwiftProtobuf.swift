@@ -30,7 +30,8 @@ extension Contender {
             built: { try Message(plain[$0]).serializedBytes() },
             memory: Memory(
                 keep: { for bytes in encoded { kept.append(try Message(serializedBytes: bytes)) } },
-                release: { kept.release() }
+                release: { kept.release() },
+                handleSize: MemoryLayout<Message>.stride
             )
         )
     }

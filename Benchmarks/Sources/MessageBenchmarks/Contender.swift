@@ -30,6 +30,8 @@ struct Contender {
     struct Memory {
         var keep: () throws -> Void
         var release: () -> Void
+        /// Bytes of what a program keeps of a message itself. `keep` puts them where there is room already.
+        var handleSize: Int
     }
 }
 

@@ -43,11 +43,11 @@ func measureMemory() throws -> Results {
                 try memory.keep()
                 memory.release()
                 defer { memory.release() }
-                return (contender: contender.name, value: Double(try meter.heapBytes(memory.keep)))
+                let bytes = Double(try meter.heapBytes(memory.keep)) / Double(workload.encoded.count)
+                return (contender: contender.name, value: bytes + Double(memory.handleSize))
             }
         }
-        let perMessage = heap.map { ($0.contender, $0.value / Double(workload.encoded.count)) }
-        results.add(perMessage, case: "heap", workload: workload.name, unit: "bytes/message")
+        results.add(heap, case: "heap", workload: workload.name, unit: "bytes/message")
     }
     for (workload, contenders) in workloads {
         let allocations = try contenders.compactMap { contender in

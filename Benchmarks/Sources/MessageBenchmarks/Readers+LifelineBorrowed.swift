@@ -1,16 +1,7 @@
-// Compiled with -DBORROWED_READERS, until generated messages have these accessors.
-#if BORROWED_READERS
-
 internal import LifelineMessages
 
 // The readers of the other two files again, but no string is made and nothing is copied: closures borrow spans of the
-// message's own memory. (The keys and values of a map are there as values only.)
-
-/// A message that can be read without copies.
-protocol BorrowableMessage {
-    var borrowedThreeFields: UInt64 { get }
-    var borrowedAllFields: UInt64 { get }
-}
+// message's own memory.
 
 @inline(__always) private func read(_ text: UTF8Span) -> UInt64 { read(text.span) }
 
@@ -18,7 +9,7 @@ protocol BorrowableMessage {
     UInt64(bytes.count) &+ (bytes.isEmpty ? 0 : UInt64(bytes[0]))
 }
 
-extension Benchmark_Envelope: BorrowableMessage {
+extension Benchmark_Envelope: BorrowingMessage {
     var borrowedThreeFields: UInt64 {
         switch body {
         case .chat(let chat)?: seq &+ chat.withIDUTF8Span { read($0) } &+ chat.withTextUTF8Span { read($0) }
@@ -39,16 +30,16 @@ extension Benchmark_Envelope: BorrowableMessage {
     }
 }
 
-extension Benchmark_SyncBatch: BorrowableMessage {
+extension Benchmark_SyncBatch: BorrowingMessage {
     var borrowedThreeFields: UInt64 {
         var sum: UInt64 = 0
-        for item in items { sum &+= item.borrowedThreeFields }
+        items.forEach { sum &+= $0.borrowedThreeFields }
         return sum
     }
 
     var borrowedAllFields: UInt64 {
         var sum = cursor &+ withSnapshotSpan { read($0) }
-        for item in items { sum &+= item.borrowedAllFields }
+        items.forEach { sum &+= $0.borrowedAllFields }
         return sum
     }
 }
@@ -57,10 +48,10 @@ extension Benchmark_ChatMessage {
     fileprivate var borrowedAllFields: UInt64 {
         var sum = withIDUTF8Span { read($0) } &+ withFromUTF8Span { read($0) }
         sum &+= withToUTF8Span { read($0) } &+ withTextUTF8Span { read($0) }
-        for attachment in attachments {
-            sum &+= attachment.withURLUTF8Span { read($0) } &+ attachment.withSha256Span { read($0) } &+ attachment.size
+        attachments.forEach {
+            sum &+= $0.withURLUTF8Span { read($0) } &+ $0.withSha256Span { read($0) } &+ $0.size
         }
-        for (key, value) in headers { sum &+= read(key) &+ read(value) }
+        headers.forEachUTF8Span { key, value in sum &+= read(key) &+ read(value) }
         for mention in mentions { sum &+= mention }
         sum &+= UInt64(kind.rawValue) &+ UInt64(flags) &+ nonce
         if hasAuthor { sum &+= author.borrowedAllFields }
@@ -74,5 +65,3 @@ extension Benchmark_User {
         id &+ withNameUTF8Span { read($0) } &+ withAvatarURLUTF8Span { read($0) } &+ UInt64(level) &+ (verified ? 1 : 0)
     }
 }
-
-#endif

@@ -1,6 +1,7 @@
 /// Makes the content of messages, the same in every run.
 struct WorkloadGenerator {
-    private var random = SplitMix64(state: 42)
+    // Any other would do as well; with this one, a frame of the mix has 300 bytes on average.
+    private var random = SplitMix64(state: 11)
 
     mutating func ack(_ index: UInt64) -> PlainEnvelope {
         let ack = PlainAck(upTo: 4_999_990 + index, code: 200, session: identifier(8))

@@ -13,10 +13,15 @@ let usage = """
 
 do {
     try run(Array(CommandLine.arguments.dropFirst()))
+} catch is UsageError {
+    FileHandle.standardError.write(Data("\(usage)\n".utf8))
+    exit(64)
 } catch {
     FileHandle.standardError.write(Data("message-benchmarks: \(error)\n".utf8))
     exit(1)
 }
+
+struct UsageError: Error {}
 
 func run(_ arguments: [String]) throws {
     switch arguments.first {
@@ -24,9 +29,7 @@ func run(_ arguments: [String]) throws {
     case "time" where arguments.dropFirst() == ["--quick"]: try print(measureTime(.quick))
     case "memory" where arguments.count == 1: try print(measureMemory())
     case "report" where arguments.count > 1: try report(Array(arguments.dropFirst()))
-    default:
-        FileHandle.standardError.write(Data("\(usage)\n".utf8))
-        exit(64)
+    default: throw UsageError()
     }
 }
 
@@ -46,19 +49,22 @@ func report(_ arguments: [String]) throws {
     var results = Results()
     var remaining = arguments[...]
     var outputs: [(path: String, make: (Results) throws -> Data)] = []
+    func popPath() throws -> String {
+        guard let path = remaining.popFirst() else { throw UsageError() }
+        return path
+    }
     while let argument = remaining.popFirst() {
         switch argument {
         case "--json":
-            guard let path = remaining.popFirst() else { throw CocoaError(.fileNoSuchFile) }
-            outputs.append((path, encode))
+            outputs.append((try popPath(), encode))
         case "--svg":
-            guard let path = remaining.popFirst() else { throw CocoaError(.fileNoSuchFile) }
-            outputs.append((path, { Data(Chart(results: $0).svg.utf8) }))
+            outputs.append((try popPath(), { Data(Chart(results: $0).svg.utf8) }))
         default:
             let file = try Data(contentsOf: URL(fileURLWithPath: argument))
             results.rows += try JSONDecoder().decode(Results.self, from: file).rows
         }
     }
-    print(results.table)
+    let sizes = try Workload.all().map { "\($0.name) \($0.averageSize)" }.joined(separator: ", ")
+    print("Bytes of an encoded message: \(sizes)\n\n\(results.table)")
     for output in outputs { try output.make(results).write(to: URL(fileURLWithPath: output.path)) }
 }

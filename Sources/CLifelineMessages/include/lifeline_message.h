@@ -96,7 +96,15 @@ typedef struct LifelineEncoder {
 
 // Starts with `memory`, which stays the caller's. When it is full, the encoder goes on in memory of its own if it can
 // grow; else encoding fails with LIFELINE_NO_ROOM, which it does when less than 64 bytes are left over, too.
-void lifeline_encoder_init(LifelineEncoder *encoder, void *_Nullable memory, size_t capacity, bool can_grow);
+static inline void lifeline_encoder_init(
+    LifelineEncoder *encoder, void *_Nullable memory, size_t capacity, bool can_grow) {
+    static uint8_t nothing;  // so that there is always a pointer to count from
+    encoder->memory = memory != NULL ? (uint8_t *)memory : &nothing;
+    encoder->capacity = capacity;
+    encoder->start = capacity;
+    encoder->owns_memory = false;
+    encoder->can_grow = can_grow;
+}
 
 // Frees the memory of the encoder's own.
 void lifeline_encoder_destroy(LifelineEncoder *encoder);

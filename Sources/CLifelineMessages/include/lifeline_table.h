@@ -50,6 +50,9 @@ enum {
     LIFELINE_PRESENCE_ALWAYS = 6,    // it is written whatever it holds (key and value of a map's entry)
 };
 
+// Presence and type in one number, of fields that are there at most once; all others have 0.
+#define LIFELINE_FORM(presence, type) ((presence) * 20 + (type))
+
 enum {
     LIFELINE_FIELD_PACKED = 1 << 0,         // repeated: encode in the packed form (both forms are decoded)
     LIFELINE_FIELD_REQUIRED = 1 << 1,       // proto2 `required`
@@ -70,7 +73,8 @@ typedef struct LifelineField {
     uint32_t number;
     uint8_t type;
     uint8_t presence;
-    uint16_t flags;
+    uint8_t flags;
+    uint8_t form;                // LIFELINE_FORM of presence and type
     uint32_t offset;             // of the value, in the struct
     uint32_t quantifier_offset;  // see LIFELINE_PRESENCE_…; 0 where there is none
     // The tag as it is written, so that one store puts it in front of what follows it: its 1 to 5 bytes in the order of

@@ -31,6 +31,10 @@ struct native_contender {
     // Parses all messages and keeps them until `release`.
     void (*keep)(void *prepared);
     void (*release)(void *prepared);
+
+    // Bytes of what a program keeps of a message itself, to reach the rest by. They are not on the heap when `keep` is
+    // called: `prepare` made room.
+    size_t handle_size;
 };
 
 #endif

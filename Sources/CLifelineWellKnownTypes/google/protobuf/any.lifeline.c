@@ -6,12 +6,14 @@
 static const Google__Protobuf__Any google__protobuf__any__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__any__descriptor)};
 static const LifelineField google__protobuf__any__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__Any, type_url),
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Google__Protobuf__Any, type_url),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "type_url"},
     {.number = 2, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .offset = offsetof(Google__Protobuf__Any, value),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
+     .offset = offsetof(Google__Protobuf__Any, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "value"},

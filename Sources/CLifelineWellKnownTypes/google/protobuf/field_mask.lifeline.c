@@ -6,7 +6,8 @@
 static const Google__Protobuf__FieldMask google__protobuf__field_mask__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__field_mask__descriptor)};
 static const LifelineField google__protobuf__field_mask__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__FieldMask, paths),
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = 0,
+     .offset = offsetof(Google__Protobuf__FieldMask, paths),
      .quantifier_offset = offsetof(Google__Protobuf__FieldMask, n_paths), .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "paths"},

@@ -6,7 +6,8 @@
 static const Google__Protobuf__SourceContext google__protobuf__source_context__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__source_context__descriptor)};
 static const LifelineField google__protobuf__source_context__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__SourceContext, file_name),
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Google__Protobuf__SourceContext, file_name),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "file_name"},

@@ -6,12 +6,14 @@
 static const Google__Protobuf__Timestamp google__protobuf__timestamp__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__timestamp__descriptor)};
 static const LifelineField google__protobuf__timestamp__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .offset = offsetof(Google__Protobuf__Timestamp, seconds),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT64),
+     .offset = offsetof(Google__Protobuf__Timestamp, seconds),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "seconds"},
     {.number = 2, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .offset = offsetof(Google__Protobuf__Timestamp, nanos),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
+     .offset = offsetof(Google__Protobuf__Timestamp, nanos),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "nanos"},

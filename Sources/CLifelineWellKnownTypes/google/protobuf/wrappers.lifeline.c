@@ -6,7 +6,8 @@
 static const Google__Protobuf__DoubleValue google__protobuf__double_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__double_value__descriptor)};
 static const LifelineField google__protobuf__double_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .offset = offsetof(Google__Protobuf__DoubleValue, value),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_DOUBLE),
+     .offset = offsetof(Google__Protobuf__DoubleValue, value),
      .quantifier_offset = 0, .encoded_tag = 0x0900000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "value"},
@@ -29,7 +30,8 @@ const LifelineMessageTable google__protobuf__double_value__table = {
 static const Google__Protobuf__FloatValue google__protobuf__float_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__float_value__descriptor)};
 static const LifelineField google__protobuf__float_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_FLOAT, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .offset = offsetof(Google__Protobuf__FloatValue, value),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_FLOAT),
+     .offset = offsetof(Google__Protobuf__FloatValue, value),
      .quantifier_offset = 0, .encoded_tag = 0x0d00000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "value"},
@@ -52,7 +54,8 @@ const LifelineMessageTable google__protobuf__float_value__table = {
 static const Google__Protobuf__Int64Value google__protobuf__int64_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__int64_value__descriptor)};
 static const LifelineField google__protobuf__int64_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .offset = offsetof(Google__Protobuf__Int64Value, value),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT64),
+     .offset = offsetof(Google__Protobuf__Int64Value, value),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "value"},
@@ -75,7 +78,8 @@ const LifelineMessageTable google__protobuf__int64_value__table = {
 static const Google__Protobuf__UInt64Value google__protobuf__uint64_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__uint64_value__descriptor)};
 static const LifelineField google__protobuf__uint64_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .offset = offsetof(Google__Protobuf__UInt64Value, value),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Google__Protobuf__UInt64Value, value),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "value"},
@@ -98,7 +102,8 @@ const LifelineMessageTable google__protobuf__uint64_value__table = {
 static const Google__Protobuf__Int32Value google__protobuf__int32_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__int32_value__descriptor)};
 static const LifelineField google__protobuf__int32_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .offset = offsetof(Google__Protobuf__Int32Value, value),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
+     .offset = offsetof(Google__Protobuf__Int32Value, value),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "value"},
@@ -121,7 +126,8 @@ const LifelineMessageTable google__protobuf__int32_value__table = {
 static const Google__Protobuf__UInt32Value google__protobuf__uint32_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__uint32_value__descriptor)};
 static const LifelineField google__protobuf__uint32_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .offset = offsetof(Google__Protobuf__UInt32Value, value),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT32),
+     .offset = offsetof(Google__Protobuf__UInt32Value, value),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "value"},
@@ -144,7 +150,8 @@ const LifelineMessageTable google__protobuf__uint32_value__table = {
 static const Google__Protobuf__BoolValue google__protobuf__bool_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__bool_value__descriptor)};
 static const LifelineField google__protobuf__bool_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .offset = offsetof(Google__Protobuf__BoolValue, value),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BOOL),
+     .offset = offsetof(Google__Protobuf__BoolValue, value),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "value"},
@@ -167,7 +174,8 @@ const LifelineMessageTable google__protobuf__bool_value__table = {
 static const Google__Protobuf__StringValue google__protobuf__string_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__string_value__descriptor)};
 static const LifelineField google__protobuf__string_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Google__Protobuf__StringValue, value),
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Google__Protobuf__StringValue, value),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "value"},
@@ -190,7 +198,8 @@ const LifelineMessageTable google__protobuf__string_value__table = {
 static const Google__Protobuf__BytesValue google__protobuf__bytes_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__bytes_value__descriptor)};
 static const LifelineField google__protobuf__bytes_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .offset = offsetof(Google__Protobuf__BytesValue, value),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
+     .offset = offsetof(Google__Protobuf__BytesValue, value),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "value"},

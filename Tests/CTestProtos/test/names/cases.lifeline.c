@@ -16,12 +16,14 @@ static const LifelineEnum test__names__cases__Closed__enum = {
 static const Test__Names__Cases__Cases test__names__cases__cases__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__cases__cases__descriptor)};
 static const LifelineField test__names__cases__cases__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
-     .flags = LIFELINE_FIELD_CLOSED_ENUM, .offset = offsetof(Test__Names__Cases__Cases, closed),
+     .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
+     .offset = offsetof(Test__Names__Cases__Cases, closed),
      .quantifier_offset = offsetof(Test__Names__Cases__Cases, has_closed), .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = &test__names__cases__Closed__enum,
      .name = "closed"},
     {.number = 2, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
-     .flags = LIFELINE_FIELD_CLOSED_ENUM, .offset = offsetof(Test__Names__Cases__Cases, prefixed),
+     .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
+     .offset = offsetof(Test__Names__Cases__Cases, prefixed),
      .quantifier_offset = offsetof(Test__Names__Cases__Cases, has_prefixed), .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = &test__names__cases__Cases__Prefixed__enum,
      .name = "prefixed"},

@@ -11,7 +11,8 @@ static const LifelineEnum test__names__prefixed__Kind__enum = {
 static const Test__Names__Prefixed__Message test__names__prefixed__message__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__prefixed__message__descriptor)};
 static const LifelineField test__names__prefixed__message__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .offset = offsetof(Test__Names__Prefixed__Message, kind),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
+     .offset = offsetof(Test__Names__Prefixed__Message, kind),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = &test__names__prefixed__Kind__enum,
      .name = "kind"},

@@ -6,7 +6,8 @@
 static const Test__Paths__Dashed test__paths__dashed__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__paths__dashed__descriptor)};
 static const LifelineField test__paths__dashed__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .offset = offsetof(Test__Paths__Dashed, number),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
+     .offset = offsetof(Test__Paths__Dashed, number),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "number"},

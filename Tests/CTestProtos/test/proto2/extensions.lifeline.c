@@ -6,7 +6,8 @@
 static const Test__Proto2__Marker test__proto2__marker__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__marker__descriptor)};
 static const LifelineField test__proto2__marker__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_FLAG,
-     .flags = 0, .offset = offsetof(Test__Proto2__Marker, weight),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_INT32),
+     .offset = offsetof(Test__Proto2__Marker, weight),
      .quantifier_offset = offsetof(Test__Proto2__Marker, has_weight), .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "weight"},
@@ -29,7 +30,8 @@ const LifelineMessageTable test__proto2__marker__table = {
 static const Test__Proto2__Extendable test__proto2__extendable__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__extendable__descriptor)};
 static const LifelineField test__proto2__extendable__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
-     .flags = 0, .offset = offsetof(Test__Proto2__Extendable, name),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Test__Proto2__Extendable, name),
      .quantifier_offset = offsetof(Test__Proto2__Extendable, has_name), .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "name"},
@@ -52,7 +54,8 @@ const LifelineMessageTable test__proto2__extendable__table = {
 static const Test__Proto2__Extendable__Scope test__proto2__extendable__scope__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__extendable__scope__descriptor)};
 static const LifelineField test__proto2__extendable__scope__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_FLAG,
-     .flags = 0, .offset = offsetof(Test__Proto2__Extendable__Scope, inner),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_BOOL),
+     .offset = offsetof(Test__Proto2__Extendable__Scope, inner),
      .quantifier_offset = offsetof(Test__Proto2__Extendable__Scope, has_inner), .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "inner"},

@@ -6,7 +6,8 @@
 static const Test__Imports__Left__Item test__imports__left__item__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__left__item__descriptor)};
 static const LifelineField test__imports__left__item__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .offset = offsetof(Test__Imports__Left__Item, left),
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Test__Imports__Left__Item, left),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "left"},

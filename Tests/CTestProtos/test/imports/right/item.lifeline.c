@@ -6,7 +6,8 @@
 static const Test__Imports__Right__Item test__imports__right__item__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__right__item__descriptor)};
 static const LifelineField test__imports__right__item__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
-     .flags = 0, .offset = offsetof(Test__Imports__Right__Item, right),
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Test__Imports__Right__Item, right),
      .quantifier_offset = offsetof(Test__Imports__Right__Item, has_right), .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "right"},
