@@ -14,6 +14,9 @@ namespace {
 // C++ libprotobuf's default, and ours.
 constexpr uint32_t maximum_depth = 100;
 
+// lifeline_encoder_init promises that a message fits into memory which it leaves so many bytes of.
+constexpr size_t most_room_left_over = 64;
+
 // Far above what any input here needs: no result may depend on it.
 constexpr size_t budget = size_t{1} << 31;
 
@@ -95,8 +98,8 @@ std::string broken_encoder_law(const LifelineMessageTable *table, const void *me
         if (growing.put(table, message, true) != LIFELINE_OK) return "an encoder takes more than one message";
         if (growing.bytes() != delimited + delimited) return "messages are put in front of others";
     }
-    Encoder roomy(delimited.size() + 64, false);
-    if (roomy.put(table, message, true) != LIFELINE_OK) return "the encoder needs no more than 64 bytes too much";
+    Encoder roomy(delimited.size() + most_room_left_over, false);
+    if (roomy.put(table, message, true) != LIFELINE_OK) return "with 64 bytes left over there is room";
     if (roomy.bytes() != delimited) return "what room there is changes no encoding";
     Encoder full(delimited.size() - 1, false);
     if (full.put(table, message, true) != LIFELINE_NO_ROOM) return "an encoder that cannot grow says so";
