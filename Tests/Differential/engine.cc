@@ -1,0 +1,195 @@
+#include "engine.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "random.h"
+#include "wire.h"
+
+namespace differential {
+
+namespace {
+
+// C++ libprotobuf's default, and ours.
+constexpr uint32_t maximum_depth = 100;
+
+// lifeline_encoder_init promises that a message fits into memory which it leaves so many bytes of.
+constexpr size_t most_room_left_over = 64;
+
+// Far above what any input here needs: no result may depend on it.
+constexpr size_t budget = size_t{1} << 31;
+
+class Arena {
+public:
+    // With no memory of the caller's, so that AddressSanitizer knows every byte that is not handed out.
+    Arena() { lifeline_arena_init(&arena_, &arena_, 0, budget); }
+    ~Arena() { lifeline_arena_destroy(&arena_); }
+    Arena(const Arena &) = delete;
+    Arena &operator=(const Arena &) = delete;
+
+    LifelineArena *get() { return &arena_; }
+
+private:
+    LifelineArena arena_;
+};
+
+// Heap memory of exactly the input's size and the slop, so that AddressSanitizer sees each byte read beyond.
+class Input {
+public:
+    Input(std::string_view bytes, uint64_t slop_seed)
+        : memory_(new uint8_t[bytes.size() + LIFELINE_INPUT_SLOP]), size_(bytes.size()) {
+        std::copy(bytes.begin(), bytes.end(), memory_.get());
+        Random random(slop_seed);
+        auto byte = [&] { return static_cast<uint8_t>(random.next()); };
+        std::generate_n(memory_.get() + size_, LIFELINE_INPUT_SLOP, byte);
+    }
+
+    const uint8_t *bytes() const { return memory_.get(); }
+    size_t size() const { return size_; }
+
+private:
+    std::unique_ptr<uint8_t[]> memory_;
+    size_t size_;
+};
+
+// The C encoder. `capacity` is what the caller lends it.
+class Encoder {
+public:
+    Encoder(size_t capacity, bool can_grow) : lent_(new uint8_t[capacity]) {
+        lifeline_encoder_init(&encoder_, lent_.get(), capacity, can_grow);
+    }
+    ~Encoder() { lifeline_encoder_destroy(&encoder_); }
+    Encoder(const Encoder &) = delete;
+    Encoder &operator=(const Encoder &) = delete;
+
+    LifelineStatus put(const LifelineMessageTable *table, const void *message, bool delimited) {
+        LifelineFailure failure;
+        bool done = lifeline_message_encode(table, message, delimited, maximum_depth, &encoder_, &failure);
+        return done ? LIFELINE_OK : failure.status;
+    }
+
+    std::string bytes() const {
+        return std::string(encoder_.memory + encoder_.start, encoder_.memory + encoder_.capacity);
+    }
+
+private:
+    std::unique_ptr<uint8_t[]> lent_;  // on the heap, so that AddressSanitizer sees each byte written beyond
+    LifelineEncoder encoder_;
+};
+
+// Nothing when it fails.
+std::optional<std::string> encode(const LifelineMessageTable *table, const void *message) {
+    Encoder encoder(0, true);
+    if (encoder.put(table, message, false) != LIFELINE_OK) return std::nullopt;
+    return encoder.bytes();
+}
+
+// What must hold of the encoder. Returns what does not.
+std::string broken_encoder_law(const LifelineMessageTable *table, const void *message, const std::string &encoded) {
+    std::string delimited;
+    append_varint(delimited, encoded.size());
+    delimited += encoded;
+    // It grows out of what it is lent when that is half of what it needs, or all.
+    for (size_t capacity : {delimited.size() / 2, delimited.size()}) {
+        Encoder growing(capacity, true);
+        if (growing.put(table, message, true) != LIFELINE_OK) return "an encoder that can grow does";
+        if (growing.bytes() != delimited) return "a delimited encoding is length and encoding";
+        if (growing.put(table, message, true) != LIFELINE_OK) return "an encoder takes more than one message";
+        if (growing.bytes() != delimited + delimited) return "messages are put in front of others";
+    }
+    Encoder roomy(delimited.size() + most_room_left_over, false);
+    if (roomy.put(table, message, true) != LIFELINE_OK) return "with 64 bytes left over there is room";
+    if (roomy.bytes() != delimited) return "what room there is changes no encoding";
+    Encoder full(delimited.size() - 1, false);
+    if (full.put(table, message, true) != LIFELINE_NO_ROOM) return "an encoder that cannot grow says so";
+    if (!full.bytes().empty()) return "an encoder that fails holds what it held before";
+    return "";
+}
+
+bool decode(
+    const LifelineMessageTable *table, void *message, const Input &input, Arena &arena, DecodePath path,
+    bool accept_malformed_text, LifelineFailure &failure) {
+    LifelineDecodeOptions options{maximum_depth, accept_malformed_text};
+    auto *function = path == DecodePath::plain ? lifeline_message_decode_plain : lifeline_message_decode;
+    return function(table, message, input.bytes(), input.size(), arena.get(), options, &failure);
+}
+
+// What must hold of every message that was decoded without failure. Returns what does not.
+std::string broken_law(
+    const LifelineMessageTable *table, const void *message, const std::string &encoded, DecodePath path,
+    bool accept_malformed_text) {
+    std::string broken = broken_encoder_law(table, message, encoded);
+    if (!broken.empty()) return broken;
+
+    Input input(encoded, encoded.size());
+    Arena arena;
+    void *again = lifeline_message_create(table, arena.get());
+    LifelineFailure failure;
+    if (!decode(table, again, input, arena, path, accept_malformed_text, failure)) return "what was encoded is decoded";
+    if (encode(table, again) != encoded) return "decoding and encoding changes no encoding of ours";
+    if (!lifeline_message_equal(table, message, again)) return "a message equals itself decoded again";
+
+    void *copy = lifeline_message_copy(table, message, arena.get());
+    if (copy == nullptr) return "a message can be copied";
+    if (encode(table, copy) != encoded) return "a copy is encoded as its original is";
+    if (!lifeline_message_equal(table, message, copy)) return "a copy equals its original";
+    return "";
+}
+
+}  // namespace
+
+bool operator==(const EngineResult &left, const EngineResult &right) {
+    return left.status == right.status && left.offset == right.offset && left.field_number == right.field_number
+           && left.encoded == right.encoded && left.missing_required == right.missing_required
+           && left.broken_law == right.broken_law;
+}
+
+EngineResult run_engine(
+    const LifelineMessageTable *table, std::string_view bytes, DecodePath path, uint64_t slop_seed,
+    bool accept_malformed_text) {
+    Input input(bytes, slop_seed);
+    Arena arena;
+    void *message = lifeline_message_create(table, arena.get());
+    LifelineFailure failure;
+    EngineResult result;
+    bool accepted = decode(table, message, input, arena, path, accept_malformed_text, failure);
+    std::optional<std::string> encoded = encode(table, message);
+    if (!accepted) {
+        result.status = failure.status;
+        result.offset = failure.offset;
+        result.field_number = failure.field_number;
+        if (failure.status == LIFELINE_OK) result.broken_law = "a failure has a status";
+        if (!encoded) result.broken_law = "what a failure leaves can be encoded";
+        return result;
+    }
+    if (!encoded) {
+        result.broken_law = "what was decoded can be encoded";
+        return result;
+    }
+    result.encoded = *encoded;
+    LifelineFailure missing;
+    result.missing_required = lifeline_message_missing_required(table, message, &missing);
+    result.broken_law = broken_law(table, message, result.encoded, path, accept_malformed_text);
+    return result;
+}
+
+const char *name_of(LifelineStatus status) {
+    switch (status) {
+        case LIFELINE_OK: return "accepted";
+        case LIFELINE_TRUNCATED: return "truncated";
+        case LIFELINE_MALFORMED_VARINT: return "malformed-varint";
+        case LIFELINE_INVALID_TAG: return "invalid-tag";
+        case LIFELINE_UNMATCHED_GROUP: return "unmatched-group";
+        case LIFELINE_INVALID_LENGTH: return "invalid-length";
+        case LIFELINE_INVALID_UTF8: return "invalid-utf8";
+        case LIFELINE_TOO_DEEP: return "too-deep";
+        case LIFELINE_OUT_OF_MEMORY: return "out-of-memory";
+        case LIFELINE_MISSING_REQUIRED: return "missing-required";
+        case LIFELINE_TOO_LARGE: return "too-large";
+        case LIFELINE_NO_ROOM: return "no-room";
+        default: return "a status without a name";
+    }
+}
+
+}  // namespace differential

@@ -1,0 +1,78 @@
+#include "types.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+#include <google/protobuf/api.pb.h>
+#include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/descriptor_database.h>
+#include <google/protobuf/dynamic_message.h>
+
+// tables.inc, which the build makes of the generated headers, has TABLE(name) for each table.
+#define TABLE(name) extern "C" const LifelineMessageTable name;
+#include "tables.inc"
+#undef TABLE
+
+namespace differential {
+
+using google::protobuf::Descriptor;
+using google::protobuf::Message;
+
+namespace {
+
+#define TABLE(name) &name,
+const LifelineMessageTable *const tables[] = {
+#include "tables.inc"
+};
+#undef TABLE
+
+[[noreturn]] void fail(const std::string &problem) {
+    std::cerr << "differential: " << problem << "\n";
+    std::exit(70);
+}
+
+class DynamicTypes {
+public:
+    explicit DynamicTypes(const std::string &path) : pool_(&database_), factory_(&pool_) {
+        std::ifstream file(path, std::ios::binary);
+        google::protobuf::FileDescriptorSet set;
+        if (!set.ParseFromIstream(&file)) fail("cannot read " + path);
+        for (const auto &proto : set.file()) database_.Add(proto);
+    }
+
+    const Message *prototype(const std::string &name) {
+        const Descriptor *type = pool_.FindMessageTypeByName(name);
+        return type == nullptr ? nullptr : factory_.GetPrototype(type);
+    }
+
+private:
+    google::protobuf::SimpleDescriptorDatabase database_;
+    google::protobuf::DescriptorPool pool_;
+    google::protobuf::DynamicMessageFactory factory_;
+};
+
+const Message *generated_prototype(const std::string &name) {
+    const Descriptor *type = google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(name);
+    return type == nullptr ? nullptr : google::protobuf::MessageFactory::generated_factory()->GetPrototype(type);
+}
+
+}  // namespace
+
+std::vector<MessageType> load_types(const std::string &descriptor_set_path) {
+    google::protobuf::Api::default_instance();  // keeps the well-known types' classes linked
+    static DynamicTypes dynamic(descriptor_set_path);
+    std::vector<MessageType> types;
+    for (const LifelineMessageTable *table : tables) {
+        if ((table->flags & LIFELINE_MESSAGE_MAP_ENTRY) != 0) continue;
+        const Message *prototype = generated_prototype(table->full_name);
+        bool is_dynamic = prototype == nullptr;
+        if (is_dynamic) prototype = dynamic.prototype(table->full_name);
+        if (prototype == nullptr) fail(std::string("C++ knows no ") + table->full_name);
+        auto *base = static_cast<const ProtobufCMessage *>(table->default_instance);
+        types.push_back({table->full_name, table, base->descriptor, prototype, is_dynamic});
+    }
+    return types;
+}
+
+}  // namespace differential

@@ -1,0 +1,28 @@
+// The message types that are tested, as each implementation knows them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <google/protobuf/message.h>
+
+#include "lifeline.h"
+
+namespace differential {
+
+struct MessageType {
+    std::string name;  // "package.Outer.Inner"
+    const LifelineMessageTable *table;
+    const ProtobufCMessageDescriptor *c_descriptor;
+    const google::protobuf::Message *prototype;
+    bool is_dynamic;  // C++ has no generated class
+
+    const google::protobuf::Descriptor *descriptor() const { return prototype->GetDescriptor(); }
+};
+
+// Every type that we have a table of, except the entries of maps. Of C++ it takes the generated class where there is
+// one, and a DynamicMessage of the descriptors in the file for types whose names make no valid C++. The process ends
+// with a message when a table has no counterpart.
+std::vector<MessageType> load_types(const std::string &descriptor_set_path);
+
+}  // namespace differential
