@@ -1,4 +1,4 @@
-internal import CLifelineMessages
+public import CLifelineMessages
 public import CProtobufC
 
 // An entry's struct is what protoc-gen-c makes of a message with the fields key = 1 and value = 2: the base that all
@@ -35,7 +35,7 @@ extension MapField {
 
 extension MapField {
     /// Where `key` is, or else where it belongs.
-    func find(_ key: Key) -> (position: Int?, insertion: Int) {
+    @inlinable func find(_ key: Key) -> (position: Int?, insertion: Int) {
         Key._withCValue(of: key) { sought in
             var range = 0..<count
             while !range.isEmpty {
@@ -54,7 +54,7 @@ extension MapField {
     }
 
     /// Inserts an entry whose key is not there yet where it belongs. The storage must be unique.
-    mutating func insert(_ key: Key, _ value: Value, at position: Int) {
+    @inlinable mutating func insert(_ key: Key, _ value: Value, at position: Int) {
         let entry = Self.makeEntry(key, value, in: _storage)
         reserve(count + 1)
         let gap = _entries.unsafelyUnwrapped + position
@@ -63,7 +63,8 @@ extension MapField {
         _count += 1
     }
 
-    private static func makeEntry(_ key: Key, _ value: Value, in storage: MessageStorage) -> UnsafeMutableRawPointer {
+    @inlinable static func makeEntry(_ key: Key, _ value: Value, in storage: MessageStorage) -> UnsafeMutableRawPointer
+    {
         let entry = storage.allocate(byteCount: entrySize)
         entry.initializeMemory(as: UInt8.self, repeating: 0, count: entrySize)
         entry.storeBytes(of: Key._store(key, in: storage), toByteOffset: keyOffset, as: Key._CValue.self)
@@ -71,19 +72,19 @@ extension MapField {
         return entry
     }
 
-    mutating func makeUnique() {
+    @inlinable mutating func makeUnique() {
         guard !isKnownUniquelyReferenced(&_storage) || _storage.isOverdue else { return }
         self = _copied(into: MessageStorage.create(byteCount: count * (Self.entrySize + 8) + 256))
     }
 
-    private mutating func reserve(_ capacity: Int) {
+    @inlinable mutating func reserve(_ capacity: Int) {
         let stride = MemoryLayout<UnsafeMutableRawPointer>.stride
         _entries = _storage.take { lifeline_array_reserve($0, _entries, count, capacity, stride) }
             .assumingMemoryBound(to: UnsafeMutableRawPointer.self)
     }
 
     /// A deep copy, in `storage`.
-    @usableFromInline func _copied(into storage: MessageStorage) -> MapField {
+    @inlinable func _copied(into storage: MessageStorage) -> MapField {
         var copy = MapField(_storage: storage, entries: nil, count: 0)
         guard count > 0 else { return copy }
         copy.reserve(count)
@@ -126,7 +127,7 @@ extension String: MapKey {
             .lexicographicallyPrecedes(UnsafeBufferPointer(start: right.data, count: right.len))
     }
 
-    public static func _withCValue<Result>(of key: String, _ body: (BytesValue) -> Result) -> Result {
+    @inlinable public static func _withCValue<Result>(of key: String, _ body: (BytesValue) -> Result) -> Result {
         var key = key
         return key.withUTF8 { bytes in
             body(BytesValue(len: bytes.count, data: UnsafeMutablePointer(mutating: bytes.baseAddress)))

@@ -61,19 +61,19 @@ extension MapField {
     }
 
     /// A map of `pairs`; where a key comes more than once, its last value counts.
-    public init(_ pairs: some Sequence<(Key, Value)>) {
+    @inlinable public init(_ pairs: some Sequence<(Key, Value)>) {
         self.init()
         for (key, value) in pairs { updateValue(value, forKey: key) }
     }
 
     /// A map of what `dictionary` holds.
-    public init(_ dictionary: [Key: Value]) {
+    @inlinable public init(_ dictionary: [Key: Value]) {
         self.init()
         for (key, value) in dictionary { updateValue(value, forKey: key) }
     }
 
     /// The value of `key`; setting nil removes it.
-    public subscript(key: Key) -> Value? {
+    @inlinable public subscript(key: Key) -> Value? {
         get { find(key).position.map { value(at: $0) } }
         set {
             if let newValue { updateValue(newValue, forKey: key) } else { removeValue(forKey: key) }
@@ -81,7 +81,7 @@ extension MapField {
     }
 
     /// The value of `key`, or `defaultValue` where there is none; changing it in place inserts it.
-    public subscript(key: Key, default defaultValue: @autoclosure () -> Value) -> Value {
+    @inlinable public subscript(key: Key, default defaultValue: @autoclosure () -> Value) -> Value {
         get { self[key] ?? defaultValue() }
         _modify {
             makeUnique()
@@ -101,7 +101,7 @@ extension MapField {
 
     /// Sets the value of `key`, and returns the one that it replaces.
     @discardableResult
-    public mutating func updateValue(_ value: Value, forKey key: Key) -> Value? {
+    @inlinable public mutating func updateValue(_ value: Value, forKey key: Key) -> Value? {
         makeUnique()
         let found = find(key)
         guard let position = found.position else {
@@ -115,7 +115,7 @@ extension MapField {
 
     /// Removes `key`, and returns its value.
     @discardableResult
-    public mutating func removeValue(forKey key: Key) -> Value? {
+    @inlinable public mutating func removeValue(forKey key: Key) -> Value? {
         guard let position = find(key).position else { return nil }
         makeUnique()
         let old = value(at: position)
@@ -125,7 +125,7 @@ extension MapField {
         return old
     }
 
-    public mutating func removeAll() { self = MapField() }
+    @inlinable public mutating func removeAll() { self = MapField() }
 
     public var keys: some RandomAccessCollection<Key> { lazy.map(\.key) }
     public var values: some RandomAccessCollection<Value> { lazy.map(\.value) }
@@ -174,17 +174,17 @@ extension MapField: RandomAccessCollection {
 }
 
 extension MapField: ExpressibleByDictionaryLiteral {
-    public init(dictionaryLiteral elements: (Key, Value)...) {
+    @inlinable public init(dictionaryLiteral elements: (Key, Value)...) {
         self.init(elements)
     }
 }
 
 extension MapField: Hashable {
-    public static func == (left: MapField, right: MapField) -> Bool {
+    @inlinable public static func == (left: MapField, right: MapField) -> Bool {
         left.elementsEqual(right) { $0.key == $1.key && $0.value == $1.value }
     }
 
-    public func hash(into hasher: inout Hasher) {
+    @inlinable public func hash(into hasher: inout Hasher) {
         hasher.combine(count)
         for (key, value) in self {
             hasher.combine(key)

@@ -57,23 +57,13 @@ public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> 
 
     /// Where to allocate: this storage's arena, or that of the storage that the loan goes back to in the end.
     @inlinable var allocator: UnsafeMutablePointer<LifelineArena> {
-        owner.withUnsafeMutablePointerToHeader { $0.pointer(to: \.arena).unsafelyUnwrapped }
-    }
-
-    @inlinable var isLoan: Bool {
-        withUnsafeMutablePointerToHeader { $0.pointee.arena.next == nil }
-    }
-
-    /// This storage, or the one that the loan goes back to in the end.
-    @inlinable var owner: MessageStorage {
-        var storage = self
-        while storage.isLoan {
-            storage = storage.withUnsafeMutablePointerToHeader {
-                $0.pointee.link.unsafelyUnwrapped._withUnsafeGuaranteedRef { $0 }
-            }
+        withUnsafeMutablePointerToHeader { header in
+            if header.pointee.arena.next != nil { return header.pointer(to: \.arena).unsafelyUnwrapped }
+            return header.pointee.link.unsafelyUnwrapped._withUnsafeGuaranteedRef { $0.lenderAllocator() }
         }
-        return storage
     }
+
+    @usableFromInline func lenderAllocator() -> UnsafeMutablePointer<LifelineArena> { allocator }
 }
 
 // MARK: - Allocating
@@ -128,7 +118,7 @@ extension MessageStorage {
 extension MessageStorage {
     /// A storage for a part of this one's tree, to be changed in place by somebody else for a while.
     @usableFromInline func lend() -> MessageStorage {
-        let loan = owner.takeSpareLoan() ?? MessageStorage.create(minimumCapacity: 0) { _ in Header() }
+        let loan = takeSpareLoan() ?? MessageStorage.create(minimumCapacity: 0) { _ in Header() }
         return loan.withUnsafeMutablePointerToHeader { header in
             header.pointee.link = .passRetained(self)
             header.pointee.arena.budget = 0
@@ -136,11 +126,26 @@ extension MessageStorage {
         }
     }
 
+    /// Spare loans are kept by the storage that all loans go back to in the end.
     private func takeSpareLoan() -> ManagedBuffer<Header, UInt64>? {
         withUnsafeMutablePointerToHeader { header in
+            if header.pointee.arena.next == nil {
+                return header.pointee.link?._withUnsafeGuaranteedRef { $0.takeSpareLoan() }
+            }
             guard let spare = header.pointee.link?.takeRetainedValue() else { return nil }
             spare.withUnsafeMutablePointerToHeader { header.pointee.link = $0.pointee.link.take() }
             return spare
+        }
+    }
+
+    private func keepSpareLoan(_ loan: MessageStorage) {
+        withUnsafeMutablePointerToHeader { header in
+            if header.pointee.arena.next == nil {
+                header.pointee.link?._withUnsafeGuaranteedRef { $0.keepSpareLoan(loan) }
+            } else {
+                loan.withUnsafeMutablePointerToHeader { $0.pointee.link = header.pointee.link }
+                header.pointee.link = .passRetained(loan)
+            }
         }
     }
 
@@ -156,12 +161,7 @@ extension MessageStorage {
     /// keeps this storage from being unique.
     @usableFromInline func takeBack(_ loan: inout MessageStorage) {
         guard isKnownUniquelyReferenced(&loan) else { return }
-        owner.withUnsafeMutablePointerToHeader { header in
-            loan.withUnsafeMutablePointerToHeader {
-                $0.pointee.link?.release()
-                $0.pointee.link = header.pointee.link
-            }
-            header.pointee.link = .passRetained(loan)
-        }
+        loan.withUnsafeMutablePointerToHeader { $0.pointee.link.take()?.release() }
+        keepSpareLoan(loan)
     }
 }

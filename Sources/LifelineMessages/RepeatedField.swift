@@ -100,6 +100,12 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
         _count &+= 1
     }
 
+    @inlinable public mutating func append(contentsOf newElements: some Sequence<Element>) {
+        _makeUnique()
+        _reserve(count &+ newElements.underestimatedCount)
+        for element in newElements { append(element) }
+    }
+
     @inlinable public mutating func replaceSubrange(
         _ range: Range<Int>,
         with newElements: some Collection<Element>

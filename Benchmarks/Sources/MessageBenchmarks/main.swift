@@ -7,8 +7,10 @@ let usage = """
     usage: message-benchmarks time [--quick] >FILE
            message-benchmarks memory >FILE
            message-benchmarks report FILE... [--json FILE] [--svg FILE]
+           message-benchmarks repeat CASE WORKLOAD CONTENDER COUNT
 
-    Use Benchmarks/run, which builds everything and calls these in their order.
+    Use Benchmarks/run, which builds everything and calls the first three in their order. The last one is for profilers:
+    it does one thing, as in `valgrind --tool=callgrind message-benchmarks repeat parse mix lifeline 100`.
     """
 
 do {
@@ -29,8 +31,19 @@ func run(_ arguments: [String]) throws {
     case "time" where arguments.dropFirst() == ["--quick"]: try print(measureTime(.quick))
     case "memory" where arguments.count == 1: try print(measureMemory())
     case "report" where arguments.count > 1: try report(Array(arguments.dropFirst()))
+    case "repeat" where arguments.count == 5: try repeatPass(arguments[1], arguments[2], arguments[3], arguments[4])
     default: throw UsageError()
     }
+}
+
+func repeatPass(_ measured: String, _ workload: String, _ contender: String, _ count: String) throws {
+    guard
+        let workload = try Workload.all().first(where: { $0.name == workload }),
+        let contender = try Contender.all(on: workload).first(where: { $0.name == contender }),
+        let pass = Case(rawValue: measured).flatMap({ contender.passes[$0] }),
+        let count = Int(count)
+    else { throw UsageError() }
+    for _ in 0..<count { _ = try pass() }
 }
 
 func print(_ results: Results) throws {
