@@ -58,7 +58,8 @@ uint8_t *fuzz_encode(const FuzzMessage *message, bool delimited, uint32_t depth,
     LifelineFailure failure;
     LifelineEncoder encoder;
     lifeline_encoder_init(&encoder);
-    bool encoded = lifeline_message_encode(message->table, message->fields, delimited, depth, &encoder, &failure);
+    bool encoded = lifeline_message_encode(
+        message->table, message->fields, delimited, fuzz_encoded_depth(depth), &encoder, &failure);
     FUZZ_CHECK(encoded);
     FUZZ_CHECK(failure.status == LIFELINE_OK);
     *count = encoder.capacity - encoder.start;

@@ -75,7 +75,14 @@ void fuzz_free_message(FuzzMessage *message);
 // Decodes into `message`, checks what holds of every outcome, and returns whether it was decoded.
 bool fuzz_decode(FuzzDecoder *decode, FuzzMessage *message, const FuzzBytes *bytes, uint32_t depth);
 
-// The encoded message in a heap block of its exact size, which the caller frees; encoding it must succeed.
+// How deep the encoding of a message can be that was decoded with a maximum depth of `depth`: an entry of a map is
+// written with its value, also where the input had none.
+static inline uint32_t fuzz_encoded_depth(uint32_t depth) {
+    return depth + 1;
+}
+
+// The message, which was decoded with `depth`, encoded in a heap block of its exact size, which the caller frees.
+// Encoding it must succeed.
 uint8_t *fuzz_encode(const FuzzMessage *message, bool delimited, uint32_t depth, size_t *count);
 
 // The size of the largest struct that is reachable from `table`: S in the bound that lifeline_message.h states.

@@ -31,7 +31,7 @@ static void check_encoding(const FuzzMessage *message, const FuzzInput *input) {
 
     FuzzBytes bytes = fuzz_copy_bytes(encoded, count, 0x80, 0);
     FuzzMessage again = fuzz_create_message(message->table, NULL, 0, fuzz_ample_budget);
-    FUZZ_CHECK(fuzz_decode(lifeline_message_decode, &again, &bytes, input->depth));
+    FUZZ_CHECK(fuzz_decode(lifeline_message_decode, &again, &bytes, fuzz_encoded_depth(input->depth)));
     FUZZ_CHECK(lifeline_message_equal(message->table, message->fields, again.fields));
     LifelineFailure missing;
     FUZZ_CHECK(
@@ -83,10 +83,21 @@ static bool skip_field(const uint8_t *bytes, size_t count, size_t *position) {
     return true;
 }
 
-// Where the root's fields can be cut in two, `choice` fields from the start at most.
+// Whether a varint is longer than its value needs.
+static bool is_overlong(const uint8_t *bytes, size_t count) {
+    size_t last = 0;
+    while (last < count && bytes[last] >= 0x80) last += 1;
+    return last > 0 && last < count && bytes[last] == 0;
+}
+
+// Where the root's fields can be cut in two, `choice` fields from the start at most. Not in front of an overlong tag:
+// of unknown fields that follow each other, the first one's tag is written as short as it can be, the others' as they
+// were.
 static size_t split_position(const FuzzInput *input, uint8_t choice) {
     size_t position = 0;
-    for (size_t next = 0; choice > 0 && skip_field(input->message, input->count, &next); choice -= 1) position = next;
+    for (size_t next = 0; choice > 0 && skip_field(input->message, input->count, &next); choice -= 1) {
+        if (!is_overlong(input->message + next, input->count - next)) position = next;
+    }
     return position;
 }
 
