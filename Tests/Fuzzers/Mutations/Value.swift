@@ -2,7 +2,7 @@
 ///
 /// Text is its UTF-8 and a floating-point number its bits, because that is how messages tell them apart; Swift's own
 /// `==` takes "é" in one scalar and in two for the same.
-indirect enum Value: Hashable {
+enum Value: Hashable {
     case number(UInt64)
     case bytes([UInt8])
     case list([Value])
