@@ -27,7 +27,7 @@ def build_c(name: str, folder: Path) -> Path:
         objects = list(pool.map(lambda source: compile_c(source, folder, newest), sources))
     program = folder / "bin" / name
     program.parent.mkdir(parents=True, exist_ok=True)
-    run(["clang", f"-fsanitize=fuzzer,{SANITIZERS}", *objects, "-lprotobuf-c", "-o", program])
+    run(["clang", "-fuse-ld=lld", f"-fsanitize=fuzzer,{SANITIZERS}", *objects, "-lprotobuf-c", "-o", program])
     return program
 
 
