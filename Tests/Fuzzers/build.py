@@ -47,7 +47,7 @@ def build_swift(folder: Path) -> Path:
     command = ["swift", "build", "--package-path", FUZZERS, "--scratch-path", folder / "swift",
                "--configuration", "release", "--product", "mutations", "--sanitize=address",
                "-Xswiftc", f"-sanitize-coverage={COVERAGE}", "-Xcc", f"-fsanitize-coverage={COVERAGE}",
-               "-Xswiftc", "-use-ld=lld", "-Xlinker", driver, "-Xlinker", "-lstdc++"]
+               "-Xlinker", driver, "-Xlinker", "-lstdc++"]
     run(command)
     return Path(output_of([*command, "--show-bin-path"])) / "mutations"
 

@@ -2,12 +2,31 @@
 // promised to be a message. Checks what lifeline_message.h and lifeline_arena.h promise about memory.
 #include "fuzz_input.h"
 
+// A copy for which memory is short by a word is refused.
+static void check_copy_without_room(const FuzzMessage *message, void *memory, size_t size) {
+    LifelineArena arena;
+    lifeline_arena_init(&arena, memory, size - 8, 0);
+    FUZZ_CHECK(lifeline_message_copy(message->table, message->fields, &arena) == NULL);
+    lifeline_arena_destroy(&arena);
+}
+
+// A message that is encoded with a lower limit of depth than it needs is refused, and else encoded as ever.
+static void check_encoding_depth(
+    const FuzzMessage *message, uint32_t depth, const uint8_t *expected, size_t expected_count) {
+    uint8_t *encoded = NULL;
+    size_t count = 0;
+    if (!fuzz_try_encode(message, false, depth / 2, &encoded, &count)) return;
+    FUZZ_CHECK(count == expected_count && (count == 0 || memcmp(encoded, expected, count) == 0));
+    free(encoded);
+}
+
 // A deep copy takes what copy_size says to the byte, refers to nothing of the original, and equals it.
 static void check_copy(FuzzMessage *message, FuzzBytes *bytes, uint32_t depth) {
     const LifelineMessageTable *table = message->table;
     size_t size = lifeline_message_copy_size(table, message->fields);
     uint8_t *memory = malloc(size);
     FUZZ_CHECK(memory != NULL);
+    check_copy_without_room(message, memory, size);
     FuzzMessage copy = {.table = table};
     lifeline_arena_init(&copy.arena, memory, size, 0);
     copy.fields = lifeline_message_copy(table, message->fields, &copy.arena);
@@ -27,6 +46,7 @@ static void check_copy(FuzzMessage *message, FuzzBytes *bytes, uint32_t depth) {
 
     size_t encoded_count = 0;
     uint8_t *encoded = fuzz_encode(message, false, depth, &encoded_count);
+    check_encoding_depth(message, depth, encoded, encoded_count);
     fuzz_free_message(message);
     fuzz_free_bytes(bytes);
     size_t copy_count = 0;

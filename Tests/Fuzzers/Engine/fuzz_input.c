@@ -54,19 +54,32 @@ bool fuzz_decode(FuzzDecoder *decode, FuzzMessage *message, const FuzzBytes *byt
 }
 
 // The only caller of the encoder here.
-uint8_t *fuzz_encode(const FuzzMessage *message, bool delimited, uint32_t depth, size_t *count) {
+bool fuzz_try_encode(
+    const FuzzMessage *message, bool delimited, uint32_t maximum_depth, uint8_t **bytes, size_t *count) {
     LifelineFailure failure;
     LifelineEncoder encoder;
     lifeline_encoder_init(&encoder);
-    bool encoded = lifeline_message_encode(
-        message->table, message->fields, delimited, fuzz_encoded_depth(depth), &encoder, &failure);
-    FUZZ_CHECK(encoded);
-    FUZZ_CHECK(failure.status == LIFELINE_OK);
+    bool encoded =
+        lifeline_message_encode(message->table, message->fields, delimited, maximum_depth, &encoder, &failure);
     *count = encoder.capacity - encoder.start;
-    uint8_t *bytes = malloc(*count);
-    FUZZ_CHECK(bytes != NULL || *count == 0);
-    if (*count > 0) memcpy(bytes, encoder.memory + encoder.start, *count);
+    *bytes = NULL;
+    if (encoded) {
+        FUZZ_CHECK(failure.status == LIFELINE_OK);
+        *bytes = malloc(*count);
+        FUZZ_CHECK(*bytes != NULL || *count == 0);
+        if (*count > 0) memcpy(*bytes, encoder.memory + encoder.start, *count);
+    } else {
+        FUZZ_CHECK(failure.status == LIFELINE_TOO_DEEP);
+        FUZZ_CHECK(failure.message != NULL && failure.field_number != 0);
+        FUZZ_CHECK(*count == 0);
+    }
     lifeline_encoder_destroy(&encoder);
+    return encoded;
+}
+
+uint8_t *fuzz_encode(const FuzzMessage *message, bool delimited, uint32_t depth, size_t *count) {
+    uint8_t *bytes = NULL;
+    FUZZ_CHECK(fuzz_try_encode(message, delimited, fuzz_encoded_depth(depth), &bytes, count));
     return bytes;
 }
 

@@ -81,6 +81,11 @@ static inline uint32_t fuzz_encoded_depth(uint32_t depth) {
     return depth + 1;
 }
 
+// Encodes into a heap block of the exact size, which the caller frees. False, with nothing allocated, when messages are
+// nested deeper than `maximum_depth`; every other failure ends the run.
+bool fuzz_try_encode(
+    const FuzzMessage *message, bool delimited, uint32_t maximum_depth, uint8_t **bytes, size_t *count);
+
 // The message, which was decoded with `depth`, encoded in a heap block of its exact size, which the caller frees.
 // Encoding it must succeed.
 uint8_t *fuzz_encode(const FuzzMessage *message, bool delimited, uint32_t depth, size_t *count);

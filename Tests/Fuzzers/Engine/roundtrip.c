@@ -101,6 +101,19 @@ static size_t split_position(const FuzzInput *input, uint8_t choice) {
     return position;
 }
 
+// Messages are equal if and only if they encode to the same bytes.
+static void check_equality(const FuzzMessage *left, const FuzzMessage *right, uint32_t depth) {
+    size_t left_count = 0;
+    size_t right_count = 0;
+    uint8_t *left_bytes = fuzz_encode(left, false, depth, &left_count);
+    uint8_t *right_bytes = fuzz_encode(right, false, depth, &right_count);
+    bool equal = same_bytes(left_bytes, left_count, right_bytes, right_count);
+    FUZZ_CHECK(lifeline_message_equal(left->table, left->fields, right->fields) == equal);
+    FUZZ_CHECK(lifeline_message_equal(left->table, right->fields, left->fields) == equal);
+    free(left_bytes);
+    free(right_bytes);
+}
+
 // Decoding a, then merging b, is decoding a and b in one: its failures too.
 static void check_merge(const FuzzMessage *whole, const FuzzInput *input) {
     size_t split = split_position(input, input->variant);
@@ -110,6 +123,7 @@ static void check_merge(const FuzzMessage *whole, const FuzzInput *input) {
     size_t decoded_before = 0;
     bool decoded = fuzz_decode(lifeline_message_decode, &merged, &first, input->depth);
     if (decoded) {
+        check_equality(&merged, whole, input->depth);
         decoded_before = split;
         decoded = fuzz_decode(lifeline_message_decode, &merged, &second, input->depth);
     }
