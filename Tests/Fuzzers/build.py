@@ -21,8 +21,9 @@ def build(name: str, folder: Path) -> Path:
 def build_c(name: str, folder: Path) -> Path:
     sources = [source for top in C_SOURCES for source in sorted((ROOT / top).rglob("*.c"))]
     sources += [FUZZERS / "Engine" / file for file in (f"{name}.c", "fuzz_input.c", "fuzz_tables.c")]
-    # The oldest object must be newer than the newest source: a header may be in any of them.
-    newest = max(path.stat().st_mtime for top in [*C_SOURCES, "Tests/Fuzzers"] for path in (ROOT / top).rglob("*.[ch]"))
+    # An object must be newer than all of these, for any header may be in it, and this file has the flags.
+    depended_on = [path for top in [*C_SOURCES, "Tests/Fuzzers/Engine"] for path in (ROOT / top).rglob("*.[ch]")]
+    newest = max(path.stat().st_mtime for path in [*depended_on, Path(__file__)])
     with ThreadPoolExecutor(2) as pool:
         objects = list(pool.map(lambda source: compile_c(source, folder, newest), sources))
     program = folder / "bin" / name

@@ -1,5 +1,5 @@
-/// Values that were taken out of messages, or are about to be put into some: they share memory with these, and neither's
-/// changes may reach the other.
+/// Values that were taken out of messages, or are about to be put into some: they share memory with these, and the
+/// changes of neither may reach the other.
 final class Held {
     private struct Item<Content: Fuzzed>: AnyItem {
         var content: Content

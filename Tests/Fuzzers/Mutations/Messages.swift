@@ -1,7 +1,7 @@
 internal import LifelineMessages
 internal import TestProtos
 
-// One line for each field: closures that change it in place cannot be made from key paths, whose setters put back a copy.
+// A closure beside each key path: through the path alone a field is read and put back, not changed in place.
 // nonisolated(unsafe): made once, and read by the one thread that fuzzes.
 
 extension Test_Scalars_Proto3_Color: FuzzedScalar {
