@@ -1,0 +1,110 @@
+#include "fuzz_input.h"
+
+bool fuzz_read_input(const uint8_t *data, size_t size, FuzzInput *input) {
+    // Around the edge, at other implementations' limit, and at the most that Swift passes on.
+    static const uint32_t depths[16] = {100, 0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64, 99, 1000};
+    if (size < 3) return false;
+    uint8_t budget = data[1] >> 4;
+    *input = (FuzzInput){
+        .table = fuzz_tables[data[0] % fuzz_table_count],
+        .depth = depths[data[1] & 15],
+        .budget = budget == 0 ? fuzz_ample_budget : (size_t)4 << budget,  // 8 bytes ... 128 KiB
+        .variant = data[2],
+        .message = data + 3,
+        .count = size - 3,
+    };
+    return true;
+}
+
+FuzzBytes fuzz_copy_bytes(const uint8_t *bytes, size_t count, uint8_t filler, uint8_t offset) {
+    uint8_t *block = malloc(offset + count + LIFELINE_INPUT_SLOP);
+    FUZZ_CHECK(block != NULL);
+    if (count > 0) memcpy(block + offset, bytes, count);
+    memset(block + offset + count, filler, LIFELINE_INPUT_SLOP);
+    return (FuzzBytes){.block = block, .bytes = block + offset, .count = count};
+}
+
+void fuzz_free_bytes(FuzzBytes *bytes) {
+    free(bytes->block);
+    *bytes = (FuzzBytes){.block = NULL};
+}
+
+FuzzMessage fuzz_create_message(const LifelineMessageTable *table, void *memory, size_t size, size_t budget) {
+    FuzzMessage message = {.table = table};
+    lifeline_arena_init(&message.arena, memory, size, budget);
+    message.fields = lifeline_message_create(table, &message.arena);
+    return message;
+}
+
+void fuzz_free_message(FuzzMessage *message) {
+    lifeline_arena_destroy(&message->arena);
+    message->fields = NULL;
+}
+
+bool fuzz_decode(FuzzDecoder *decode, FuzzMessage *message, const FuzzBytes *bytes, uint32_t depth) {
+    LifelineFailure *failure = &message->failure;
+    bool decoded = decode(
+        message->table, message->fields, bytes->bytes, bytes->count, &message->arena, depth, failure);
+    FUZZ_CHECK(decoded == (failure->status == LIFELINE_OK));
+    if (decoded) return true;
+    FUZZ_CHECK(failure->status <= LIFELINE_OUT_OF_MEMORY);  // what comes after it are not failures of decoding
+    FUZZ_CHECK(failure->message != NULL);
+    FUZZ_CHECK(failure->offset <= bytes->count);
+    return false;
+}
+
+// The only caller of the encoder here.
+bool fuzz_try_encode(
+    const FuzzMessage *message, bool delimited, uint32_t maximum_depth, uint8_t **bytes, size_t *count) {
+    LifelineFailure failure;
+    LifelineEncoder encoder;
+    lifeline_encoder_init(&encoder);
+    bool encoded =
+        lifeline_message_encode(message->table, message->fields, delimited, maximum_depth, &encoder, &failure);
+    *count = encoder.capacity - encoder.start;
+    *bytes = NULL;
+    if (encoded) {
+        FUZZ_CHECK(failure.status == LIFELINE_OK);
+        *bytes = malloc(*count);
+        FUZZ_CHECK(*bytes != NULL || *count == 0);
+        if (*count > 0) memcpy(*bytes, encoder.memory + encoder.start, *count);
+    } else {
+        FUZZ_CHECK(failure.status == LIFELINE_TOO_DEEP);
+        FUZZ_CHECK(failure.message != NULL && failure.field_number != 0);
+        FUZZ_CHECK(*count == 0);
+    }
+    lifeline_encoder_destroy(&encoder);
+    return encoded;
+}
+
+uint8_t *fuzz_encode(const FuzzMessage *message, bool delimited, uint32_t depth, size_t *count) {
+    uint8_t *bytes = NULL;
+    FUZZ_CHECK(fuzz_try_encode(message, delimited, fuzz_encoded_depth(depth), &bytes, count));
+    return bytes;
+}
+
+// Table sizes, and which tables were visited, while looking for the largest.
+typedef struct Search {
+    const LifelineMessageTable *visited[128];
+    size_t count;
+    size_t largest;
+} Search;
+
+static void visit(Search *search, const LifelineMessageTable *table) {
+    for (size_t index = 0; index < search->count; index += 1) {
+        if (search->visited[index] == table) return;
+    }
+    FUZZ_CHECK(search->count < sizeof search->visited / sizeof *search->visited);
+    search->visited[search->count] = table;
+    search->count += 1;
+    if (table->size > search->largest) search->largest = table->size;
+    for (uint32_t index = 0; index < table->field_count; index += 1) {
+        if (table->fields[index].message != NULL) visit(search, table->fields[index].message);
+    }
+}
+
+size_t fuzz_largest_struct(const LifelineMessageTable *table) {
+    Search search = {.count = 0};
+    visit(&search, table);
+    return search.largest;
+}

@@ -1,0 +1,102 @@
+// What the engine's fuzzers share: one format of input, so that they share one corpus too.
+//
+//   byte 0   the message type (fuzz_tables.c)
+//   byte 1   limits: the low four bits choose the depth, the high four the arena's budget
+//   byte 2   where roundtrip splits the message, and how the message lies in memory
+//   the rest the encoded message
+#ifndef FUZZ_INPUT_H
+#define FUZZ_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lifeline_message.h"
+
+// Until the engine has its second decoder: the macro comes with it.
+#ifndef LIFELINE_INPUT_SLOP
+#define LIFELINE_INPUT_SLOP 16
+#define lifeline_message_decode_plain lifeline_message_decode
+#endif
+
+// Ends the run, as a crash, when `condition` does not hold.
+#define FUZZ_CHECK(condition)                                                              \
+    do {                                                                                   \
+        if (condition) break;                                                              \
+        fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);     \
+        abort();                                                                           \
+    } while (0)
+
+// A budget that no input of a fuzzer's length exhausts.
+static const size_t fuzz_ample_budget = (size_t)1 << 30;
+
+typedef struct FuzzInput {
+    const LifelineMessageTable *table;
+    uint32_t depth;
+    size_t budget;
+    uint8_t variant;  // byte 2
+    const uint8_t *message;
+    size_t count;
+} FuzzInput;
+
+// False when `data` is too short to name a type and its limits.
+bool fuzz_read_input(const uint8_t *data, size_t size, FuzzInput *input);
+
+// A copy of encoded bytes in a heap block of exactly their size and the decoder's slop, so that AddressSanitizer sees
+// each read behind it. `filler` is what the slop holds; `offset` (0 ... 7) how far from an aligned address they begin.
+typedef struct FuzzBytes {
+    uint8_t *block;
+    const uint8_t *bytes;
+    size_t count;
+} FuzzBytes;
+
+FuzzBytes fuzz_copy_bytes(const uint8_t *bytes, size_t count, uint8_t filler, uint8_t offset);
+void fuzz_free_bytes(FuzzBytes *bytes);
+
+// A message in an arena of its own, and how decoding it went.
+typedef struct FuzzMessage {
+    const LifelineMessageTable *table;
+    LifelineArena arena;
+    void *fields;  // NULL when the budget had no room for the struct
+    LifelineFailure failure;
+} FuzzMessage;
+
+typedef bool FuzzDecoder(
+    const LifelineMessageTable *table, void *message, const uint8_t *bytes, size_t count, LifelineArena *arena,
+    uint32_t maximum_depth, LifelineFailure *failure);
+
+// A new message whose arena may take `budget` bytes beyond the `size` bytes of `memory`.
+FuzzMessage fuzz_create_message(const LifelineMessageTable *table, void *memory, size_t size, size_t budget);
+void fuzz_free_message(FuzzMessage *message);
+
+// Decodes into `message`, checks what holds of every outcome, and returns whether it was decoded.
+bool fuzz_decode(FuzzDecoder *decode, FuzzMessage *message, const FuzzBytes *bytes, uint32_t depth);
+
+// How deep the encoding of a message can be that was decoded with a maximum depth of `depth`: an entry of a map is
+// written with its value, also where the input had none.
+static inline uint32_t fuzz_encoded_depth(uint32_t depth) {
+    return depth + 1;
+}
+
+// Encodes into a heap block of the exact size, which the caller frees. False, with nothing allocated, when messages are
+// nested deeper than `maximum_depth`; every other failure ends the run.
+bool fuzz_try_encode(
+    const FuzzMessage *message, bool delimited, uint32_t maximum_depth, uint8_t **bytes, size_t *count);
+
+// The message, which was decoded with `depth`, encoded in a heap block of its exact size, which the caller frees.
+// Encoding it must succeed.
+uint8_t *fuzz_encode(const FuzzMessage *message, bool delimited, uint32_t depth, size_t *count);
+
+// The size of the largest struct that is reachable from `table`: S in the bound that lifeline_message.h states.
+size_t fuzz_largest_struct(const LifelineMessageTable *table);
+
+extern const LifelineMessageTable *const fuzz_tables[];
+extern const size_t fuzz_table_count;
+
+// Called by libFuzzer with every input.
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#endif

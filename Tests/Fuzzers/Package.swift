@@ -1,0 +1,44 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// Built by scripts/fuzz, with sanitizers, coverage and libFuzzer: not a part of the package above.
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+    name: "fuzzers",
+    dependencies: [.package(name: "lifeline", path: "../..")],
+    targets: [
+        // What the tests of the package above use too; a package may not hold a path outside itself, so by links.
+        .target(
+            name: "CTestProtos",
+            dependencies: [.product(name: "LifelineMessages", package: "lifeline")],
+            path: "Links/CTestProtos"
+        ),
+        .target(
+            name: "TestProtos",
+            dependencies: [.product(name: "LifelineMessages", package: "lifeline"), "CTestProtos"],
+            path: "Links/TestProtos",
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Mutations",
+            dependencies: [.product(name: "LifelineMessages", package: "lifeline"), "TestProtos"],
+            path: "Mutations",
+            swiftSettings: strict
+        ),
+        .systemLibrary(name: "CLibFuzzer", path: "CLibFuzzer"),
+        .executableTarget(
+            name: "mutations",
+            dependencies: ["CLibFuzzer", "Mutations"],
+            path: "MutationsMain",
+            swiftSettings: strict
+        ),
+    ],
+    swiftLanguageModes: [.v6],
+    cLanguageStandard: .c11
+)
