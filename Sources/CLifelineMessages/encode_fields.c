@@ -190,10 +190,15 @@ static inline uint8_t *_Nullable put_message(
 
 static inline uint8_t *_Nullable put_submessage(
     LifelineWriter *writer, uint8_t *place, const LifelineField *field, const void *value) {
+    const void *message = lifeline_load_pointer(value);
+    if (message == NULL) {
+        place = lifeline_writer_reserve(writer, place, LIFELINE_ROOM_FOR_SCALAR);
+        return place == NULL ? NULL : lifeline_put_varint(place, 0);
+    }
     if (writer->depth == 0) return lifeline_writer_fail(writer, LIFELINE_TOO_DEEP);
     size_t before = (size_t)(writer->end - place);  // counted from the end, which growing does not change
     writer->depth -= 1;
-    place = put_message(writer, place, field->message, lifeline_load_message(field, value));
+    place = put_message(writer, place, field->message, message);
     if (place != NULL) place = lifeline_writer_reserve(writer, place, LIFELINE_ROOM_FOR_SCALAR);
     if (place == NULL) return NULL;
     writer->depth += 1;

@@ -10,7 +10,8 @@ public import CLifelineMessages
 /// the only reference to *its* storage too, although parent and child share an arena. For that time the parent lends
 /// its arena: the child's storage is a *loan*, an object without memory of its own that refers to its lender. While
 /// anybody else holds the loan (a copy that the child made of itself), the loan keeps its lender from being unique,
-/// and the next change on either side copies first. So a loan never needs to be taken back by force.
+/// and the next change on either side copies first: of the loan too, which is marked when it should have come back. So a
+/// loan never needs to be taken back by force.
 ///
 /// **Garbage.** An arena takes nothing back: what a string held before it was set to a longer one stays where it is. So
 /// that this does not add up, a storage has an *allowance* of memory that changes may take. Once they took more, the
@@ -97,6 +98,10 @@ extension MessageStorage {
     /// A loan is overdue by itself too: what it holds then moves out of its lender's arena, and back once it is settled.
     @usableFromInline func becomeOverdue() {
         allocator.pointee.budget = .max
+        becomeOverdueAlone()
+    }
+
+    private func becomeOverdueAlone() {
         withUnsafeMutablePointerToHeader { $0.pointee.arena.budget = .max }
     }
 }
@@ -157,10 +162,11 @@ extension MessageStorage {
         }
     }
 
-    /// Ends the loan `loan`, which must be one of this storage's. One that somebody else holds too stays as it is, and
-    /// keeps this storage from being unique.
+    /// Ends the loan `loan`, which must be one of this storage's. One that somebody else holds too stays as it is: it
+    /// keeps this storage from being unique, and is itself moved away from before the next change, for what it refers
+    /// to is this storage's as well.
     @usableFromInline func takeBack(_ loan: inout MessageStorage) {
-        guard isKnownUniquelyReferenced(&loan) else { return }
+        guard isKnownUniquelyReferenced(&loan) else { return loan.becomeOverdueAlone() }
         loan.withUnsafeMutablePointerToHeader { $0.pointee.link.take()?.release() }
         keepSpareLoan(loan)
     }

@@ -23,7 +23,10 @@ constexpr size_t budget = size_t{1} << 31;
 class Arena {
 public:
     // With no memory of the caller's, so that AddressSanitizer knows every byte that is not handed out.
-    Arena() { lifeline_arena_init(&arena_, &arena_, 0, budget); }
+    Arena() {
+        lifeline_arena_init(&arena_, &arena_, 0, 0);
+        arena_.budget = lifeline_arena_budget(budget);
+    }
     ~Arena() { lifeline_arena_destroy(&arena_); }
     Arena(const Arena &) = delete;
     Arena &operator=(const Arena &) = delete;

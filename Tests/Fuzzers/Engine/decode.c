@@ -5,7 +5,7 @@
 // A copy for which memory is short by a word is refused.
 static void check_copy_without_room(const FuzzMessage *message, void *memory, size_t size) {
     LifelineArena arena;
-    lifeline_arena_init(&arena, memory, size - 8, 0);
+    fuzz_start_arena(&arena, memory, size - 8, 0);
     FUZZ_CHECK(lifeline_message_copy(message->table, message->fields, &arena) == NULL);
     lifeline_arena_destroy(&arena);
 }
@@ -28,7 +28,7 @@ static void check_copy(FuzzMessage *message, FuzzBytes *bytes, uint32_t depth) {
     FUZZ_CHECK(memory != NULL);
     check_copy_without_room(message, memory, size);
     FuzzMessage copy = {.table = table};
-    lifeline_arena_init(&copy.arena, memory, size, 0);
+    fuzz_start_arena(&copy.arena, memory, size, 0);
     copy.fields = lifeline_message_copy(table, message->fields, &copy.arena);
     FUZZ_CHECK(copy.fields != NULL);
     FUZZ_CHECK(copy.arena.next == memory + size);
@@ -86,8 +86,8 @@ static void check_with_budget(const FuzzInput *input, size_t budget, LifelineFai
     FuzzBytes bytes = fuzz_copy_bytes(input->message, input->count, input->variant, input->variant & 7);
     fuzz_decode(lifeline_message_decode, &message, &bytes, input->depth);
     *failure = message.failure;
-    FUZZ_CHECK(lifeline_arena_block_bytes(&message.arena) + message.arena.budget == budget);
-    FUZZ_CHECK(message.arena.budget <= budget);
+    size_t left = (size_t)message.arena.budget * LIFELINE_ARENA_UNIT;
+    FUZZ_CHECK(left <= budget && lifeline_arena_block_bytes(&message.arena) <= budget - left);
     check_copy(&message, &bytes, input->depth);
 }
 

@@ -8,7 +8,7 @@ bool fuzz_read_input(const uint8_t *data, size_t size, FuzzInput *input) {
     *input = (FuzzInput){
         .table = fuzz_tables[data[0] % fuzz_table_count],
         .depth = depths[data[1] & 15],
-        .budget = budget == 0 ? fuzz_ample_budget : (size_t)4 << budget,  // 8 bytes ... 128 KiB
+        .budget = budget == 0 ? fuzz_ample_budget : (size_t)64 << budget,  // 128 bytes ... 2 MiB
         .variant = data[2],
         .message = data + 3,
         .count = size - 3,
@@ -29,9 +29,14 @@ void fuzz_free_bytes(FuzzBytes *bytes) {
     *bytes = (FuzzBytes){.block = NULL};
 }
 
+void fuzz_start_arena(LifelineArena *arena, void *memory, size_t size, size_t budget) {
+    lifeline_arena_init(arena, memory, size, 0);
+    arena->budget = lifeline_arena_budget(budget);
+}
+
 FuzzMessage fuzz_create_message(const LifelineMessageTable *table, void *memory, size_t size, size_t budget) {
     FuzzMessage message = {.table = table};
-    lifeline_arena_init(&message.arena, memory, size, budget);
+    fuzz_start_arena(&message.arena, memory, size, budget);
     message.fields = lifeline_message_create(table, &message.arena);
     return message;
 }
@@ -43,8 +48,9 @@ void fuzz_free_message(FuzzMessage *message) {
 
 bool fuzz_decode(FuzzDecoder *decode, FuzzMessage *message, const FuzzBytes *bytes, uint32_t depth) {
     LifelineFailure *failure = &message->failure;
+    LifelineDecodeOptions options = {.maximum_depth = depth};
     bool decoded = decode(
-        message->table, message->fields, bytes->bytes, bytes->count, &message->arena, depth, failure);
+        message->table, message->fields, bytes->bytes, bytes->count, &message->arena, options, failure);
     FUZZ_CHECK(decoded == (failure->status == LIFELINE_OK));
     if (decoded) return true;
     FUZZ_CHECK(failure->status <= LIFELINE_OUT_OF_MEMORY);  // what comes after it are not failures of decoding
@@ -58,7 +64,7 @@ bool fuzz_try_encode(
     const FuzzMessage *message, bool delimited, uint32_t maximum_depth, uint8_t **bytes, size_t *count) {
     LifelineFailure failure;
     LifelineEncoder encoder;
-    lifeline_encoder_init(&encoder);
+    lifeline_encoder_init(&encoder, NULL, 0, true);
     bool encoded =
         lifeline_message_encode(message->table, message->fields, delimited, maximum_depth, &encoder, &failure);
     *count = encoder.capacity - encoder.start;
@@ -79,7 +85,7 @@ bool fuzz_try_encode(
 
 uint8_t *fuzz_encode(const FuzzMessage *message, bool delimited, uint32_t depth, size_t *count) {
     uint8_t *bytes = NULL;
-    FUZZ_CHECK(fuzz_try_encode(message, delimited, fuzz_encoded_depth(depth), &bytes, count));
+    FUZZ_CHECK(fuzz_try_encode(message, delimited, depth, &bytes, count));
     return bytes;
 }
 

@@ -16,12 +16,6 @@
 
 #include "lifeline_message.h"
 
-// Until the engine has its second decoder: the macro comes with it.
-#ifndef LIFELINE_INPUT_SLOP
-#define LIFELINE_INPUT_SLOP 16
-#define lifeline_message_decode_plain lifeline_message_decode
-#endif
-
 // Ends the run, as a crash, when `condition` does not hold.
 #define FUZZ_CHECK(condition)                                                              \
     do {                                                                                   \
@@ -66,7 +60,10 @@ typedef struct FuzzMessage {
 
 typedef bool FuzzDecoder(
     const LifelineMessageTable *table, void *message, const uint8_t *bytes, size_t count, LifelineArena *arena,
-    uint32_t maximum_depth, LifelineFailure *failure);
+    LifelineDecodeOptions options, LifelineFailure *failure);
+
+// Starts an arena that may take `budget` bytes beyond the `size` bytes of `memory`.
+void fuzz_start_arena(LifelineArena *arena, void *memory, size_t size, size_t budget);
 
 // A new message whose arena may take `budget` bytes beyond the `size` bytes of `memory`.
 FuzzMessage fuzz_create_message(const LifelineMessageTable *table, void *memory, size_t size, size_t budget);
@@ -74,12 +71,6 @@ void fuzz_free_message(FuzzMessage *message);
 
 // Decodes into `message`, checks what holds of every outcome, and returns whether it was decoded.
 bool fuzz_decode(FuzzDecoder *decode, FuzzMessage *message, const FuzzBytes *bytes, uint32_t depth);
-
-// How deep the encoding of a message can be that was decoded with a maximum depth of `depth`: an entry of a map is
-// written with its value, also where the input had none.
-static inline uint32_t fuzz_encoded_depth(uint32_t depth) {
-    return depth + 1;
-}
 
 // Encodes into a heap block of the exact size, which the caller frees. False, with nothing allocated, when messages are
 // nested deeper than `maximum_depth`; every other failure ends the run.
