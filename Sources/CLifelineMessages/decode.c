@@ -3,6 +3,7 @@
 // One pass; every byte is looked at a bounded number of times. A field's value is stored before its presence is marked,
 // so that a failure leaves a message that can be read. In a oneof the active member is always written whole, and the
 // others' bytes are never read, so switching members needs no clearing.
+#include "arena.h"
 #include "decoder.h"
 #include "utf8.h"
 
@@ -134,11 +135,11 @@ static bool decode_message(LifelineDecoder *decoder, const LifelineMessageTable 
 
 bool lifeline_message_decode_plain(
     const LifelineMessageTable *table, void *message, const uint8_t *bytes, size_t count, LifelineArena *arena,
-    LifelineDecodeOptions options, LifelineFailure *failure) {
+    const LifelineDecodeOptions *options, LifelineFailure *failure) {
     LifelineDecoder decoder = {
         .arena = arena,
-        .depth = options.maximum_depth,
-        .accept_malformed_text = options.accept_malformed_text,
+        .depth = options->maximum_depth,
+        .accept_malformed_text = options->accept_malformed_text,
         .decode_fields = lifeline_decode_fields_plain,
         .bytes = bytes,
         .failure = failure,
@@ -148,11 +149,11 @@ bool lifeline_message_decode_plain(
 
 bool lifeline_message_decode(
     const LifelineMessageTable *table, void *message, const uint8_t *bytes, size_t count, LifelineArena *arena,
-    LifelineDecodeOptions options, LifelineFailure *failure) {
+    const LifelineDecodeOptions *options, LifelineFailure *failure) {
     LifelineDecoder decoder = {
         .arena = arena,
-        .depth = options.maximum_depth,
-        .accept_malformed_text = options.accept_malformed_text,
+        .depth = options->maximum_depth,
+        .accept_malformed_text = options->accept_malformed_text,
 #if defined(LIFELINE_HAS_TAIL_CALLS)
         .decode_fields = lifeline_decode_fields_with_tail_calls,
 #else
@@ -162,4 +163,20 @@ bool lifeline_message_decode(
         .failure = failure,
     };
     return decode_message(&decoder, table, message, count);
+}
+
+void *lifeline_message_parse(
+    const LifelineMessageTable *table, const uint8_t *bytes, size_t count, LifelineArena *arena, void *memory,
+    size_t size, const LifelineDecodeOptions *options, LifelineFailure *failure) {
+    lifeline_arena_init(arena, memory, size, count / 4);
+    arena->budget = options->budget;
+    // There is room for both. The root comes behind the input, and is more than what has to be readable there.
+    uint8_t *copy = lifeline_arena_take(arena, lifeline_rounded_up(count));
+    if (count > 0) memcpy(copy, bytes, count);
+    size_t root_size = lifeline_rounded_up(table->size);
+    void *message = lifeline_arena_take(arena, root_size);
+    lifeline_clear_message(table, message, root_size);
+    arena->may_hold_malformed_text =
+        options->accept_malformed_text || (table->flags & LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT) != 0;
+    return lifeline_message_decode(table, message, copy, count, arena, options, failure) ? message : NULL;
 }

@@ -1,7 +1,7 @@
 public import CLifelineMessages
 
 /// What decoding may cost, and what it checks.
-public struct DecodingOptions: Hashable, Sendable {
+@frozen public struct DecodingOptions: Hashable, Sendable {
     /// How many messages and groups may stand inside each other; more is an error. 100 by default, as in other protobuf
     /// implementations. Values above 1,000 count as 1,000, so that a thread's stack suffices.
     public var maximumDepth: Int
@@ -17,7 +17,7 @@ public struct DecodingOptions: Hashable, Sendable {
     /// not UTF-8 reads as U+FFFD, and is encoded again as it came; reading text then costs more than the check.
     public var validatesUTF8: Bool
 
-    public init(maximumDepth: Int = 100, memoryLimit: Int = 64 << 20, validatesUTF8: Bool = true) {
+    @inlinable public init(maximumDepth: Int = 100, memoryLimit: Int = 64 << 20, validatesUTF8: Bool = true) {
         self.maximumDepth = maximumDepth
         self.memoryLimit = memoryLimit
         self.validatesUTF8 = validatesUTF8
@@ -34,7 +34,7 @@ extension Message {
     ///   - partial: Whether proto2 `required` fields may be absent.
     ///   - options: Limits on depth and memory.
     /// - Throws: `MessageError`, when the bytes are not an encoding of this message type or exceed a limit.
-    @inlinable public init(
+    @inlinable @inline(__always) public init(
         serializedBytes bytes: some Sequence<UInt8>,
         partial: Bool = false,
         options: DecodingOptions = DecodingOptions()
@@ -45,8 +45,8 @@ extension Message {
     }
 
     /// Decodes a message from an array of bytes. See `init(serializedBytes:partial:options:)`.
-    @inlinable public init(
-        serializedBytes bytes: [UInt8],
+    @inlinable @inline(__always) public init(
+        serializedBytes bytes: borrowing [UInt8],
         partial: Bool = false,
         options: DecodingOptions = DecodingOptions()
     ) throws(MessageError) {
@@ -54,7 +54,7 @@ extension Message {
     }
 
     /// Decodes a message from a span of bytes. See `init(serializedBytes:partial:options:)`.
-    @inlinable public init(
+    @inlinable @inline(__always) public init(
         serializedBytes bytes: RawSpan,
         partial: Bool = false,
         options: DecodingOptions = DecodingOptions()
@@ -65,7 +65,7 @@ extension Message {
     }
 
     /// Decodes a message from borrowed memory. See `init(serializedBytes:partial:options:)`.
-    @inlinable public init(
+    @inlinable @inline(__always) public init(
         serializedBytes bytes: UnsafeRawBufferPointer,
         partial: Bool = false,
         options: DecodingOptions = DecodingOptions()
@@ -98,24 +98,33 @@ extension Message {
 
 extension MessageStorage {
     /// A new storage with the message that `bytes` encode.
-    @usableFromInline static func decode(
+    @inlinable @inline(__always) static func decode(
         _ bytes: UnsafeRawBufferPointer,
         as table: UnsafePointer<MessageTable>,
         options: DecodingOptions
     ) throws(MessageError) -> (MessageStorage, UnsafeMutableRawPointer) {
-        let copySize = (bytes.count &+ 7) & ~7
-        let size = copySize &+ Int(table.pointee.size) &+ belowRoot(forEncodingOf: bytes.count)
-        let storage = MessageStorage.create(byteCount: size, blockSize: bytes.count / 4)
-        // The root comes behind the input, and is more than what the decoder wants to be readable there.
-        let copy = storage.allocate(byteCount: bytes.count)
-        let message = storage.take { lifeline_message_create(table, $0) }
-        try storage.merge(bytes, copiedTo: copy, into: message, as: table, options: options)
+        guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: table) }
+        let size = lifeline_message_parse_size(table, bytes.count)
+        let storage = MessageStorage.create(uninitializedByteCount: size)
+        var failure = LifelineFailure()
+        var decodeOptions = LifelineDecodeOptions(options)
+        let message = storage.withUnsafeMutablePointers { header, memory in
+            let message = lifeline_message_parse(
+                table,
+                bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                bytes.count,
+                &header.pointee.arena,
+                memory,
+                size,
+                &decodeOptions,
+                &failure
+            )
+            header.pointee.arena.budget = allowance(forSize: bytes.count)
+            return message
+        }
+        guard let message else { throw MessageError(failure, as: table) }
         return (storage, message)
     }
-
-    /// Room for what a message has below its root: measured, most have a little more than their encoding's size. What
-    /// does not fit takes a block that is small, so that estimating too low costs no more memory than too high.
-    private static func belowRoot(forEncodingOf byteCount: Int) -> Int { 16 &+ byteCount &* 5 / 4 }
 
     /// Merges the encoded `bytes` into `message`, which is in this storage.
     fileprivate func merge(
@@ -124,44 +133,49 @@ extension MessageStorage {
         as table: UnsafePointer<MessageTable>,
         options: DecodingOptions
     ) throws(MessageError) {
+        guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: table) }
         let copy = allocate(byteCount: bytes.count &+ LIFELINE_INPUT_SLOP)
-        (copy + bytes.count).initializeMemory(as: UInt8.self, repeating: 0, count: LIFELINE_INPUT_SLOP)
-        try merge(bytes, copiedTo: copy, into: message, as: table, options: options)
-    }
-
-    /// Merges after copying `bytes` to `copy`, where strings can point into them, and behind which
-    /// LIFELINE_INPUT_SLOP bytes can be read.
-    private func merge(
-        _ bytes: UnsafeRawBufferPointer,
-        copiedTo copy: UnsafeMutableRawPointer,
-        into message: UnsafeMutableRawPointer,
-        as table: UnsafePointer<MessageTable>,
-        options: DecodingOptions
-    ) throws(MessageError) {
-        var failure = LifelineFailure()
-        guard bytes.count <= Int(Int32.max) else {
-            failure.status = LIFELINE_TOO_LARGE
-            throw MessageError(failure, typeName: String(cString: table.pointee.full_name))
-        }
         if let source = bytes.baseAddress { copy.copyMemory(from: source, byteCount: bytes.count) }
+        (copy + bytes.count).initializeMemory(as: UInt8.self, repeating: 0, count: LIFELINE_INPUT_SLOP)
+
         let arena = allocator
-        let hasUncheckedText = Int(table.pointee.flags) & LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT != 0
-        if hasUncheckedText || !options.validatesUTF8 { arena.pointee.may_hold_malformed_text = true }
-        arena.pointee.budget = lifeline_arena_budget(max(0, options.memoryLimit))
+        var options = LifelineDecodeOptions(options)
+        if options.accept_malformed_text { arena.pointee.may_hold_malformed_text = true }
+        var failure = LifelineFailure()
+        arena.pointee.budget = options.budget
         let isDecoded = lifeline_message_decode(
             table,
             message,
             copy.assumingMemoryBound(to: UInt8.self),
             bytes.count,
             arena,
-            LifelineDecodeOptions(
-                maximum_depth: UInt32(clamping: min(options.maximumDepth, 1_000)),
-                accept_malformed_text: !options.validatesUTF8
-            ),
+            &options,
             &failure
         )
         arena.pointee.budget = MessageStorage.allowance(forSize: bytes.count)
-        if !isDecoded { throw MessageError(failure, typeName: String(cString: table.pointee.full_name)) }
+        if !isDecoded { throw MessageError(failure, as: table) }
+    }
+}
+
+extension LifelineDecodeOptions {
+    @inlinable init(_ options: DecodingOptions) {
+        self.init(
+            maximum_depth: UInt32(clamping: min(options.maximumDepth, 1_000)),
+            budget: lifeline_arena_budget(max(0, options.memoryLimit)),
+            accept_malformed_text: !options.validatesUTF8
+        )
+    }
+}
+
+extension MessageError {
+    @usableFromInline @inline(never) init(_ failure: LifelineFailure, as table: UnsafePointer<MessageTable>) {
+        self.init(failure, typeName: String(cString: table.pointee.full_name))
+    }
+
+    @usableFromInline @inline(never) init(tooLarge table: UnsafePointer<MessageTable>) {
+        var failure = LifelineFailure()
+        failure.status = LIFELINE_TOO_LARGE
+        self.init(failure, as: table)
     }
 }
 
@@ -169,15 +183,17 @@ extension Message {
     /// Throws when a `required` field is absent.
     @inlinable func _requireInitialized() throws(MessageError) {
         if Int(Self._table.pointee.flags) & LIFELINE_MESSAGE_HAS_REQUIRED == 0 { return }
-        if let error = _missingRequiredField() { throw error }
-    }
-
-    /// An error that names the first `required` field that is absent.
-    @usableFromInline func _missingRequiredField() -> MessageError? {
         defer { extendLifetime(self) }
+        // Not the message itself: nothing that the compiler cannot look into should get hold of its storage.
+        if let error = Self._table.missingRequiredField(in: _message.fields) { throw error }
+    }
+}
+
+extension UnsafePointer<MessageTable> {
+    /// An error that names the first `required` field that is absent in `message`, of this type.
+    @usableFromInline func missingRequiredField(in message: UnsafeRawPointer) -> MessageError? {
         var failure = LifelineFailure()
-        guard lifeline_message_missing_required(Self._table, _message.fields, &failure) else { return nil }
-        return MessageError(failure, typeName: Self.protoMessageName)
+        return lifeline_message_missing_required(self, message, &failure) ? MessageError(failure, as: self) : nil
     }
 }
 

@@ -42,7 +42,10 @@ extension Message {
     }
 
     /// Whether every proto2 `required` field is set, in this message and in all below it.
-    public var isInitialized: Bool { _missingRequiredField() == nil }
+    public var isInitialized: Bool {
+        defer { extendLifetime(self) }
+        return Self._table.missingRequiredField(in: _message.fields) == nil
+    }
 }
 
 // MARK: - For generated code

@@ -113,9 +113,9 @@ std::string broken_encoder_law(const LifelineMessageTable *table, const void *me
 bool decode(
     const LifelineMessageTable *table, void *message, const Input &input, Arena &arena, DecodePath path,
     bool accept_malformed_text, LifelineFailure &failure) {
-    LifelineDecodeOptions options{maximum_depth, accept_malformed_text};
+    LifelineDecodeOptions options{maximum_depth, 0, accept_malformed_text};
     auto *function = path == DecodePath::plain ? lifeline_message_decode_plain : lifeline_message_decode;
-    return function(table, message, input.bytes(), input.size(), arena.get(), options, &failure);
+    return function(table, message, input.bytes(), input.size(), arena.get(), &options, &failure);
 }
 
 // What must hold of every message that was decoded without failure. Returns what does not.

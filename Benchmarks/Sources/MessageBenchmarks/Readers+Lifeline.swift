@@ -3,6 +3,8 @@ internal import LifelineMessages
 // The same code as in the file for the other Swift library, but for names of types.
 
 extension Benchmark_Envelope: BenchmarkMessage {
+    var number: UInt64 { seq }
+
     var threeFields: UInt64 {
         switch body {
         case .chat(let chat)?: seq &+ read(chat.id) &+ read(chat.text)
@@ -24,6 +26,8 @@ extension Benchmark_Envelope: BenchmarkMessage {
 }
 
 extension Benchmark_SyncBatch: BenchmarkMessage {
+    var number: UInt64 { cursor }
+
     var threeFields: UInt64 {
         var sum: UInt64 = 0
         for item in items { sum &+= item.threeFields }

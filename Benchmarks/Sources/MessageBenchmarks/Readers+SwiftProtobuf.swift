@@ -4,6 +4,8 @@ internal import SwiftProtobuf
 // The same code as in the file for the other Swift library, but for names of types.
 
 extension SwiftBenchmark_Envelope: BenchmarkMessage {
+    var number: UInt64 { seq }
+
     var threeFields: UInt64 {
         switch body {
         case .chat(let chat)?: seq &+ read(chat.id) &+ read(chat.text)
@@ -25,6 +27,8 @@ extension SwiftBenchmark_Envelope: BenchmarkMessage {
 }
 
 extension SwiftBenchmark_SyncBatch: BenchmarkMessage {
+    var number: UInt64 { cursor }
+
     var threeFields: UInt64 {
         var sum: UInt64 = 0
         for item in items { sum &+= item.threeFields }

@@ -50,7 +50,7 @@ bool fuzz_decode(FuzzDecoder *decode, FuzzMessage *message, const FuzzBytes *byt
     LifelineFailure *failure = &message->failure;
     LifelineDecodeOptions options = {.maximum_depth = depth};
     bool decoded = decode(
-        message->table, message->fields, bytes->bytes, bytes->count, &message->arena, options, failure);
+        message->table, message->fields, bytes->bytes, bytes->count, &message->arena, &options, failure);
     FUZZ_CHECK(decoded == (failure->status == LIFELINE_OK));
     if (decoded) return true;
     FUZZ_CHECK(failure->status <= LIFELINE_OUT_OF_MEMORY);  // what comes after it are not failures of decoding

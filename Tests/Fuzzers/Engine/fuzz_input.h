@@ -60,7 +60,7 @@ typedef struct FuzzMessage {
 
 typedef bool FuzzDecoder(
     const LifelineMessageTable *table, void *message, const uint8_t *bytes, size_t count, LifelineArena *arena,
-    LifelineDecodeOptions options, LifelineFailure *failure);
+    const LifelineDecodeOptions *options, LifelineFailure *failure);
 
 // Starts an arena that may take `budget` bytes beyond the `size` bytes of `memory`.
 void fuzz_start_arena(LifelineArena *arena, void *memory, size_t size, size_t budget);
