@@ -1,51 +1,132 @@
 internal import Foundation
 
-// The content of messages as plain Swift values: what a program has before it builds messages.
+// The content of messages in plain Swift: what a program has before it builds messages. These are classes with
+// constants, so that handing them around costs next to nothing beside building.
 
-struct PlainUser {
-    var id: UInt64
-    var name: String
-    var avatarURL: String
-    var level: Int32
-    var isVerified: Bool
+final class PlainUser {
+    let id: UInt64
+    let name: String
+    let avatarURL: String
+    let level: Int32
+    let isVerified: Bool
+
+    init(
+        id: UInt64,
+        name: String,
+        avatarURL: String,
+        level: Int32,
+        isVerified: Bool
+    ) {
+        self.id = id
+        self.name = name
+        self.avatarURL = avatarURL
+        self.level = level
+        self.isVerified = isVerified
+    }
 }
 
-struct PlainAttachment {
-    var url: String
-    var sha256: PlainBytes
-    var size: UInt64
+final class PlainAttachment {
+    let url: String
+    let sha256: PlainBytes
+    let size: UInt64
+
+    init(
+        url: String,
+        sha256: PlainBytes,
+        size: UInt64
+    ) {
+        self.url = url
+        self.sha256 = sha256
+        self.size = size
+    }
 }
 
-struct PlainHeader {
-    var key: String
-    var value: String
+final class PlainHeader {
+    let key: String
+    let value: String
+
+    init(
+        key: String,
+        value: String
+    ) {
+        self.key = key
+        self.value = value
+    }
 }
 
-struct PlainChat {
-    var id: String
-    var from: String
-    var to: String
-    var text: String
-    var attachments: [PlainAttachment] = []
-    var headers: [PlainHeader] = []
-    var mentions: [UInt64] = []
-    var kind: Int
-    var flags: Int32 = 0
-    var author: PlainUser?
-    var ttl: UInt32?
-    var nonce: UInt64 = 0
+final class PlainChat {
+    let id: String
+    let from: String
+    let to: String
+    let text: String
+    let attachments: [PlainAttachment]
+    let headers: [PlainHeader]
+    let mentions: [UInt64]
+    let kind: Int
+    let flags: Int32
+    let author: PlainUser?
+    let ttl: UInt32?
+    let nonce: UInt64
+
+    init(
+        id: String,
+        from: String,
+        to: String,
+        text: String,
+        attachments: [PlainAttachment] = [],
+        headers: [PlainHeader] = [],
+        mentions: [UInt64] = [],
+        kind: Int,
+        flags: Int32 = 0,
+        author: PlainUser? = nil,
+        ttl: UInt32? = nil,
+        nonce: UInt64 = 0
+    ) {
+        self.id = id
+        self.from = from
+        self.to = to
+        self.text = text
+        self.attachments = attachments
+        self.headers = headers
+        self.mentions = mentions
+        self.kind = kind
+        self.flags = flags
+        self.author = author
+        self.ttl = ttl
+        self.nonce = nonce
+    }
 }
 
-struct PlainAck {
-    var upTo: UInt64
-    var code: UInt32
-    var session: String
+final class PlainAck {
+    let upTo: UInt64
+    let code: UInt32
+    let session: String
+
+    init(
+        upTo: UInt64,
+        code: UInt32,
+        session: String
+    ) {
+        self.upTo = upTo
+        self.code = code
+        self.session = session
+    }
 }
 
-struct PlainEnvelope {
-    var seq: UInt64
-    var ts: UInt64
-    var body: Body
+final class PlainEnvelope {
+    let seq: UInt64
+    let ts: UInt64
+    let body: Body
+
+    init(
+        seq: UInt64,
+        ts: UInt64,
+        body: Body
+    ) {
+        self.seq = seq
+        self.ts = ts
+        self.body = body
+    }
 
     enum Body {
         case chat(PlainChat)
@@ -54,16 +135,26 @@ struct PlainEnvelope {
     }
 }
 
-struct PlainBatch {
-    var items: [PlainEnvelope]
-    var snapshot: PlainBytes
-    var cursor: UInt64
+final class PlainBatch {
+    let items: [PlainEnvelope]
+    let snapshot: PlainBytes
+    let cursor: UInt64
+
+    init(
+        items: [PlainEnvelope],
+        snapshot: PlainBytes,
+        cursor: UInt64
+    ) {
+        self.items = items
+        self.snapshot = snapshot
+        self.cursor = cursor
+    }
 }
 
 /// Bytes as each library takes them, so that no contender pays for a conversion.
 struct PlainBytes {
-    var array: [UInt8]
-    var data: Data
+    let array: [UInt8]
+    let data: Data
 
     init(_ bytes: [UInt8]) {
         array = bytes
