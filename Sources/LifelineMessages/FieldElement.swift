@@ -16,6 +16,9 @@ public protocol FieldElement: Hashable, Sendable {
     /// `element` as C keeps it, with a copy of all that it points to in `storage`.
     static func _store(_ element: Self, in storage: MessageStorage) -> _CValue
 
+    /// A copy of `value`, which is in `source`, with all that it points to in `storage`.
+    static func _copy(_ value: _CValue, from source: MessageStorage, into storage: MessageStorage) -> _CValue
+
     /// A value through which what `value` holds can be changed in place, where the type allows for that.
     static func _lend(_ value: inout _CValue, from storage: MessageStorage) -> Self
 
@@ -27,6 +30,14 @@ public protocol FieldElement: Hashable, Sendable {
 }
 
 extension FieldElement {
+    @inlinable public static func _copy(
+        _ value: _CValue,
+        from _: MessageStorage,
+        into _: MessageStorage
+    ) -> _CValue {
+        value
+    }
+
     @inlinable public static func _lend(_ value: inout _CValue, from storage: MessageStorage) -> Self {
         _load(value, in: storage)
     }
@@ -66,8 +77,15 @@ extension String: FieldElement {
     }
 
     @inlinable public static func _store(_ element: String, in storage: MessageStorage) -> BytesValue {
-        var element = element
-        return element.withUTF8 { storage.store(UnsafeRawBufferPointer($0)) }
+        element.withUTF8Bytes { storage.store($0) }
+    }
+
+    @inlinable public static func _copy(
+        _ value: BytesValue,
+        from source: MessageStorage,
+        into storage: MessageStorage
+    ) -> BytesValue {
+        storage.copy(value, from: source)
     }
 }
 
@@ -78,15 +96,30 @@ extension Array: FieldElement where Element == UInt8 {
     }
 
     @inlinable public static func _store(_ element: [UInt8], in storage: MessageStorage) -> BytesValue {
-        element.withUnsafeBytes { storage.store($0) }
+        element.withUnsafeBufferPointer { storage.store($0) }
+    }
+
+    @inlinable public static func _copy(
+        _ value: BytesValue,
+        from source: MessageStorage,
+        into storage: MessageStorage
+    ) -> BytesValue {
+        storage.copy(value, from: source)
     }
 }
 
 extension MessageStorage {
-    @usableFromInline func store(_ bytes: UnsafeRawBufferPointer) -> BytesValue {
+    @inlinable func store(_ bytes: UnsafeBufferPointer<UInt8>) -> BytesValue {
         var value = BytesValue(len: 0, data: nil)
         assign(bytes, to: &value)
         return value
+    }
+
+    /// A copy of `value`, which is in `source`. As it is: text that is not UTF-8 stays so.
+    @usableFromInline func copy(_ value: BytesValue, from source: MessageStorage) -> BytesValue {
+        defer { extendLifetime(source) }
+        inheritText(from: source)
+        return store(UnsafeBufferPointer(start: value.data, count: value.len))
     }
 }
 
@@ -103,11 +136,20 @@ extension Message {
         storage.copy(element)
     }
 
+    @inlinable public static func _copy(
+        _ value: UnsafeMutablePointer<_Fields>?,
+        from source: MessageStorage,
+        into storage: MessageStorage
+    ) -> UnsafeMutablePointer<_Fields>? {
+        guard let value else { return nil }
+        return storage.copy(value, as: _table, from: source).assumingMemoryBound(to: _Fields.self)
+    }
+
     @inlinable public static func _lend(
         _ value: inout UnsafeMutablePointer<_Fields>?,
         from storage: MessageStorage
     ) -> Self {
-        let fields = value ?? storage.copy(Self())
+        let fields = value ?? storage.create(Self._table).assumingMemoryBound(to: _Fields.self)
         value = fields
         return Self(_message: MessageReference(storage: storage.lend(), fields: fields))
     }
@@ -117,8 +159,8 @@ extension Message {
         _ value: UnsafeMutablePointer<_Fields>?,
         from storage: MessageStorage
     ) -> Bool {
-        guard element._message.fields == value, storage.isLender(of: element._message.storage) else { return false }
-        storage.takeBack(&element._message.storage)
-        return true
+        if element._message.fields == value, storage.takeBack(&element._message.storage) { return true }
+        storage.settleWithoutLoan()
+        return false
     }
 }

@@ -89,7 +89,7 @@ extension Message {
         var merged = self
         try withContiguousBytes(of: bytes) { (bytes) throws(MessageError) in
             merged._makeUnique(reserving: 2 &* bytes.count)
-            try merged._message.storage.merge(bytes, into: merged._message.fields, as: Self._table, options: options)
+            try merged._message.mutableStorage.merge(bytes, into: merged._message.fields, as: Self._table, options: options)
         }
         if !partial { try merged._requireInitialized() }
         self = merged

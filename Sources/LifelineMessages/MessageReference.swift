@@ -14,27 +14,39 @@ public typealias BytesValue = ProtobufCBinaryData
     // @unchecked Sendable: see MessageStorage; `fields` points into `storage` and is written to only while that is
     // uniquely referenced.
 
-    public var storage: MessageStorage
+    /// Nil while no field was set: `fields` is then the type's default instance.
+    public var storage: MessageStorage?
     public var fields: UnsafeMutablePointer<Fields>
 
-    @inlinable public init(storage: MessageStorage, fields: UnsafeMutablePointer<Fields>) {
+    @inlinable public init(storage: MessageStorage?, fields: UnsafeMutablePointer<Fields>) {
         self.storage = storage
         self.fields = fields
     }
+
+    @inlinable init(storage: MessageStorage?, untypedFields: UnsafeMutableRawPointer) {
+        self.init(storage: storage, fields: untypedFields.assumingMemoryBound(to: Fields.self))
+    }
+
+    /// The storage of a message that `_mutableFields` was called for.
+    @inlinable var mutableStorage: MessageStorage { storage.unsafelyUnwrapped }
 }
 
 // MARK: - Strings and bytes
 
 extension MessageReference {
     /// The text of a field. What is not UTF-8, which a proto2 string may hold, reads as U+FFFD.
-    @inlinable public func string(_ value: BytesValue) -> String { storage.string(value) }
+    @inlinable public func string(_ value: BytesValue) -> String {
+        guard let storage else { return "" }
+        return storage.string(value)
+    }
 
     /// Calls `body` with the text of a field, without making a String of it.
     @inlinable public func withUTF8Span<Result: ~Copyable, Failure: Error>(
         _ value: BytesValue,
         _ body: (UTF8Span) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try storage.withUTF8Span(value, body)
+        guard let storage else { return try body("".utf8Span) }
+        return try storage.withUTF8Span(value, body)
     }
 
     /// Calls `body` with the bytes of a field, without copying them.
@@ -42,7 +54,8 @@ extension MessageReference {
         _ value: BytesValue,
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try storage.withSpan(value, body)
+        defer { extendLifetime(storage) }
+        return try body(Span(_unsafeElements: UnsafeBufferPointer<UInt8>(start: value.data, count: value.len)))
     }
 
     @inlinable public func bytes(_ value: BytesValue) -> [UInt8] {
@@ -54,25 +67,33 @@ extension MessageReference {
     @inlinable public var emptyBytes: BytesValue { BytesValue(len: 0, data: nil) }
 
     @inlinable public func assign(_ text: String, to value: inout BytesValue) {
-        var text = text
-        text.withUTF8 { storage.assign(UnsafeRawBufferPointer($0), to: &value) }
+        text.withUTF8Bytes { mutableStorage.assign($0, to: &value) }
     }
 
     @inlinable public func assign(_ bytes: [UInt8], to value: inout BytesValue) {
-        bytes.withUnsafeBytes { storage.assign($0, to: &value) }
+        bytes.withUnsafeBufferPointer { mutableStorage.assign($0, to: &value) }
     }
 }
 
 extension MessageStorage {
     /// Replaces what `value`, a field of this storage, holds. Bytes that fit where the old ones are take their place.
-    @usableFromInline func assign(_ bytes: UnsafeRawBufferPointer, to value: inout BytesValue) {
-        if bytes.count > value.len {
-            value.data = allocate(byteCount: bytes.count).assumingMemoryBound(to: UInt8.self)
+    @inlinable func assign(_ bytes: UnsafeBufferPointer<UInt8>, to value: inout BytesValue) {
+        // Not by way of `take`: it would be inlined into every setter.
+        if !lifeline_bytes_assign(allocator, bytes.baseAddress, bytes.count, &value) {
+            assignWithoutAllowance(bytes, to: &value)
         }
-        value.len = bytes.count
-        if let source = bytes.baseAddress, bytes.count > 0 {
-            UnsafeMutableRawPointer(value.data).copyMemory(from: source, byteCount: bytes.count)
-        }
+    }
+
+    @usableFromInline func assignWithoutAllowance(_ bytes: UnsafeBufferPointer<UInt8>, to value: inout BytesValue) {
+        take { lifeline_bytes_assign($0, bytes.baseAddress, bytes.count, &value) ? () : nil }
+    }
+}
+
+extension String {
+    /// Calls `body` with the UTF-8 of the text. Unlike `withUTF8`, it asks for no mutable copy of the text.
+    @inlinable @inline(__always) func withUTF8Bytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        if let result = utf8.withContiguousStorageIfAvailable(body) { return result }
+        return Array(utf8).withUnsafeBufferPointer(body)
     }
 }
 
@@ -109,53 +130,43 @@ extension MessageStorage {
 extension MessageReference {
     /// A new message in this one's arena, with no field set.
     @inlinable public func create<M: Message>(_: M.Type) -> UnsafeMutablePointer<M._Fields> {
-        storage.take { lifeline_message_create(M._table, $0) }.assumingMemoryBound(to: M._Fields.self)
+        mutableStorage.create(M._table).assumingMemoryBound(to: M._Fields.self)
     }
 
     /// A deep copy of `message` in this one's arena.
     @inlinable public func copy<M: Message>(_ message: M) -> UnsafeMutablePointer<M._Fields> {
-        storage.copy(message)
+        mutableStorage.copy(message)
     }
 
     /// Lends a submessage, to be changed in place. `Message._settle` ends the loan.
-    @inlinable public func lend<M: Message>(_ fields: UnsafeMutablePointer<M._Fields>?, as: M.Type) -> MessageLoan<M> {
-        MessageLoan(storage: storage.lend(), fields: fields.unsafelyUnwrapped)
+    @inlinable public func lend<M: Message>(_ fields: UnsafeMutablePointer<M._Fields>?, as: M.Type) -> M {
+        M(_message: MessageReference<M._Fields>(storage: mutableStorage.lend(), fields: fields.unsafelyUnwrapped))
     }
 }
 
 extension MessageStorage {
     @inlinable func copy<M: Message>(_ message: M) -> UnsafeMutablePointer<M._Fields> {
-        defer { extendLifetime(message) }
-        inheritText(from: message._message.storage)
-        return take { lifeline_message_copy(M._table, message._message.fields, $0) }
+        copy(message._message.fields, as: M._table, from: message._message.storage)
             .assumingMemoryBound(to: M._Fields.self)
     }
 }
 
-/// A submessage that is being changed in place.
-///
-/// For generated code; nothing here is for users.
-@frozen public struct MessageLoan<M: Message> {
-    public var message: M
-    @usableFromInline let lent: UnsafeMutablePointer<M._Fields>
-
-    @inlinable init(storage: MessageStorage, fields: UnsafeMutablePointer<M._Fields>) {
-        message = M(_message: MessageReference(storage: storage, fields: fields))
-        lent = fields
-    }
-}
-
 extension Message {
-    /// Ends the loan of one of this message's submessages.
+    /// Ends the loan of `message`, one of this message's submessages, which was lent with its fields at `lent`.
     ///
-    /// - Returns: Where the submessage is now, when it was replaced or copied meanwhile; nil when it is where it was.
-    @inlinable public mutating func _settle<M>(_ loan: inout MessageLoan<M>) -> UnsafeMutablePointer<M._Fields>? {
-        if loan.message._message.fields == loan.lent, _message.storage.isLender(of: loan.message._message.storage) {
-            _message.storage.takeBack(&loan.message._message.storage)
-            return nil
-        }
+    /// - Returns: Where the submessage is now, in the arena of this message.
+    @inlinable public mutating func _settle<M: Message>(
+        _ message: inout M,
+        from lent: UnsafeMutablePointer<M._Fields>?
+    ) -> UnsafeMutablePointer<M._Fields>? {
+        if message._message.fields == lent, _message.mutableStorage.takeBack(&message._message.storage) { return lent }
+        return _settleReplaced(message)
+    }
+
+    @usableFromInline mutating func _settleReplaced<M: Message>(_ message: M) -> UnsafeMutablePointer<M._Fields> {
+        _message.mutableStorage.settleWithoutLoan()
         _ = _mutableFields()
-        return _message.copy(loan.message)
+        return _message.copy(message)
     }
 }
 
@@ -164,7 +175,7 @@ extension Message {
 extension MessageReference {
     /// A deep copy of `list` in this message's arena.
     @inlinable public func copy<Element>(_ list: RepeatedField<Element>) -> RepeatedField<Element> {
-        list._copied(into: storage)
+        list._copied(into: mutableStorage)
     }
 
     /// Lends a repeated field, to be changed in place. `Message._settle` ends the loan.
@@ -173,12 +184,12 @@ extension MessageReference {
         count: Int,
         of: Element.Type
     ) -> RepeatedField<Element> {
-        RepeatedField(_storage: storage.lend(), elements: elements, count: count)
+        RepeatedField(_storage: mutableStorage.lend(), elements: elements, count: count)
     }
 
     /// A deep copy of `map` in this message's arena.
     @inlinable public func copy<Key, Value>(_ map: MapField<Key, Value>) -> MapField<Key, Value> {
-        map._copied(into: storage)
+        map._copied(into: mutableStorage)
     }
 
     /// Lends a map field, to be changed in place. `Message._settle` ends the loan.
@@ -187,28 +198,44 @@ extension MessageReference {
         count: Int,
         as: MapField<Key, Value>.Type
     ) -> MapField<Key, Value> {
-        MapField(_storage: storage.lend(), entries: MapField<Key, Value>.untyped(entries), count: count)
+        MapField(_storage: mutableStorage.lend(), entries: MapField<Key, Value>.untyped(entries), count: count)
     }
 }
 
 extension Message {
-    /// Ends the loan of a repeated field: on return `list` is in this message's arena.
-    @inlinable public mutating func _settle<Element>(_ list: inout RepeatedField<Element>) {
-        if _message.storage.isLender(of: list._storage) {
-            _message.storage.takeBack(&list._storage)
-        } else {
-            _ = _mutableFields()
-            list = _message.copy(list)
-        }
+    /// Ends the loan of a repeated field, as it does that of a submessage.
+    @inlinable public mutating func _settle<Element>(
+        _ list: inout RepeatedField<Element>
+    ) -> (elements: UnsafeMutablePointer<Element._CValue>?, count: Int) {
+        let (elements, count) = (list._elements, list.count)
+        if _message.mutableStorage.takeBack(&list._storage) { return (elements, count) }
+        return _settleReplaced(list)
     }
 
-    /// Ends the loan of a map field: on return `map` is in this message's arena.
-    @inlinable public mutating func _settle<Key, Value>(_ map: inout MapField<Key, Value>) {
-        if _message.storage.isLender(of: map._storage) {
-            _message.storage.takeBack(&map._storage)
-        } else {
-            _ = _mutableFields()
-            map = _message.copy(map)
-        }
+    @usableFromInline mutating func _settleReplaced<Element>(
+        _ list: RepeatedField<Element>
+    ) -> (elements: UnsafeMutablePointer<Element._CValue>?, count: Int) {
+        _message.mutableStorage.settleWithoutLoan()
+        _ = _mutableFields()
+        return (_message.copy(list)._elements, list.count)
+    }
+
+    /// Ends the loan of a map field, as it does that of a submessage.
+    @inlinable public mutating func _settle<Entry, Key, Value>(
+        _ map: inout MapField<Key, Value>,
+        asTyped _: UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>?
+    ) -> (entries: UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>?, count: Int) {
+        let entries: UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>? = map._typedEntries()
+        let count = map.count
+        if _message.mutableStorage.takeBack(&map._storage) { return (entries, count) }
+        return _settleReplaced(map)
+    }
+
+    @usableFromInline mutating func _settleReplaced<Entry, Key, Value>(
+        _ map: MapField<Key, Value>
+    ) -> (entries: UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>?, count: Int) {
+        _message.mutableStorage.settleWithoutLoan()
+        _ = _mutableFields()
+        return (_message.copy(map)._typedEntries(), map.count)
     }
 }

@@ -4,14 +4,9 @@ public import CLifelineMessages
 ///
 /// Values of generated types hold a reference to a storage and a pointer into it; so do the views of their submessages
 /// and repeated fields. A storage is written to only through a value that holds the only reference to it, which is
-/// what gives messages value semantics.
+/// what gives messages value semantics. Where nothing was set yet, there is no storage.
 ///
-/// **Loans.** To change a submessage in place (`message.author.name = "Ada"`), its parent yields a value that must hold
-/// the only reference to *its* storage too, although parent and child share an arena. For that time the parent lends
-/// its arena: the child's storage is a *loan*, an object without memory of its own that refers to its lender. While
-/// anybody else holds the loan (a copy that the child made of itself), the loan keeps its lender from being unique,
-/// and the next change on either side copies first: of the loan too, which is marked when it should have come back. So a
-/// loan never needs to be taken back by force.
+/// To change a submessage in place, a parent lends its arena: see MessageStorage+Loans.swift.
 ///
 /// **Garbage.** An arena takes nothing back: what a string held before it was set to a longer one stays where it is. So
 /// that this does not add up, a storage has an *allowance* of memory that changes may take. Once they took more, the
@@ -24,9 +19,10 @@ public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> 
     /// A trivial type, so that creating and freeing a storage costs no reference counting of its own; and a small one,
     /// for every message has it.
     @frozen public struct Header {
-        /// A loan's has no memory.
+        /// First, so that a pointer to a storage's arena is one to its header. A loan's has no memory.
         @usableFromInline var arena = LifelineArena()
-        /// Of a loan: its lender. Of others: a loan that came back, kept for the next one; its own link is one more.
+        /// The newest of the loans that came back and are kept for the next ones; its own link leads to the one before.
+        /// Of a loan that is out: its lender.
         @usableFromInline var link: Unmanaged<MessageStorage>?
 
         @inlinable init() {}
@@ -37,13 +33,9 @@ public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> 
     @inlinable deinit {
         withUnsafeMutablePointerToHeader { header in
             if header.pointee.arena.blocks != nil { lifeline_arena_destroy(&header.pointee.arena) }
-            header.pointee.link?.release()
+            if header.pointee.link != nil { MessageStorage.releaseLink(of: header) }
         }
     }
-
-    /// The storage of every message that has no field set. It is never unique, for this constant refers to it too,
-    /// so it is never written to, which is what makes sharing it between threads safe.
-    nonisolated(unsafe) public static let empty = MessageStorage.create(byteCount: 0)
 
     /// A storage with room for `byteCount` bytes, and no arena in it yet.
     @inlinable @inline(__always) static func create(uninitializedByteCount byteCount: Int) -> MessageStorage {
@@ -53,7 +45,7 @@ public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> 
 
     /// A storage whose arena starts with `byteCount` bytes in the object itself, and goes on in blocks of at least
     /// `blockSize` bytes: by default what glibc's malloc answers from its per-thread cache.
-    @inlinable static func create(byteCount: Int, blockSize: Int = 1_024) -> MessageStorage {
+    @usableFromInline static func create(byteCount: Int, blockSize: Int = 1_024) -> MessageStorage {
         let storage = create(uninitializedByteCount: byteCount)
         storage.withUnsafeMutablePointers { header, memory in
             lifeline_arena_init(&header.pointee.arena, memory, byteCount & ~7, blockSize)
@@ -64,13 +56,8 @@ public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> 
 
     /// Where to allocate: this storage's arena, or that of the storage that the loan goes back to in the end.
     @inlinable var allocator: UnsafeMutablePointer<LifelineArena> {
-        withUnsafeMutablePointerToHeader { header in
-            if header.pointee.arena.next != nil { return header.pointer(to: \.arena).unsafelyUnwrapped }
-            return header.pointee.link.unsafelyUnwrapped._withUnsafeGuaranteedRef { $0.lenderAllocator() }
-        }
+        UnsafeMutableRawPointer(rootHeader).assumingMemoryBound(to: LifelineArena.self)
     }
-
-    @usableFromInline func lenderAllocator() -> UnsafeMutablePointer<LifelineArena> { allocator }
 }
 
 // MARK: - Allocating
@@ -87,14 +74,26 @@ extension MessageStorage {
     }
 
     /// Memory for `byteCount` bytes, 8-aligned.
-    @inlinable func allocate(byteCount: Int) -> UnsafeMutableRawPointer {
+    @usableFromInline func allocate(byteCount: Int) -> UnsafeMutableRawPointer {
         take { lifeline_arena_allocate($0, byteCount) }
+    }
+
+    /// Room for at least `capacity` elements, with the first `count` of `elements` in it.
+    @usableFromInline func reserve(
+        _ elements: UnsafeMutableRawPointer?,
+        count: Int,
+        capacity: Int,
+        stride: Int
+    ) -> UnsafeMutableRawPointer {
+        take { lifeline_array_reserve($0, elements, count, capacity, stride) }
     }
 
     /// What `allocate` takes from the arena. It may be called twice: it answers nil while the allowance does not suffice.
     ///
     /// Running out of memory for real is as fatal here as it is elsewhere in Swift; decoding has a budget of its own.
-    @inlinable func take<Memory>(_ allocate: (UnsafeMutablePointer<LifelineArena>) -> Memory?) -> Memory {
+    @inlinable @inline(__always) func take<Memory>(
+        _ allocate: (UnsafeMutablePointer<LifelineArena>) -> Memory?
+    ) -> Memory {
         if let memory = allocate(allocator) { return memory }
         becomeOverdue()
         guard let memory = allocate(allocator) else { preconditionFailure("Out of memory for a message") }
@@ -107,7 +106,7 @@ extension MessageStorage {
         becomeOverdueAlone()
     }
 
-    private func becomeOverdueAlone() {
+    func becomeOverdueAlone() {
         withUnsafeMutablePointerToHeader { $0.pointee.arena.budget = .max }
     }
 }
@@ -124,56 +123,37 @@ extension MessageStorage {
     }
 }
 
-// MARK: - Loans
+// MARK: - Copying
 
 extension MessageStorage {
-    /// A storage for a part of this one's tree, to be changed in place by somebody else for a while.
-    @usableFromInline func lend() -> MessageStorage {
-        let loan = takeSpareLoan() ?? MessageStorage.create(minimumCapacity: 0) { _ in Header() }
-        return loan.withUnsafeMutablePointerToHeader { header in
-            header.pointee.link = .passRetained(self)
-            header.pointee.arena.budget = 0
-            return unsafeDowncast(loan, to: MessageStorage.self)
-        }
+    /// A deep copy in this storage of `message`, which is in `source`.
+    @usableFromInline func copy(
+        _ message: UnsafeRawPointer,
+        as table: UnsafePointer<MessageTable>,
+        from source: MessageStorage?
+    ) -> UnsafeMutableRawPointer {
+        guard let source else { return create(table) }
+        defer { extendLifetime(source) }
+        inheritText(from: source)
+        return take { lifeline_message_copy(table, message, $0) }
     }
 
-    /// Spare loans are kept by the storage that all loans go back to in the end.
-    private func takeSpareLoan() -> ManagedBuffer<Header, UInt64>? {
-        withUnsafeMutablePointerToHeader { header in
-            if header.pointee.arena.next == nil {
-                return header.pointee.link?._withUnsafeGuaranteedRef { $0.takeSpareLoan() }
-            }
-            guard let spare = header.pointee.link?.takeRetainedValue() else { return nil }
-            spare.withUnsafeMutablePointerToHeader { header.pointee.link = $0.pointee.link.take() }
-            return spare
-        }
+    /// A new message in this storage, with no field set.
+    @usableFromInline func create(_ table: UnsafePointer<MessageTable>) -> UnsafeMutableRawPointer {
+        take { lifeline_message_create(table, $0) }
     }
 
-    private func keepSpareLoan(_ loan: MessageStorage) {
-        withUnsafeMutablePointerToHeader { header in
-            if header.pointee.arena.next == nil {
-                header.pointee.link?._withUnsafeGuaranteedRef { $0.keepSpareLoan(loan) }
-            } else {
-                loan.withUnsafeMutablePointerToHeader { $0.pointee.link = header.pointee.link }
-                header.pointee.link = .passRetained(loan)
-            }
-        }
-    }
-
-    /// Whether `storage` is a loan of this one's.
-    @usableFromInline func isLender(of storage: MessageStorage) -> Bool {
-        storage.withUnsafeMutablePointerToHeader { header in
-            guard header.pointee.arena.next == nil, let lender = header.pointee.link else { return false }
-            return lender.toOpaque() == Unmanaged.passUnretained(self).toOpaque()
-        }
-    }
-
-    /// Ends the loan `loan`, which must be one of this storage's. One that somebody else holds too stays as it is: it
-    /// keeps this storage from being unique, and is itself moved away from before the next change, for what it refers
-    /// to is this storage's as well.
-    @usableFromInline func takeBack(_ loan: inout MessageStorage) {
-        guard isKnownUniquelyReferenced(&loan) else { return loan.becomeOverdueAlone() }
-        loan.withUnsafeMutablePointerToHeader { $0.pointee.link.take()?.release() }
-        keepSpareLoan(loan)
+    /// A storage that nobody else refers to, with a deep copy of `message`, which is in `source`, and room for
+    /// `reserved` bytes more.
+    @usableFromInline static func withCopy(
+        of message: UnsafeRawPointer,
+        as table: UnsafePointer<MessageTable>,
+        from source: MessageStorage?,
+        reserving reserved: Int
+    ) -> (MessageStorage, UnsafeMutableRawPointer) {
+        let size = source == nil ? Int(table.pointee.size) : lifeline_message_copy_size(table, message)
+        // Half as much again, and at least 256 bytes, for what is about to be set.
+        let storage = create(byteCount: size &+ max(size / 2, 256) &+ reserved)
+        return (storage, storage.copy(message, as: table, from: source))
     }
 }

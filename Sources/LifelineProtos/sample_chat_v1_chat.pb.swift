@@ -192,9 +192,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.choices, count: fields.pointee.n_choices, of: String.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.choices = list._elements
-                _message.fields.pointee.n_choices = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.choices = settled.elements
+                _message.fields.pointee.n_choices = settled.count
             }
             yield &list
         }
@@ -213,9 +213,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.votes, count: fields.pointee.n_votes, as: LifelineMessages.MapField<UInt64, UInt32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.votes = map._typedEntries()
-                _message.fields.pointee.n_votes = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.votes)
+                _message.fields.pointee.votes = settled.entries
+                _message.fields.pointee.n_votes = settled.count
             }
             yield &map
         }
@@ -230,9 +230,12 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.closes_at == nil { fields.pointee.closes_at = _message.create(Google_Protobuf_Timestamp.self) }
-            var loan = _message.lend(fields.pointee.closes_at, as: Google_Protobuf_Timestamp.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.closes_at = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.closes_at, as: Google_Protobuf_Timestamp.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.closes_at)
+                _message.fields.pointee.closes_at = settled
+            }
+            yield &lent
         }
     }
     /// Whether `closesAt` is set.
@@ -308,9 +311,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.attachments, count: fields.pointee.n_attachments, of: Sample_Chat_V1_Attachment.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.attachments = list._elements
-                _message.fields.pointee.n_attachments = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.attachments = settled.elements
+                _message.fields.pointee.n_attachments = settled.count
             }
             yield &list
         }
@@ -328,9 +331,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.headers, count: fields.pointee.n_headers, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.headers = map._typedEntries()
-                _message.fields.pointee.n_headers = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.headers)
+                _message.fields.pointee.headers = settled.entries
+                _message.fields.pointee.n_headers = settled.count
             }
             yield &map
         }
@@ -349,9 +352,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.mentions, count: fields.pointee.n_mentions, of: UInt64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.mentions = list._elements
-                _message.fields.pointee.n_mentions = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.mentions = settled.elements
+                _message.fields.pointee.n_mentions = settled.count
             }
             yield &list
         }
@@ -377,9 +380,12 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.author == nil { fields.pointee.author = _message.create(Sample_Chat_V1_User.self) }
-            var loan = _message.lend(fields.pointee.author, as: Sample_Chat_V1_User.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.author = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.author, as: Sample_Chat_V1_User.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.author)
+                _message.fields.pointee.author = settled
+            }
+            yield &lent
         }
     }
     /// Whether `author` is set.
@@ -416,9 +422,12 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.sent_at == nil { fields.pointee.sent_at = _message.create(Google_Protobuf_Timestamp.self) }
-            var loan = _message.lend(fields.pointee.sent_at, as: Google_Protobuf_Timestamp.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.sent_at = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.sent_at, as: Google_Protobuf_Timestamp.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.sent_at)
+                _message.fields.pointee.sent_at = settled
+            }
+            yield &lent
         }
     }
     /// Whether `sentAt` is set.
@@ -436,9 +445,12 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.reply_to == nil { fields.pointee.reply_to = _message.create(Sample_Chat_V1_ChatMessage.self) }
-            var loan = _message.lend(fields.pointee.reply_to, as: Sample_Chat_V1_ChatMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.reply_to = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.reply_to, as: Sample_Chat_V1_ChatMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.reply_to)
+                _message.fields.pointee.reply_to = settled
+            }
+            yield &lent
         }
     }
     /// Whether `replyTo` is set.
@@ -459,9 +471,12 @@ public import LifelineWellKnownTypes
                 fields.pointee.location = _message.create(Sample_Chat_V1_Location.self)
                 fields.pointee.body_case.rawValue = 15
             }
-            var loan = _message.lend(fields.pointee.location, as: Sample_Chat_V1_Location.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.location = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.location, as: Sample_Chat_V1_Location.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.location)
+                _message.fields.pointee.location = settled
+            }
+            yield &lent
         }
     }
 
@@ -478,9 +493,12 @@ public import LifelineWellKnownTypes
                 fields.pointee.poll = _message.create(Sample_Chat_V1_Poll.self)
                 fields.pointee.body_case.rawValue = 16
             }
-            var loan = _message.lend(fields.pointee.poll, as: Sample_Chat_V1_Poll.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.poll = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.poll, as: Sample_Chat_V1_Poll.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.poll)
+                _message.fields.pointee.poll = settled
+            }
+            yield &lent
         }
     }
 
@@ -531,9 +549,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.reactions, count: fields.pointee.n_reactions, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.reactions = map._typedEntries()
-                _message.fields.pointee.n_reactions = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.reactions)
+                _message.fields.pointee.reactions = settled.entries
+                _message.fields.pointee.n_reactions = settled.count
             }
             yield &map
         }
@@ -576,9 +594,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.signal, count: fields.pointee.n_signal, of: Float.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.signal = list._elements
-                _message.fields.pointee.n_signal = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.signal = settled.elements
+                _message.fields.pointee.n_signal = settled.count
             }
             yield &list
         }
@@ -596,9 +614,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.kinds_seen, count: fields.pointee.n_kinds_seen, of: Sample_Chat_V1_Kind.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.kinds_seen = list._elements
-                _message.fields.pointee.n_kinds_seen = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.kinds_seen = settled.elements
+                _message.fields.pointee.n_kinds_seen = settled.count
             }
             yield &list
         }

@@ -41,9 +41,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.methods, count: fields.pointee.n_methods, of: Google_Protobuf_Method.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.methods = list._elements
-                _message.fields.pointee.n_methods = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.methods = settled.elements
+                _message.fields.pointee.n_methods = settled.count
             }
             yield &list
         }
@@ -62,9 +62,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.options = list._elements
-                _message.fields.pointee.n_options = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.options = settled.elements
+                _message.fields.pointee.n_options = settled.count
             }
             yield &list
         }
@@ -112,9 +112,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.source_context == nil { fields.pointee.source_context = _message.create(Google_Protobuf_SourceContext.self) }
-            var loan = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.source_context = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.source_context)
+                _message.fields.pointee.source_context = settled
+            }
+            yield &lent
         }
     }
     /// Whether `sourceContext` is set.
@@ -135,9 +138,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.mixins, count: fields.pointee.n_mixins, of: Google_Protobuf_Mixin.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.mixins = list._elements
-                _message.fields.pointee.n_mixins = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.mixins = settled.elements
+                _message.fields.pointee.n_mixins = settled.count
             }
             yield &list
         }
@@ -221,9 +224,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.options = list._elements
-                _message.fields.pointee.n_options = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.options = settled.elements
+                _message.fields.pointee.n_options = settled.count
             }
             yield &list
         }

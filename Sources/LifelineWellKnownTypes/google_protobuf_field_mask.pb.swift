@@ -217,9 +217,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.paths, count: fields.pointee.n_paths, of: String.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.paths = list._elements
-                _message.fields.pointee.n_paths = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.paths = settled.elements
+                _message.fields.pointee.n_paths = settled.count
             }
             yield &list
         }

@@ -55,9 +55,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.fields, count: fields.pointee.n_fields, as: LifelineMessages.MapField<String, Google_Protobuf_Value>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.fields = map._typedEntries()
-                _message.fields.pointee.n_fields = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.fields)
+                _message.fields.pointee.fields = settled.entries
+                _message.fields.pointee.n_fields = settled.count
             }
             yield &map
         }
@@ -138,9 +138,12 @@ public import LifelineMessages
                 fields.pointee.struct_value = _message.create(Google_Protobuf_Struct.self)
                 fields.pointee.kind_case.rawValue = 5
             }
-            var loan = _message.lend(fields.pointee.struct_value, as: Google_Protobuf_Struct.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.struct_value = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.struct_value, as: Google_Protobuf_Struct.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.struct_value)
+                _message.fields.pointee.struct_value = settled
+            }
+            yield &lent
         }
     }
 
@@ -158,9 +161,12 @@ public import LifelineMessages
                 fields.pointee.list_value = _message.create(Google_Protobuf_ListValue.self)
                 fields.pointee.kind_case.rawValue = 6
             }
-            var loan = _message.lend(fields.pointee.list_value, as: Google_Protobuf_ListValue.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.list_value = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.list_value, as: Google_Protobuf_ListValue.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.list_value)
+                _message.fields.pointee.list_value = settled
+            }
+            yield &lent
         }
     }
 
@@ -229,9 +235,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.values, count: fields.pointee.n_values, of: Google_Protobuf_Value.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.values = list._elements
-                _message.fields.pointee.n_values = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.values = settled.elements
+                _message.fields.pointee.n_values = settled.count
             }
             yield &list
         }

@@ -62,9 +62,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.fields, count: fields.pointee.n_fields, of: Google_Protobuf_Field.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.fields = list._elements
-                _message.fields.pointee.n_fields = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.fields = settled.elements
+                _message.fields.pointee.n_fields = settled.count
             }
             yield &list
         }
@@ -83,9 +83,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.oneofs, count: fields.pointee.n_oneofs, of: String.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.oneofs = list._elements
-                _message.fields.pointee.n_oneofs = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.oneofs = settled.elements
+                _message.fields.pointee.n_oneofs = settled.count
             }
             yield &list
         }
@@ -104,9 +104,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.options = list._elements
-                _message.fields.pointee.n_options = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.options = settled.elements
+                _message.fields.pointee.n_options = settled.count
             }
             yield &list
         }
@@ -122,9 +122,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.source_context == nil { fields.pointee.source_context = _message.create(Google_Protobuf_SourceContext.self) }
-            var loan = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.source_context = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.source_context)
+                _message.fields.pointee.source_context = settled
+            }
+            yield &lent
         }
     }
     /// Whether `sourceContext` is set.
@@ -217,9 +220,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.options = list._elements
-                _message.fields.pointee.n_options = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.options = settled.elements
+                _message.fields.pointee.n_options = settled.count
             }
             yield &list
         }
@@ -421,9 +424,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.enumvalue, count: fields.pointee.n_enumvalue, of: Google_Protobuf_EnumValue.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.enumvalue = list._elements
-                _message.fields.pointee.n_enumvalue = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.enumvalue = settled.elements
+                _message.fields.pointee.n_enumvalue = settled.count
             }
             yield &list
         }
@@ -442,9 +445,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.options = list._elements
-                _message.fields.pointee.n_options = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.options = settled.elements
+                _message.fields.pointee.n_options = settled.count
             }
             yield &list
         }
@@ -460,9 +463,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.source_context == nil { fields.pointee.source_context = _message.create(Google_Protobuf_SourceContext.self) }
-            var loan = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.source_context = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.source_context)
+                _message.fields.pointee.source_context = settled
+            }
+            yield &lent
         }
     }
     /// Whether `sourceContext` is set.
@@ -516,9 +522,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.options = list._elements
-                _message.fields.pointee.n_options = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.options = settled.elements
+                _message.fields.pointee.n_options = settled.count
             }
             yield &list
         }
@@ -562,9 +568,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.value == nil { fields.pointee.value = _message.create(Google_Protobuf_Any.self) }
-            var loan = _message.lend(fields.pointee.value, as: Google_Protobuf_Any.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.value = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.value, as: Google_Protobuf_Any.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.value)
+                _message.fields.pointee.value = settled
+            }
+            yield &lent
         }
     }
     /// Whether `value` is set.

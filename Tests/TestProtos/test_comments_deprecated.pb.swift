@@ -84,9 +84,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: Test_Comments_DeprecatedKind.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.many = list._elements
-                _message.fields.pointee.n_many = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.many = settled.elements
+                _message.fields.pointee.n_many = settled.count
             }
             yield &list
         }
@@ -105,9 +105,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<String, Test_Comments_Deprecated>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped = map._typedEntries()
-                _message.fields.pointee.n_mapped = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped)
+                _message.fields.pointee.mapped = settled.entries
+                _message.fields.pointee.n_mapped = settled.count
             }
             yield &map
         }
@@ -127,9 +127,12 @@ public import LifelineMessages
                 fields.pointee.nested = _message.create(Test_Comments_Deprecated.self)
                 fields.pointee.choice_case.rawValue = 5
             }
-            var loan = _message.lend(fields.pointee.nested, as: Test_Comments_Deprecated.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.nested = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.nested, as: Test_Comments_Deprecated.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.nested)
+                _message.fields.pointee.nested = settled
+            }
+            yield &lent
         }
     }
 

@@ -21,9 +21,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.nothing == nil { fields.pointee.nothing = _message.create(Test_Empty_Nothing.self) }
-            var loan = _message.lend(fields.pointee.nothing, as: Test_Empty_Nothing.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.nothing = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.nothing, as: Test_Empty_Nothing.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.nothing)
+                _message.fields.pointee.nothing = settled
+            }
+            yield &lent
         }
     }
     /// Whether `nothing` is set.
@@ -43,9 +46,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.nothings, count: fields.pointee.n_nothings, of: Test_Empty_Nothing.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.nothings = list._elements
-                _message.fields.pointee.n_nothings = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.nothings = settled.elements
+                _message.fields.pointee.n_nothings = settled.count
             }
             yield &list
         }
@@ -63,9 +66,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<Bool, Test_Empty_Nothing>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped = map._typedEntries()
-                _message.fields.pointee.n_mapped = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped)
+                _message.fields.pointee.mapped = settled.entries
+                _message.fields.pointee.n_mapped = settled.count
             }
             yield &map
         }
@@ -84,9 +87,12 @@ public import LifelineMessages
                 fields.pointee.chosen = _message.create(Test_Empty_Nothing.self)
                 fields.pointee.choice_case.rawValue = 4
             }
-            var loan = _message.lend(fields.pointee.chosen, as: Test_Empty_Nothing.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.chosen = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.chosen, as: Test_Empty_Nothing.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.chosen)
+                _message.fields.pointee.chosen = settled
+            }
+            yield &lent
         }
     }
 

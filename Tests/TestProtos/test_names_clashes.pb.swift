@@ -59,9 +59,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.items, count: fields.pointee.n_items, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.items = list._elements
-                _message.fields.pointee.n_items = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.items = settled.elements
+                _message.fields.pointee.n_items = settled.count
             }
             yield &list
         }
@@ -89,9 +89,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.n_count, count: fields.pointee.n_n_count, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.n_count = list._elements
-                _message.fields.pointee.n_n_count = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.n_count = settled.elements
+                _message.fields.pointee.n_n_count = settled.count
             }
             yield &list
         }
@@ -109,9 +109,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.count_5, count: fields.pointee.n_count_5, as: LifelineMessages.MapField<Int32, Int32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.count_5 = map._typedEntries()
-                _message.fields.pointee.n_count_5 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.count_5)
+                _message.fields.pointee.count_5 = settled.entries
+                _message.fields.pointee.n_count_5 = settled.count
             }
             yield &map
         }
@@ -200,9 +200,12 @@ public import LifelineMessages
                 fields.pointee.baz_qux = _message.create(Test_Names_Oneofs.Nested.self)
                 fields.pointee.bar_case.rawValue = 8
             }
-            var loan = _message.lend(fields.pointee.baz_qux, as: Test_Names_Oneofs.Nested.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.baz_qux = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.baz_qux, as: Test_Names_Oneofs.Nested.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.baz_qux)
+                _message.fields.pointee.baz_qux = settled
+            }
+            yield &lent
         }
     }
 
@@ -219,9 +222,12 @@ public import LifelineMessages
                 fields.pointee.qux = _message.create(Test_Names_Oneofs.Nested.self)
                 fields.pointee.bar_baz_of_case.rawValue = 9
             }
-            var loan = _message.lend(fields.pointee.qux, as: Test_Names_Oneofs.Nested.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.qux = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.qux, as: Test_Names_Oneofs.Nested.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.qux)
+                _message.fields.pointee.qux = settled
+            }
+            yield &lent
         }
     }
 
@@ -234,9 +240,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.oneof_x == nil { fields.pointee.oneof_x = _message.create(Test_Names_Oneofs.Nested.self) }
-            var loan = _message.lend(fields.pointee.oneof_x, as: Test_Names_Oneofs.Nested.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.oneof_x = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.oneof_x, as: Test_Names_Oneofs.Nested.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.oneof_x)
+                _message.fields.pointee.oneof_x = settled
+            }
+            yield &lent
         }
     }
     /// Whether `oneOfX` is set.
@@ -262,9 +271,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.x_case_message == nil { fields.pointee.x_case_message = _message.create(Test_Names_Oneofs.XCase.self) }
-            var loan = _message.lend(fields.pointee.x_case_message, as: Test_Names_Oneofs.XCase.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.x_case_message = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.x_case_message, as: Test_Names_Oneofs.XCase.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.x_case_message)
+                _message.fields.pointee.x_case_message = settled
+            }
+            yield &lent
         }
     }
     /// Whether `xCaseMessage` is set.
@@ -281,9 +293,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.x_message == nil { fields.pointee.x_message = _message.create(Test_Names_Oneofs.X.self) }
-            var loan = _message.lend(fields.pointee.x_message, as: Test_Names_Oneofs.X.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.x_message = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.x_message, as: Test_Names_Oneofs.X.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.x_message)
+                _message.fields.pointee.x_message = settled
+            }
+            yield &lent
         }
     }
     /// Whether `xMessage` is set.
@@ -539,9 +554,12 @@ public import LifelineMessages
                 fields.pointee.circle = _message.create(Test_Names_Shape.Circle.self)
                 fields.pointee.shape_case.rawValue = 1
             }
-            var loan = _message.lend(fields.pointee.circle, as: Test_Names_Shape.Circle.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.circle = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.circle, as: Test_Names_Shape.Circle.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.circle)
+                _message.fields.pointee.circle = settled
+            }
+            yield &lent
         }
     }
 
@@ -606,9 +624,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.recursive == nil { fields.pointee.recursive = _message.create(Test_Names_recursive.self) }
-            var loan = _message.lend(fields.pointee.recursive, as: Test_Names_recursive.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.recursive = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.recursive, as: Test_Names_recursive.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.recursive)
+                _message.fields.pointee.recursive = settled
+            }
+            yield &lent
         }
     }
     /// Whether `recursive` is set.
@@ -628,9 +649,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.test, count: fields.pointee.n_test, of: Test_Names_recursive.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.test = list._elements
-                _message.fields.pointee.n_test = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.test = settled.elements
+                _message.fields.pointee.n_test = settled.count
             }
             yield &list
         }
@@ -648,9 +669,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.names, count: fields.pointee.n_names, as: LifelineMessages.MapField<String, Test_Names_recursive>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.names = map._typedEntries()
-                _message.fields.pointee.n_names = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.names)
+                _message.fields.pointee.names = settled.entries
+                _message.fields.pointee.n_names = settled.count
             }
             yield &map
         }
@@ -736,9 +757,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.value, count: fields.pointee.n_value, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.value = map._typedEntries()
-                _message.fields.pointee.n_value = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.value)
+                _message.fields.pointee.value = settled.entries
+                _message.fields.pointee.n_value = settled.count
             }
             yield &map
         }
@@ -753,9 +774,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.value_message == nil { fields.pointee.value_message = _message.create(Test_Names_Entries.Value.self) }
-            var loan = _message.lend(fields.pointee.value_message, as: Test_Names_Entries.Value.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.value_message = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.value_message, as: Test_Names_Entries.Value.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.value_message)
+                _message.fields.pointee.value_message = settled
+            }
+            yield &lent
         }
     }
     /// Whether `valueMessage` is set.
@@ -776,9 +800,9 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 var map = _message.lend(entries: fields.pointee.entry, count: fields.pointee.n_entry, as: LifelineMessages.MapField<String, Int32>.self)
                 defer {
-                    _settle(&map)
-                    _message.fields.pointee.entry = map._typedEntries()
-                    _message.fields.pointee.n_entry = map.count
+                    let settled = _settle(&map, asTyped: _message.fields.pointee.entry)
+                    _message.fields.pointee.entry = settled.entries
+                    _message.fields.pointee.n_entry = settled.count
                 }
                 yield &map
             }

@@ -4250,9 +4250,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.class_1, count: fields.pointee.n_class_1, of: String.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.class_1 = list._elements
-                _message.fields.pointee.n_class_1 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.class_1 = settled.elements
+                _message.fields.pointee.n_class_1 = settled.count
             }
             yield &list
         }
@@ -4270,9 +4270,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.self_2, count: fields.pointee.n_self_2, of: String.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.self_2 = list._elements
-                _message.fields.pointee.n_self_2 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.self_2 = settled.elements
+                _message.fields.pointee.n_self_2 = settled.count
             }
             yield &list
         }
@@ -4290,9 +4290,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.in, count: fields.pointee.n_in, of: String.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.in = list._elements
-                _message.fields.pointee.n_in = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.in = settled.elements
+                _message.fields.pointee.n_in = settled.count
             }
             yield &list
         }
@@ -4310,9 +4310,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.init_4, count: fields.pointee.n_init_4, of: String.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.init_4 = list._elements
-                _message.fields.pointee.n_init_4 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.init_4 = settled.elements
+                _message.fields.pointee.n_init_4 = settled.count
             }
             yield &list
         }
@@ -4330,9 +4330,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.fields, count: fields.pointee.n_fields, of: String.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.fields = list._elements
-                _message.fields.pointee.n_fields = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.fields = settled.elements
+                _message.fields.pointee.n_fields = settled.count
             }
             yield &list
         }
@@ -4350,9 +4350,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.list, count: fields.pointee.n_list, of: String.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.list = list._elements
-                _message.fields.pointee.n_list = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.list = settled.elements
+                _message.fields.pointee.n_list = settled.count
             }
             yield &list
         }
@@ -4370,9 +4370,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.count, count: fields.pointee.n_count, of: String.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.count = list._elements
-                _message.fields.pointee.n_count = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.count = settled.elements
+                _message.fields.pointee.n_count = settled.count
             }
             yield &list
         }
@@ -4390,9 +4390,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.default_8, count: fields.pointee.n_default_8, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.default_8 = map._typedEntries()
-                _message.fields.pointee.n_default_8 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.default_8)
+                _message.fields.pointee.default_8 = settled.entries
+                _message.fields.pointee.n_default_8 = settled.count
             }
             yield &map
         }
@@ -4410,9 +4410,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map, count: fields.pointee.n_map, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.map = map._typedEntries()
-                _message.fields.pointee.n_map = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.map)
+                _message.fields.pointee.map = settled.entries
+                _message.fields.pointee.n_map = settled.count
             }
             yield &map
         }
@@ -4430,9 +4430,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.type_10, count: fields.pointee.n_type_10, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.type_10 = map._typedEntries()
-                _message.fields.pointee.n_type_10 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.type_10)
+                _message.fields.pointee.type_10 = settled.entries
+                _message.fields.pointee.n_type_10 = settled.count
             }
             yield &map
         }
@@ -4450,9 +4450,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.entries, count: fields.pointee.n_entries, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.entries = map._typedEntries()
-                _message.fields.pointee.n_entries = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.entries)
+                _message.fields.pointee.entries = settled.entries
+                _message.fields.pointee.n_entries = settled.count
             }
             yield &map
         }

@@ -194,9 +194,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: Test_Names_OpenCases_Open.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.many = list._elements
-                _message.fields.pointee.n_many = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.many = settled.elements
+                _message.fields.pointee.n_many = settled.count
             }
             yield &list
         }
@@ -214,9 +214,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<String, Test_Names_OpenCases_Open>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped = map._typedEntries()
-                _message.fields.pointee.n_mapped = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped)
+                _message.fields.pointee.mapped = settled.entries
+                _message.fields.pointee.n_mapped = settled.count
             }
             yield &map
         }

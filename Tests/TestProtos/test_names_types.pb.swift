@@ -14,9 +14,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_1 == nil { fields.pointee.of_1 = _message.create(Test_Names_Types.MessageMessage.self) }
-            var loan = _message.lend(fields.pointee.of_1, as: Test_Names_Types.MessageMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_1 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_1, as: Test_Names_Types.MessageMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_1)
+                _message.fields.pointee.of_1 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of1` is set.
@@ -36,9 +39,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_1, count: fields.pointee.n_many_1, of: Test_Names_Types.MessageMessage.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.many_1 = list._elements
-                _message.fields.pointee.n_many_1 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.many_1 = settled.elements
+                _message.fields.pointee.n_many_1 = settled.count
             }
             yield &list
         }
@@ -56,9 +59,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_1, count: fields.pointee.n_map_1, as: LifelineMessages.MapField<Int32, Test_Names_Types.MessageMessage>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.map_1 = map._typedEntries()
-                _message.fields.pointee.n_map_1 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.map_1)
+                _message.fields.pointee.map_1 = settled.entries
+                _message.fields.pointee.n_map_1 = settled.count
             }
             yield &map
         }
@@ -73,9 +76,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_2 == nil { fields.pointee.of_2 = _message.create(Test_Names_Types.StringMessage.self) }
-            var loan = _message.lend(fields.pointee.of_2, as: Test_Names_Types.StringMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_2 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_2, as: Test_Names_Types.StringMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_2)
+                _message.fields.pointee.of_2 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of2` is set.
@@ -95,9 +101,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_2, count: fields.pointee.n_many_2, of: Test_Names_Types.StringMessage.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.many_2 = list._elements
-                _message.fields.pointee.n_many_2 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.many_2 = settled.elements
+                _message.fields.pointee.n_many_2 = settled.count
             }
             yield &list
         }
@@ -115,9 +121,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_2, count: fields.pointee.n_map_2, as: LifelineMessages.MapField<Int32, Test_Names_Types.StringMessage>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.map_2 = map._typedEntries()
-                _message.fields.pointee.n_map_2 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.map_2)
+                _message.fields.pointee.map_2 = settled.entries
+                _message.fields.pointee.n_map_2 = settled.count
             }
             yield &map
         }
@@ -132,9 +138,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_3 == nil { fields.pointee.of_3 = _message.create(Test_Names_Types.Int32Message.self) }
-            var loan = _message.lend(fields.pointee.of_3, as: Test_Names_Types.Int32Message.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_3 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_3, as: Test_Names_Types.Int32Message.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_3)
+                _message.fields.pointee.of_3 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of3` is set.
@@ -154,9 +163,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_3, count: fields.pointee.n_many_3, of: Test_Names_Types.Int32Message.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.many_3 = list._elements
-                _message.fields.pointee.n_many_3 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.many_3 = settled.elements
+                _message.fields.pointee.n_many_3 = settled.count
             }
             yield &list
         }
@@ -174,9 +183,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_3, count: fields.pointee.n_map_3, as: LifelineMessages.MapField<Int32, Test_Names_Types.Int32Message>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.map_3 = map._typedEntries()
-                _message.fields.pointee.n_map_3 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.map_3)
+                _message.fields.pointee.map_3 = settled.entries
+                _message.fields.pointee.n_map_3 = settled.count
             }
             yield &map
         }
@@ -191,9 +200,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_4 == nil { fields.pointee.of_4 = _message.create(Test_Names_Types.Int64Message.self) }
-            var loan = _message.lend(fields.pointee.of_4, as: Test_Names_Types.Int64Message.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_4 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_4, as: Test_Names_Types.Int64Message.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_4)
+                _message.fields.pointee.of_4 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of4` is set.
@@ -213,9 +225,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_4, count: fields.pointee.n_many_4, of: Test_Names_Types.Int64Message.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.many_4 = list._elements
-                _message.fields.pointee.n_many_4 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.many_4 = settled.elements
+                _message.fields.pointee.n_many_4 = settled.count
             }
             yield &list
         }
@@ -233,9 +245,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_4, count: fields.pointee.n_map_4, as: LifelineMessages.MapField<Int32, Test_Names_Types.Int64Message>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.map_4 = map._typedEntries()
-                _message.fields.pointee.n_map_4 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.map_4)
+                _message.fields.pointee.map_4 = settled.entries
+                _message.fields.pointee.n_map_4 = settled.count
             }
             yield &map
         }
@@ -250,9 +262,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_5 == nil { fields.pointee.of_5 = _message.create(Test_Names_Types.UInt32Message.self) }
-            var loan = _message.lend(fields.pointee.of_5, as: Test_Names_Types.UInt32Message.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_5 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_5, as: Test_Names_Types.UInt32Message.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_5)
+                _message.fields.pointee.of_5 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of5` is set.
@@ -272,9 +287,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_5, count: fields.pointee.n_many_5, of: Test_Names_Types.UInt32Message.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.many_5 = list._elements
-                _message.fields.pointee.n_many_5 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.many_5 = settled.elements
+                _message.fields.pointee.n_many_5 = settled.count
             }
             yield &list
         }
@@ -292,9 +307,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_5, count: fields.pointee.n_map_5, as: LifelineMessages.MapField<Int32, Test_Names_Types.UInt32Message>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.map_5 = map._typedEntries()
-                _message.fields.pointee.n_map_5 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.map_5)
+                _message.fields.pointee.map_5 = settled.entries
+                _message.fields.pointee.n_map_5 = settled.count
             }
             yield &map
         }
@@ -309,9 +324,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_6 == nil { fields.pointee.of_6 = _message.create(Test_Names_Types.UInt64Message.self) }
-            var loan = _message.lend(fields.pointee.of_6, as: Test_Names_Types.UInt64Message.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_6 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_6, as: Test_Names_Types.UInt64Message.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_6)
+                _message.fields.pointee.of_6 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of6` is set.
@@ -331,9 +349,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_6, count: fields.pointee.n_many_6, of: Test_Names_Types.UInt64Message.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.many_6 = list._elements
-                _message.fields.pointee.n_many_6 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.many_6 = settled.elements
+                _message.fields.pointee.n_many_6 = settled.count
             }
             yield &list
         }
@@ -351,9 +369,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_6, count: fields.pointee.n_map_6, as: LifelineMessages.MapField<Int32, Test_Names_Types.UInt64Message>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.map_6 = map._typedEntries()
-                _message.fields.pointee.n_map_6 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.map_6)
+                _message.fields.pointee.map_6 = settled.entries
+                _message.fields.pointee.n_map_6 = settled.count
             }
             yield &map
         }
@@ -368,9 +386,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_7 == nil { fields.pointee.of_7 = _message.create(Test_Names_Types.IntMessage.self) }
-            var loan = _message.lend(fields.pointee.of_7, as: Test_Names_Types.IntMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_7 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_7, as: Test_Names_Types.IntMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_7)
+                _message.fields.pointee.of_7 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of7` is set.
@@ -390,9 +411,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_7, count: fields.pointee.n_many_7, of: Test_Names_Types.IntMessage.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.many_7 = list._elements
-                _message.fields.pointee.n_many_7 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.many_7 = settled.elements
+                _message.fields.pointee.n_many_7 = settled.count
             }
             yield &list
         }
@@ -410,9 +431,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_7, count: fields.pointee.n_map_7, as: LifelineMessages.MapField<Int32, Test_Names_Types.IntMessage>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.map_7 = map._typedEntries()
-                _message.fields.pointee.n_map_7 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.map_7)
+                _message.fields.pointee.map_7 = settled.entries
+                _message.fields.pointee.n_map_7 = settled.count
             }
             yield &map
         }
@@ -427,9 +448,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_8 == nil { fields.pointee.of_8 = _message.create(Test_Names_Types.BoolMessage.self) }
-            var loan = _message.lend(fields.pointee.of_8, as: Test_Names_Types.BoolMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_8 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_8, as: Test_Names_Types.BoolMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_8)
+                _message.fields.pointee.of_8 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of8` is set.
@@ -449,9 +473,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_8, count: fields.pointee.n_many_8, of: Test_Names_Types.BoolMessage.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.many_8 = list._elements
-                _message.fields.pointee.n_many_8 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.many_8 = settled.elements
+                _message.fields.pointee.n_many_8 = settled.count
             }
             yield &list
         }
@@ -469,9 +493,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_8, count: fields.pointee.n_map_8, as: LifelineMessages.MapField<Int32, Test_Names_Types.BoolMessage>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.map_8 = map._typedEntries()
-                _message.fields.pointee.n_map_8 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.map_8)
+                _message.fields.pointee.map_8 = settled.entries
+                _message.fields.pointee.n_map_8 = settled.count
             }
             yield &map
         }
@@ -486,9 +510,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_9 == nil { fields.pointee.of_9 = _message.create(Test_Names_Types.FloatMessage.self) }
-            var loan = _message.lend(fields.pointee.of_9, as: Test_Names_Types.FloatMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_9 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_9, as: Test_Names_Types.FloatMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_9)
+                _message.fields.pointee.of_9 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of9` is set.
@@ -505,9 +532,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_10 == nil { fields.pointee.of_10 = _message.create(Test_Names_Types.DoubleMessage.self) }
-            var loan = _message.lend(fields.pointee.of_10, as: Test_Names_Types.DoubleMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_10 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_10, as: Test_Names_Types.DoubleMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_10)
+                _message.fields.pointee.of_10 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of10` is set.
@@ -524,9 +554,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_11 == nil { fields.pointee.of_11 = _message.create(Test_Names_Types.Optional.self) }
-            var loan = _message.lend(fields.pointee.of_11, as: Test_Names_Types.Optional.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_11 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_11, as: Test_Names_Types.Optional.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_11)
+                _message.fields.pointee.of_11 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of11` is set.
@@ -543,9 +576,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_12 == nil { fields.pointee.of_12 = _message.create(Test_Names_Types.Array.self) }
-            var loan = _message.lend(fields.pointee.of_12, as: Test_Names_Types.Array.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_12 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_12, as: Test_Names_Types.Array.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_12)
+                _message.fields.pointee.of_12 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of12` is set.
@@ -562,9 +598,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_13 == nil { fields.pointee.of_13 = _message.create(Test_Names_Types.RepeatedField.self) }
-            var loan = _message.lend(fields.pointee.of_13, as: Test_Names_Types.RepeatedField.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_13 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_13, as: Test_Names_Types.RepeatedField.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_13)
+                _message.fields.pointee.of_13 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of13` is set.
@@ -581,9 +620,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_14 == nil { fields.pointee.of_14 = _message.create(Test_Names_Types.MapField.self) }
-            var loan = _message.lend(fields.pointee.of_14, as: Test_Names_Types.MapField.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_14 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_14, as: Test_Names_Types.MapField.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_14)
+                _message.fields.pointee.of_14 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of14` is set.
@@ -600,9 +642,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_15 == nil { fields.pointee.of_15 = _message.create(Test_Names_Types.MessageReference.self) }
-            var loan = _message.lend(fields.pointee.of_15, as: Test_Names_Types.MessageReference.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_15 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_15, as: Test_Names_Types.MessageReference.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_15)
+                _message.fields.pointee.of_15 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of15` is set.
@@ -619,9 +664,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_16 == nil { fields.pointee.of_16 = _message.create(Test_Names_Types.MessageTable.self) }
-            var loan = _message.lend(fields.pointee.of_16, as: Test_Names_Types.MessageTable.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_16 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_16, as: Test_Names_Types.MessageTable.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_16)
+                _message.fields.pointee.of_16 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of16` is set.
@@ -638,9 +686,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_17 == nil { fields.pointee.of_17 = _message.create(Test_Names_Types.ProtobufEnum.self) }
-            var loan = _message.lend(fields.pointee.of_17, as: Test_Names_Types.ProtobufEnum.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_17 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_17, as: Test_Names_Types.ProtobufEnum.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_17)
+                _message.fields.pointee.of_17 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of17` is set.
@@ -657,9 +708,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_18 == nil { fields.pointee.of_18 = _message.create(Test_Names_Types.FieldElement.self) }
-            var loan = _message.lend(fields.pointee.of_18, as: Test_Names_Types.FieldElement.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_18 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_18, as: Test_Names_Types.FieldElement.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_18)
+                _message.fields.pointee.of_18 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of18` is set.
@@ -676,9 +730,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_19 == nil { fields.pointee.of_19 = _message.create(Test_Names_Types.TypeMessage.self) }
-            var loan = _message.lend(fields.pointee.of_19, as: Test_Names_Types.TypeMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_19 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_19, as: Test_Names_Types.TypeMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_19)
+                _message.fields.pointee.of_19 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of19` is set.
@@ -695,9 +752,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_20 == nil { fields.pointee.of_20 = _message.create(Test_Names_Types.ProtocolMessage.self) }
-            var loan = _message.lend(fields.pointee.of_20, as: Test_Names_Types.ProtocolMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_20 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_20, as: Test_Names_Types.ProtocolMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_20)
+                _message.fields.pointee.of_20 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of20` is set.
@@ -714,9 +774,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_21 == nil { fields.pointee.of_21 = _message.create(Test_Names_Types.SelfMessage.self) }
-            var loan = _message.lend(fields.pointee.of_21, as: Test_Names_Types.SelfMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_21 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_21, as: Test_Names_Types.SelfMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_21)
+                _message.fields.pointee.of_21 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of21` is set.
@@ -733,9 +796,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_22 == nil { fields.pointee.of_22 = _message.create(Test_Names_Types.AnyMessage.self) }
-            var loan = _message.lend(fields.pointee.of_22, as: Test_Names_Types.AnyMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_22 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_22, as: Test_Names_Types.AnyMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_22)
+                _message.fields.pointee.of_22 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of22` is set.
@@ -752,9 +818,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_23 == nil { fields.pointee.of_23 = _message.create(Test_Names_Types.AnyObject.self) }
-            var loan = _message.lend(fields.pointee.of_23, as: Test_Names_Types.AnyObject.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_23 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_23, as: Test_Names_Types.AnyObject.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_23)
+                _message.fields.pointee.of_23 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of23` is set.
@@ -771,9 +840,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_24 == nil { fields.pointee.of_24 = _message.create(Test_Names_Types.UInt8.self) }
-            var loan = _message.lend(fields.pointee.of_24, as: Test_Names_Types.UInt8.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_24 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_24, as: Test_Names_Types.UInt8.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_24)
+                _message.fields.pointee.of_24 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of24` is set.
@@ -790,9 +862,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_25 == nil { fields.pointee.of_25 = _message.create(Test_Names_Types.UnsafePointer.self) }
-            var loan = _message.lend(fields.pointee.of_25, as: Test_Names_Types.UnsafePointer.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_25 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_25, as: Test_Names_Types.UnsafePointer.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_25)
+                _message.fields.pointee.of_25 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of25` is set.
@@ -809,9 +884,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_26 == nil { fields.pointee.of_26 = _message.create(Test_Names_Types.Fields.self) }
-            var loan = _message.lend(fields.pointee.of_26, as: Test_Names_Types.Fields.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_26 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_26, as: Test_Names_Types.Fields.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_26)
+                _message.fields.pointee.of_26 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of26` is set.
@@ -828,9 +906,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_27 == nil { fields.pointee.of_27 = _message.create(Test_Names_Types.FILE.self) }
-            var loan = _message.lend(fields.pointee.of_27, as: Test_Names_Types.FILE.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_27 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_27, as: Test_Names_Types.FILE.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_27)
+                _message.fields.pointee.of_27 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of27` is set.
@@ -847,9 +928,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_28 == nil { fields.pointee.of_28 = _message.create(Test_Names_Types.SwiftMessage.self) }
-            var loan = _message.lend(fields.pointee.of_28, as: Test_Names_Types.SwiftMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_28 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_28, as: Test_Names_Types.SwiftMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_28)
+                _message.fields.pointee.of_28 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of28` is set.
@@ -866,9 +950,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_29 == nil { fields.pointee.of_29 = _message.create(Test_Names_Types.HashableMessage.self) }
-            var loan = _message.lend(fields.pointee.of_29, as: Test_Names_Types.HashableMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_29 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_29, as: Test_Names_Types.HashableMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_29)
+                _message.fields.pointee.of_29 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of29` is set.
@@ -885,9 +972,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_30 == nil { fields.pointee.of_30 = _message.create(Test_Names_Types.SendableMessage.self) }
-            var loan = _message.lend(fields.pointee.of_30, as: Test_Names_Types.SendableMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_30 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_30, as: Test_Names_Types.SendableMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_30)
+                _message.fields.pointee.of_30 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of30` is set.
@@ -904,9 +994,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_31 == nil { fields.pointee.of_31 = _message.create(Test_Names_Types.EquatableMessage.self) }
-            var loan = _message.lend(fields.pointee.of_31, as: Test_Names_Types.EquatableMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_31 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_31, as: Test_Names_Types.EquatableMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_31)
+                _message.fields.pointee.of_31 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of31` is set.
@@ -923,9 +1016,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_32 == nil { fields.pointee.of_32 = _message.create(Test_Names_Types.Error.self) }
-            var loan = _message.lend(fields.pointee.of_32, as: Test_Names_Types.Error.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_32 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_32, as: Test_Names_Types.Error.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_32)
+                _message.fields.pointee.of_32 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of32` is set.
@@ -942,9 +1038,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_33 == nil { fields.pointee.of_33 = _message.create(Test_Names_Types.Result.self) }
-            var loan = _message.lend(fields.pointee.of_33, as: Test_Names_Types.Result.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_33 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_33, as: Test_Names_Types.Result.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_33)
+                _message.fields.pointee.of_33 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of33` is set.
@@ -961,9 +1060,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_34 == nil { fields.pointee.of_34 = _message.create(Test_Names_Types.foo_bar.self) }
-            var loan = _message.lend(fields.pointee.of_34, as: Test_Names_Types.foo_bar.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_34 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_34, as: Test_Names_Types.foo_bar.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_34)
+                _message.fields.pointee.of_34 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of34` is set.
@@ -980,9 +1082,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_35 == nil { fields.pointee.of_35 = _message.create(Test_Names_Types.FooBar.self) }
-            var loan = _message.lend(fields.pointee.of_35, as: Test_Names_Types.FooBar.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_35 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_35, as: Test_Names_Types.FooBar.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_35)
+                _message.fields.pointee.of_35 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of35` is set.
@@ -999,9 +1104,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_36 == nil { fields.pointee.of_36 = _message.create(Test_Names_Types.Foo_Bar.self) }
-            var loan = _message.lend(fields.pointee.of_36, as: Test_Names_Types.Foo_Bar.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_36 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_36, as: Test_Names_Types.Foo_Bar.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_36)
+                _message.fields.pointee.of_36 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of36` is set.
@@ -1018,9 +1126,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_37 == nil { fields.pointee.of_37 = _message.create(Test_Names_Types.fooBar.self) }
-            var loan = _message.lend(fields.pointee.of_37, as: Test_Names_Types.fooBar.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_37 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_37, as: Test_Names_Types.fooBar.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_37)
+                _message.fields.pointee.of_37 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of37` is set.
@@ -1037,9 +1148,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_38 == nil { fields.pointee.of_38 = _message.create(Test_Names_Types.classMessage.self) }
-            var loan = _message.lend(fields.pointee.of_38, as: Test_Names_Types.classMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_38 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_38, as: Test_Names_Types.classMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_38)
+                _message.fields.pointee.of_38 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of38` is set.
@@ -1056,9 +1170,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_39 == nil { fields.pointee.of_39 = _message.create(Test_Names_Types.structMessage.self) }
-            var loan = _message.lend(fields.pointee.of_39, as: Test_Names_Types.structMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_39 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_39, as: Test_Names_Types.structMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_39)
+                _message.fields.pointee.of_39 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of39` is set.
@@ -1075,9 +1192,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_40 == nil { fields.pointee.of_40 = _message.create(Test_Names_Types.int.self) }
-            var loan = _message.lend(fields.pointee.of_40, as: Test_Names_Types.int.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_40 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_40, as: Test_Names_Types.int.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_40)
+                _message.fields.pointee.of_40 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of40` is set.
@@ -1094,9 +1214,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_41 == nil { fields.pointee.of_41 = _message.create(Test_Names_Types.size_t.self) }
-            var loan = _message.lend(fields.pointee.of_41, as: Test_Names_Types.size_t.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_41 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_41, as: Test_Names_Types.size_t.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_41)
+                _message.fields.pointee.of_41 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of41` is set.
@@ -1113,9 +1236,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_42 == nil { fields.pointee.of_42 = _message.create(Test_Names_Types.uint8_t.self) }
-            var loan = _message.lend(fields.pointee.of_42, as: Test_Names_Types.uint8_t.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_42 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_42, as: Test_Names_Types.uint8_t.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_42)
+                _message.fields.pointee.of_42 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of42` is set.
@@ -1132,9 +1258,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_43 == nil { fields.pointee.of_43 = _message.create(Test_Names_Types.NULL.self) }
-            var loan = _message.lend(fields.pointee.of_43, as: Test_Names_Types.NULL.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_43 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_43, as: Test_Names_Types.NULL.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_43)
+                _message.fields.pointee.of_43 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of43` is set.
@@ -1151,9 +1280,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_44 == nil { fields.pointee.of_44 = _message.create(Test_Names_Types.EOF.self) }
-            var loan = _message.lend(fields.pointee.of_44, as: Test_Names_Types.EOF.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_44 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_44, as: Test_Names_Types.EOF.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_44)
+                _message.fields.pointee.of_44 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of44` is set.
@@ -1170,9 +1302,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_45 == nil { fields.pointee.of_45 = _message.create(Test_Names_Types.INT_MAX.self) }
-            var loan = _message.lend(fields.pointee.of_45, as: Test_Names_Types.INT_MAX.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_45 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_45, as: Test_Names_Types.INT_MAX.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_45)
+                _message.fields.pointee.of_45 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of45` is set.
@@ -1189,9 +1324,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_46 == nil { fields.pointee.of_46 = _message.create(Test_Names_Types.descriptionMessage.self) }
-            var loan = _message.lend(fields.pointee.of_46, as: Test_Names_Types.descriptionMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_46 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_46, as: Test_Names_Types.descriptionMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_46)
+                _message.fields.pointee.of_46 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of46` is set.
@@ -1208,9 +1346,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_47 == nil { fields.pointee.of_47 = _message.create(Test_Names_Types.ExtensionsMessage.self) }
-            var loan = _message.lend(fields.pointee.of_47, as: Test_Names_Types.ExtensionsMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_47 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_47, as: Test_Names_Types.ExtensionsMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_47)
+                _message.fields.pointee.of_47 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of47` is set.
@@ -1227,9 +1368,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_48 == nil { fields.pointee.of_48 = _message.create(Test_Names_Types.protoMessageNameMessage.self) }
-            var loan = _message.lend(fields.pointee.of_48, as: Test_Names_Types.protoMessageNameMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_48 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_48, as: Test_Names_Types.protoMessageNameMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_48)
+                _message.fields.pointee.of_48 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of48` is set.
@@ -1246,9 +1390,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_49 == nil { fields.pointee.of_49 = _message.create(Test_Names_Types._FieldsMessage.self) }
-            var loan = _message.lend(fields.pointee.of_49, as: Test_Names_Types._FieldsMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_49 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_49, as: Test_Names_Types._FieldsMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_49)
+                _message.fields.pointee.of_49 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of49` is set.
@@ -1265,9 +1412,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_50 == nil { fields.pointee.of_50 = _message.create(Test_Names_Types._Foo.self) }
-            var loan = _message.lend(fields.pointee.of_50, as: Test_Names_Types._Foo.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_50 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_50, as: Test_Names_Types._Foo.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_50)
+                _message.fields.pointee.of_50 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of50` is set.
@@ -1284,9 +1434,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_51 == nil { fields.pointee.of_51 = _message.create(Test_Names_Types.Foo.self) }
-            var loan = _message.lend(fields.pointee.of_51, as: Test_Names_Types.Foo.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_51 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_51, as: Test_Names_Types.Foo.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_51)
+                _message.fields.pointee.of_51 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of51` is set.
@@ -1303,9 +1456,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_52 == nil { fields.pointee.of_52 = _message.create(Test_Names_Types.Message_.self) }
-            var loan = _message.lend(fields.pointee.of_52, as: Test_Names_Types.Message_.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_52 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_52, as: Test_Names_Types.Message_.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_52)
+                _message.fields.pointee.of_52 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of52` is set.
@@ -1322,9 +1478,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_53 == nil { fields.pointee.of_53 = _message.create(Test_Names_Types.OneOf_Choice.self) }
-            var loan = _message.lend(fields.pointee.of_53, as: Test_Names_Types.OneOf_Choice.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_53 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_53, as: Test_Names_Types.OneOf_Choice.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_53)
+                _message.fields.pointee.of_53 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of53` is set.
@@ -1341,9 +1500,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_54 == nil { fields.pointee.of_54 = _message.create(Test_Names_Types.CAse.self) }
-            var loan = _message.lend(fields.pointee.of_54, as: Test_Names_Types.CAse.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_54 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_54, as: Test_Names_Types.CAse.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_54)
+                _message.fields.pointee.of_54 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of54` is set.
@@ -1360,9 +1522,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_55 == nil { fields.pointee.of_55 = _message.create(Test_Names_Types.Case.self) }
-            var loan = _message.lend(fields.pointee.of_55, as: Test_Names_Types.Case.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_55 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_55, as: Test_Names_Types.Case.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_55)
+                _message.fields.pointee.of_55 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of55` is set.
@@ -1379,9 +1544,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_56 == nil { fields.pointee.of_56 = _message.create(Test_Names_Types.INIT.self) }
-            var loan = _message.lend(fields.pointee.of_56, as: Test_Names_Types.INIT.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_56 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_56, as: Test_Names_Types.INIT.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_56)
+                _message.fields.pointee.of_56 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of56` is set.
@@ -1398,9 +1566,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_57 == nil { fields.pointee.of_57 = _message.create(Test_Names_Types.initMessage.self) }
-            var loan = _message.lend(fields.pointee.of_57, as: Test_Names_Types.initMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_57 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_57, as: Test_Names_Types.initMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_57)
+                _message.fields.pointee.of_57 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of57` is set.
@@ -1417,9 +1588,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_58 == nil { fields.pointee.of_58 = _message.create(Test_Names_Types.Descriptor.self) }
-            var loan = _message.lend(fields.pointee.of_58, as: Test_Names_Types.Descriptor.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_58 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_58, as: Test_Names_Types.Descriptor.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_58)
+                _message.fields.pointee.of_58 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of58` is set.
@@ -1436,9 +1610,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_59 == nil { fields.pointee.of_59 = _message.create(Test_Names_Types.Table.self) }
-            var loan = _message.lend(fields.pointee.of_59, as: Test_Names_Types.Table.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_59 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_59, as: Test_Names_Types.Table.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_59)
+                _message.fields.pointee.of_59 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of59` is set.
@@ -1455,9 +1632,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_60 == nil { fields.pointee.of_60 = _message.create(Test_Names_Types.get_table.self) }
-            var loan = _message.lend(fields.pointee.of_60, as: Test_Names_Types.get_table.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_60 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_60, as: Test_Names_Types.get_table.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_60)
+                _message.fields.pointee.of_60 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of60` is set.
@@ -1474,9 +1654,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_61 == nil { fields.pointee.of_61 = _message.create(Test_Names_Types.Default.self) }
-            var loan = _message.lend(fields.pointee.of_61, as: Test_Names_Types.Default.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_61 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_61, as: Test_Names_Types.Default.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_61)
+                _message.fields.pointee.of_61 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of61` is set.
@@ -1493,9 +1676,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_62 == nil { fields.pointee.of_62 = _message.create(Test_Names_Types.LifelineField.self) }
-            var loan = _message.lend(fields.pointee.of_62, as: Test_Names_Types.LifelineField.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_62 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_62, as: Test_Names_Types.LifelineField.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_62)
+                _message.fields.pointee.of_62 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of62` is set.
@@ -1512,9 +1698,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_63 == nil { fields.pointee.of_63 = _message.create(Test_Names_Types.BytesValue.self) }
-            var loan = _message.lend(fields.pointee.of_63, as: Test_Names_Types.BytesValue.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_63 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_63, as: Test_Names_Types.BytesValue.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_63)
+                _message.fields.pointee.of_63 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of63` is set.
@@ -1531,9 +1720,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_64 == nil { fields.pointee.of_64 = _message.create(Test_Names_Types.Dictionary.self) }
-            var loan = _message.lend(fields.pointee.of_64, as: Test_Names_Types.Dictionary.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_64 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_64, as: Test_Names_Types.Dictionary.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_64)
+                _message.fields.pointee.of_64 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of64` is set.
@@ -1550,9 +1742,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_65 == nil { fields.pointee.of_65 = _message.create(Test_Names_Types.Never.self) }
-            var loan = _message.lend(fields.pointee.of_65, as: Test_Names_Types.Never.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_65 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_65, as: Test_Names_Types.Never.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_65)
+                _message.fields.pointee.of_65 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of65` is set.
@@ -1569,9 +1764,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_66 == nil { fields.pointee.of_66 = _message.create(Test_Names_Types.Void.self) }
-            var loan = _message.lend(fields.pointee.of_66, as: Test_Names_Types.Void.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_66 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_66, as: Test_Names_Types.Void.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.of_66)
+                _message.fields.pointee.of_66 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of66` is set.
@@ -1609,9 +1807,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_1, count: fields.pointee.n_repeated_1, of: Double.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.repeated_1 = list._elements
-                _message.fields.pointee.n_repeated_1 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.repeated_1 = settled.elements
+                _message.fields.pointee.n_repeated_1 = settled.count
             }
             yield &list
         }
@@ -1629,9 +1827,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_1, count: fields.pointee.n_mapped_1, as: LifelineMessages.MapField<String, Double>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped_1 = map._typedEntries()
-                _message.fields.pointee.n_mapped_1 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_1)
+                _message.fields.pointee.mapped_1 = settled.entries
+                _message.fields.pointee.n_mapped_1 = settled.count
             }
             yield &map
         }
@@ -1667,9 +1865,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_2, count: fields.pointee.n_repeated_2, of: Float.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.repeated_2 = list._elements
-                _message.fields.pointee.n_repeated_2 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.repeated_2 = settled.elements
+                _message.fields.pointee.n_repeated_2 = settled.count
             }
             yield &list
         }
@@ -1687,9 +1885,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_2, count: fields.pointee.n_mapped_2, as: LifelineMessages.MapField<String, Float>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped_2 = map._typedEntries()
-                _message.fields.pointee.n_mapped_2 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_2)
+                _message.fields.pointee.mapped_2 = settled.entries
+                _message.fields.pointee.n_mapped_2 = settled.count
             }
             yield &map
         }
@@ -1725,9 +1923,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_3, count: fields.pointee.n_repeated_3, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.repeated_3 = list._elements
-                _message.fields.pointee.n_repeated_3 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.repeated_3 = settled.elements
+                _message.fields.pointee.n_repeated_3 = settled.count
             }
             yield &list
         }
@@ -1745,9 +1943,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_3, count: fields.pointee.n_mapped_3, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped_3 = map._typedEntries()
-                _message.fields.pointee.n_mapped_3 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_3)
+                _message.fields.pointee.mapped_3 = settled.entries
+                _message.fields.pointee.n_mapped_3 = settled.count
             }
             yield &map
         }
@@ -1783,9 +1981,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_4, count: fields.pointee.n_repeated_4, of: Int64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.repeated_4 = list._elements
-                _message.fields.pointee.n_repeated_4 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.repeated_4 = settled.elements
+                _message.fields.pointee.n_repeated_4 = settled.count
             }
             yield &list
         }
@@ -1803,9 +2001,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_4, count: fields.pointee.n_mapped_4, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped_4 = map._typedEntries()
-                _message.fields.pointee.n_mapped_4 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_4)
+                _message.fields.pointee.mapped_4 = settled.entries
+                _message.fields.pointee.n_mapped_4 = settled.count
             }
             yield &map
         }
@@ -1841,9 +2039,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_5, count: fields.pointee.n_repeated_5, of: UInt32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.repeated_5 = list._elements
-                _message.fields.pointee.n_repeated_5 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.repeated_5 = settled.elements
+                _message.fields.pointee.n_repeated_5 = settled.count
             }
             yield &list
         }
@@ -1861,9 +2059,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_5, count: fields.pointee.n_mapped_5, as: LifelineMessages.MapField<String, UInt32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped_5 = map._typedEntries()
-                _message.fields.pointee.n_mapped_5 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_5)
+                _message.fields.pointee.mapped_5 = settled.entries
+                _message.fields.pointee.n_mapped_5 = settled.count
             }
             yield &map
         }
@@ -1899,9 +2097,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_6, count: fields.pointee.n_repeated_6, of: UInt64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.repeated_6 = list._elements
-                _message.fields.pointee.n_repeated_6 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.repeated_6 = settled.elements
+                _message.fields.pointee.n_repeated_6 = settled.count
             }
             yield &list
         }
@@ -1919,9 +2117,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_6, count: fields.pointee.n_mapped_6, as: LifelineMessages.MapField<String, UInt64>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped_6 = map._typedEntries()
-                _message.fields.pointee.n_mapped_6 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_6)
+                _message.fields.pointee.mapped_6 = settled.entries
+                _message.fields.pointee.n_mapped_6 = settled.count
             }
             yield &map
         }
@@ -1957,9 +2155,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_7, count: fields.pointee.n_repeated_7, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.repeated_7 = list._elements
-                _message.fields.pointee.n_repeated_7 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.repeated_7 = settled.elements
+                _message.fields.pointee.n_repeated_7 = settled.count
             }
             yield &list
         }
@@ -1977,9 +2175,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_7, count: fields.pointee.n_mapped_7, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped_7 = map._typedEntries()
-                _message.fields.pointee.n_mapped_7 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_7)
+                _message.fields.pointee.mapped_7 = settled.entries
+                _message.fields.pointee.n_mapped_7 = settled.count
             }
             yield &map
         }
@@ -2015,9 +2213,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_8, count: fields.pointee.n_repeated_8, of: Int64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.repeated_8 = list._elements
-                _message.fields.pointee.n_repeated_8 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.repeated_8 = settled.elements
+                _message.fields.pointee.n_repeated_8 = settled.count
             }
             yield &list
         }
@@ -2035,9 +2233,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_8, count: fields.pointee.n_mapped_8, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped_8 = map._typedEntries()
-                _message.fields.pointee.n_mapped_8 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_8)
+                _message.fields.pointee.mapped_8 = settled.entries
+                _message.fields.pointee.n_mapped_8 = settled.count
             }
             yield &map
         }
@@ -2073,9 +2271,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_9, count: fields.pointee.n_repeated_9, of: UInt32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.repeated_9 = list._elements
-                _message.fields.pointee.n_repeated_9 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.repeated_9 = settled.elements
+                _message.fields.pointee.n_repeated_9 = settled.count
             }
             yield &list
         }
@@ -2093,9 +2291,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_9, count: fields.pointee.n_mapped_9, as: LifelineMessages.MapField<String, UInt32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped_9 = map._typedEntries()
-                _message.fields.pointee.n_mapped_9 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_9)
+                _message.fields.pointee.mapped_9 = settled.entries
+                _message.fields.pointee.n_mapped_9 = settled.count
             }
             yield &map
         }
@@ -2131,9 +2329,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_10, count: fields.pointee.n_repeated_10, of: UInt64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.repeated_10 = list._elements
-                _message.fields.pointee.n_repeated_10 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.repeated_10 = settled.elements
+                _message.fields.pointee.n_repeated_10 = settled.count
             }
             yield &list
         }
@@ -2151,9 +2349,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_10, count: fields.pointee.n_mapped_10, as: LifelineMessages.MapField<String, UInt64>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped_10 = map._typedEntries()
-                _message.fields.pointee.n_mapped_10 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_10)
+                _message.fields.pointee.mapped_10 = settled.entries
+                _message.fields.pointee.n_mapped_10 = settled.count
             }
             yield &map
         }
@@ -2189,9 +2387,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_11, count: fields.pointee.n_repeated_11, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.repeated_11 = list._elements
-                _message.fields.pointee.n_repeated_11 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.repeated_11 = settled.elements
+                _message.fields.pointee.n_repeated_11 = settled.count
             }
             yield &list
         }
@@ -2209,9 +2407,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_11, count: fields.pointee.n_mapped_11, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped_11 = map._typedEntries()
-                _message.fields.pointee.n_mapped_11 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_11)
+                _message.fields.pointee.mapped_11 = settled.entries
+                _message.fields.pointee.n_mapped_11 = settled.count
             }
             yield &map
         }
@@ -2247,9 +2445,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_12, count: fields.pointee.n_repeated_12, of: Int64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.repeated_12 = list._elements
-                _message.fields.pointee.n_repeated_12 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.repeated_12 = settled.elements
+                _message.fields.pointee.n_repeated_12 = settled.count
             }
             yield &list
         }
@@ -2267,9 +2465,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_12, count: fields.pointee.n_mapped_12, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped_12 = map._typedEntries()
-                _message.fields.pointee.n_mapped_12 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_12)
+                _message.fields.pointee.mapped_12 = settled.entries
+                _message.fields.pointee.n_mapped_12 = settled.count
             }
             yield &map
         }
@@ -2305,9 +2503,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_13, count: fields.pointee.n_repeated_13, of: Bool.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.repeated_13 = list._elements
-                _message.fields.pointee.n_repeated_13 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.repeated_13 = settled.elements
+                _message.fields.pointee.n_repeated_13 = settled.count
             }
             yield &list
         }
@@ -2325,9 +2523,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_13, count: fields.pointee.n_mapped_13, as: LifelineMessages.MapField<String, Bool>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped_13 = map._typedEntries()
-                _message.fields.pointee.n_mapped_13 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_13)
+                _message.fields.pointee.mapped_13 = settled.entries
+                _message.fields.pointee.n_mapped_13 = settled.count
             }
             yield &map
         }
@@ -2378,9 +2576,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_14, count: fields.pointee.n_repeated_14, of: String.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.repeated_14 = list._elements
-                _message.fields.pointee.n_repeated_14 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.repeated_14 = settled.elements
+                _message.fields.pointee.n_repeated_14 = settled.count
             }
             yield &list
         }
@@ -2398,9 +2596,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_14, count: fields.pointee.n_mapped_14, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped_14 = map._typedEntries()
-                _message.fields.pointee.n_mapped_14 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_14)
+                _message.fields.pointee.mapped_14 = settled.entries
+                _message.fields.pointee.n_mapped_14 = settled.count
             }
             yield &map
         }
@@ -2451,9 +2649,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_15, count: fields.pointee.n_repeated_15, of: [Swift.UInt8].self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.repeated_15 = list._elements
-                _message.fields.pointee.n_repeated_15 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.repeated_15 = settled.elements
+                _message.fields.pointee.n_repeated_15 = settled.count
             }
             yield &list
         }
@@ -2471,9 +2669,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_15, count: fields.pointee.n_mapped_15, as: LifelineMessages.MapField<String, [Swift.UInt8]>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped_15 = map._typedEntries()
-                _message.fields.pointee.n_mapped_15 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_15)
+                _message.fields.pointee.mapped_15 = settled.entries
+                _message.fields.pointee.n_mapped_15 = settled.count
             }
             yield &map
         }
@@ -2492,9 +2690,12 @@ public import LifelineMessages
                 fields.pointee.chosen_string_message = _message.create(Test_Names_Types.StringMessage.self)
                 fields.pointee.choice_case.rawValue = 701
             }
-            var loan = _message.lend(fields.pointee.chosen_string_message, as: Test_Names_Types.StringMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.chosen_string_message = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.chosen_string_message, as: Test_Names_Types.StringMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.chosen_string_message)
+                _message.fields.pointee.chosen_string_message = settled
+            }
+            yield &lent
         }
     }
 
@@ -2545,9 +2746,12 @@ public import LifelineMessages
                 fields.pointee.chosen_byte = _message.create(Test_Names_Types.UInt8.self)
                 fields.pointee.choice_case.rawValue = 704
             }
-            var loan = _message.lend(fields.pointee.chosen_byte, as: Test_Names_Types.UInt8.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.chosen_byte = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.chosen_byte, as: Test_Names_Types.UInt8.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.chosen_byte)
+                _message.fields.pointee.chosen_byte = settled
+            }
+            yield &lent
         }
     }
 
@@ -3942,9 +4146,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.h, count: fields.pointee.n_h, of: Test_Names_EnumsNamed.SelfEnum.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.h = list._elements
-                _message.fields.pointee.n_h = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.h = settled.elements
+                _message.fields.pointee.n_h = settled.count
             }
             yield &list
         }

@@ -46,9 +46,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.text == nil { fields.pointee.text = _message.create(StringMessage.self) }
-            var loan = _message.lend(fields.pointee.text, as: StringMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.text = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.text, as: StringMessage.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.text)
+                _message.fields.pointee.text = settled
+            }
+            yield &lent
         }
     }
     /// Whether `text` is set.
@@ -65,9 +68,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.file == nil { fields.pointee.file = _message.create(FILE.self) }
-            var loan = _message.lend(fields.pointee.file, as: FILE.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.file = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.file, as: FILE.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.file)
+                _message.fields.pointee.file = settled
+            }
+            yield &lent
         }
     }
     /// Whether `file` is set.
@@ -152,9 +158,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.own == nil { fields.pointee.own = _message.create(TestProtos.Outer.Unpackaged.self) }
-            var loan = _message.lend(fields.pointee.own, as: TestProtos.Outer.Unpackaged.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.own = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.own, as: TestProtos.Outer.Unpackaged.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.own)
+                _message.fields.pointee.own = settled
+            }
+            yield &lent
         }
     }
     /// Whether `own` is set.
@@ -171,9 +180,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.outer == nil { fields.pointee.outer = _message.create(TestProtos.Unpackaged.self) }
-            var loan = _message.lend(fields.pointee.outer, as: TestProtos.Unpackaged.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.outer = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.outer, as: TestProtos.Unpackaged.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.outer)
+                _message.fields.pointee.outer = settled
+            }
+            yield &lent
         }
     }
     /// Whether `outer` is set.
@@ -193,9 +205,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.outers, count: fields.pointee.n_outers, as: LifelineMessages.MapField<Int32, TestProtos.Unpackaged>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.outers = map._typedEntries()
-                _message.fields.pointee.n_outers = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.outers)
+                _message.fields.pointee.outers = settled.entries
+                _message.fields.pointee.n_outers = settled.count
             }
             yield &map
         }
@@ -220,9 +232,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.outermost == nil { fields.pointee.outermost = _message.create(TestProtos.Outer.self) }
-            var loan = _message.lend(fields.pointee.outermost, as: TestProtos.Outer.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.outermost = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.outermost, as: TestProtos.Outer.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.outermost)
+                _message.fields.pointee.outermost = settled
+            }
+            yield &lent
         }
     }
     /// Whether `outermost` is set.
@@ -276,9 +291,12 @@ public import LifelineMessages
             _modify {
                 let fields = _mutableFields()
                 if fields.pointee.inner == nil { fields.pointee.inner = _message.create(TestProtos.Outer.Outer.Outer.self) }
-                var loan = _message.lend(fields.pointee.inner, as: TestProtos.Outer.Outer.Outer.self)
-                defer { if let moved = _settle(&loan) { _message.fields.pointee.inner = moved } }
-                yield &loan.message
+                var lent = _message.lend(fields.pointee.inner, as: TestProtos.Outer.Outer.Outer.self)
+                defer {
+                    let settled = _settle(&lent, from: _message.fields.pointee.inner)
+                    _message.fields.pointee.inner = settled
+                }
+                yield &lent
             }
         }
         /// Whether `inner` is set.
@@ -296,9 +314,12 @@ public import LifelineMessages
                 _modify {
                     let fields = _mutableFields()
                     if fields.pointee.outermost == nil { fields.pointee.outermost = _message.create(TestProtos.Outer.self) }
-                    var loan = _message.lend(fields.pointee.outermost, as: TestProtos.Outer.self)
-                    defer { if let moved = _settle(&loan) { _message.fields.pointee.outermost = moved } }
-                    yield &loan.message
+                    var lent = _message.lend(fields.pointee.outermost, as: TestProtos.Outer.self)
+                    defer {
+                        let settled = _settle(&lent, from: _message.fields.pointee.outermost)
+                        _message.fields.pointee.outermost = settled
+                    }
+                    yield &lent
                 }
             }
             /// Whether `outermost` is set.
@@ -315,9 +336,12 @@ public import LifelineMessages
                 _modify {
                     let fields = _mutableFields()
                     if fields.pointee.middle == nil { fields.pointee.middle = _message.create(TestProtos.Outer.Outer.self) }
-                    var loan = _message.lend(fields.pointee.middle, as: TestProtos.Outer.Outer.self)
-                    defer { if let moved = _settle(&loan) { _message.fields.pointee.middle = moved } }
-                    yield &loan.message
+                    var lent = _message.lend(fields.pointee.middle, as: TestProtos.Outer.Outer.self)
+                    defer {
+                        let settled = _settle(&lent, from: _message.fields.pointee.middle)
+                        _message.fields.pointee.middle = settled
+                    }
+                    yield &lent
                 }
             }
             /// Whether `middle` is set.
@@ -334,9 +358,12 @@ public import LifelineMessages
                 _modify {
                     let fields = _mutableFields()
                     if fields.pointee.own == nil { fields.pointee.own = _message.create(TestProtos.Outer.Outer.Outer.self) }
-                    var loan = _message.lend(fields.pointee.own, as: TestProtos.Outer.Outer.Outer.self)
-                    defer { if let moved = _settle(&loan) { _message.fields.pointee.own = moved } }
-                    yield &loan.message
+                    var lent = _message.lend(fields.pointee.own, as: TestProtos.Outer.Outer.Outer.self)
+                    defer {
+                        let settled = _settle(&lent, from: _message.fields.pointee.own)
+                        _message.fields.pointee.own = settled
+                    }
+                    yield &lent
                 }
             }
             /// Whether `own` is set.

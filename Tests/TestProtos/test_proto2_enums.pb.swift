@@ -87,9 +87,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.aliases, count: fields.pointee.n_aliases, of: Test_Proto2_Alias.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.aliases = list._elements
-                _message.fields.pointee.n_aliases = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.aliases = settled.elements
+                _message.fields.pointee.n_aliases = settled.count
             }
             yield &list
         }
@@ -107,9 +107,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.packed_aliases, count: fields.pointee.n_packed_aliases, of: Test_Proto2_Alias.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.packed_aliases = list._elements
-                _message.fields.pointee.n_packed_aliases = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.packed_aliases = settled.elements
+                _message.fields.pointee.n_packed_aliases = settled.count
             }
             yield &list
         }
@@ -171,9 +171,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.colors, count: fields.pointee.n_colors, of: Test_Scalars_Proto3_Color.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.colors = list._elements
-                _message.fields.pointee.n_colors = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.colors = settled.elements
+                _message.fields.pointee.n_colors = settled.count
             }
             yield &list
         }
@@ -188,9 +188,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.singular == nil { fields.pointee.singular = _message.create(Test_Scalars_Proto3_Singular.self) }
-            var loan = _message.lend(fields.pointee.singular, as: Test_Scalars_Proto3_Singular.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.singular = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.singular, as: Test_Scalars_Proto3_Singular.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.singular)
+                _message.fields.pointee.singular = settled
+            }
+            yield &lent
         }
     }
     /// Whether `singular` is set.

@@ -933,9 +933,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.after_reserved, count: fields.pointee.n_after_reserved, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.after_reserved = list._elements
-                _message.fields.pointee.n_after_reserved = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.after_reserved = settled.elements
+                _message.fields.pointee.n_after_reserved = settled.count
             }
             yield &list
         }

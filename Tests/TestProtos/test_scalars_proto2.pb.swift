@@ -293,9 +293,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.a_point == nil { fields.pointee.a_point = _message.create(Test_Scalars_Proto2_Point.self) }
-            var loan = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.a_point = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.a_point)
+                _message.fields.pointee.a_point = settled
+            }
+            yield &lent
         }
     }
     /// Whether `aPoint` is set.
@@ -537,9 +540,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.a_point == nil { fields.pointee.a_point = _message.create(Test_Scalars_Proto2_Point.self) }
-            var loan = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.a_point = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.a_point)
+                _message.fields.pointee.a_point = settled
+            }
+            yield &lent
         }
     }
     /// Whether `aPoint` is set.
@@ -563,9 +569,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.one == nil { fields.pointee.one = _message.create(Test_Scalars_Proto2_Required.self) }
-            var loan = _message.lend(fields.pointee.one, as: Test_Scalars_Proto2_Required.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.one = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.one, as: Test_Scalars_Proto2_Required.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.one)
+                _message.fields.pointee.one = settled
+            }
+            yield &lent
         }
     }
     /// Whether `one` is set.
@@ -585,9 +594,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: Test_Scalars_Proto2_Required.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.many = list._elements
-                _message.fields.pointee.n_many = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.many = settled.elements
+                _message.fields.pointee.n_many = settled.count
             }
             yield &list
         }
@@ -605,9 +614,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<String, Test_Scalars_Proto2_Required>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.mapped = map._typedEntries()
-                _message.fields.pointee.n_mapped = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped)
+                _message.fields.pointee.mapped = settled.entries
+                _message.fields.pointee.n_mapped = settled.count
             }
             yield &map
         }
@@ -626,9 +635,12 @@ public import LifelineMessages
                 fields.pointee.chosen = _message.create(Test_Scalars_Proto2_Required.self)
                 fields.pointee.choice_case.rawValue = 4
             }
-            var loan = _message.lend(fields.pointee.chosen, as: Test_Scalars_Proto2_Required.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.chosen = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.chosen, as: Test_Scalars_Proto2_Required.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.chosen)
+                _message.fields.pointee.chosen = settled
+            }
+            yield &lent
         }
     }
 
@@ -683,9 +695,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_double = list._elements
-                _message.fields.pointee.n_some_double = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_double = settled.elements
+                _message.fields.pointee.n_some_double = settled.count
             }
             yield &list
         }
@@ -703,9 +715,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_float = list._elements
-                _message.fields.pointee.n_some_float = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_float = settled.elements
+                _message.fields.pointee.n_some_float = settled.count
             }
             yield &list
         }
@@ -723,9 +735,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_int32 = list._elements
-                _message.fields.pointee.n_some_int32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_int32 = settled.elements
+                _message.fields.pointee.n_some_int32 = settled.count
             }
             yield &list
         }
@@ -743,9 +755,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_int64 = list._elements
-                _message.fields.pointee.n_some_int64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_int64 = settled.elements
+                _message.fields.pointee.n_some_int64 = settled.count
             }
             yield &list
         }
@@ -763,9 +775,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_uint32 = list._elements
-                _message.fields.pointee.n_some_uint32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_uint32 = settled.elements
+                _message.fields.pointee.n_some_uint32 = settled.count
             }
             yield &list
         }
@@ -783,9 +795,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_uint64 = list._elements
-                _message.fields.pointee.n_some_uint64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_uint64 = settled.elements
+                _message.fields.pointee.n_some_uint64 = settled.count
             }
             yield &list
         }
@@ -803,9 +815,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_sint32 = list._elements
-                _message.fields.pointee.n_some_sint32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_sint32 = settled.elements
+                _message.fields.pointee.n_some_sint32 = settled.count
             }
             yield &list
         }
@@ -823,9 +835,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_sint64 = list._elements
-                _message.fields.pointee.n_some_sint64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_sint64 = settled.elements
+                _message.fields.pointee.n_some_sint64 = settled.count
             }
             yield &list
         }
@@ -843,9 +855,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_fixed32 = list._elements
-                _message.fields.pointee.n_some_fixed32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_fixed32 = settled.elements
+                _message.fields.pointee.n_some_fixed32 = settled.count
             }
             yield &list
         }
@@ -863,9 +875,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_fixed64 = list._elements
-                _message.fields.pointee.n_some_fixed64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_fixed64 = settled.elements
+                _message.fields.pointee.n_some_fixed64 = settled.count
             }
             yield &list
         }
@@ -883,9 +895,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_sfixed32 = list._elements
-                _message.fields.pointee.n_some_sfixed32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_sfixed32 = settled.elements
+                _message.fields.pointee.n_some_sfixed32 = settled.count
             }
             yield &list
         }
@@ -903,9 +915,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_sfixed64 = list._elements
-                _message.fields.pointee.n_some_sfixed64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_sfixed64 = settled.elements
+                _message.fields.pointee.n_some_sfixed64 = settled.count
             }
             yield &list
         }
@@ -923,9 +935,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_bool = list._elements
-                _message.fields.pointee.n_some_bool = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_bool = settled.elements
+                _message.fields.pointee.n_some_bool = settled.count
             }
             yield &list
         }
@@ -943,9 +955,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_string, count: fields.pointee.n_some_string, of: String.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_string = list._elements
-                _message.fields.pointee.n_some_string = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_string = settled.elements
+                _message.fields.pointee.n_some_string = settled.count
             }
             yield &list
         }
@@ -963,9 +975,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bytes, count: fields.pointee.n_some_bytes, of: [Swift.UInt8].self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_bytes = list._elements
-                _message.fields.pointee.n_some_bytes = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_bytes = settled.elements
+                _message.fields.pointee.n_some_bytes = settled.count
             }
             yield &list
         }
@@ -983,9 +995,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_level, count: fields.pointee.n_some_level, of: Test_Scalars_Proto2_Level.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_level = list._elements
-                _message.fields.pointee.n_some_level = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_level = settled.elements
+                _message.fields.pointee.n_some_level = settled.count
             }
             yield &list
         }
@@ -1003,9 +1015,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_point, count: fields.pointee.n_some_point, of: Test_Scalars_Proto2_Point.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_point = list._elements
-                _message.fields.pointee.n_some_point = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_point = settled.elements
+                _message.fields.pointee.n_some_point = settled.count
             }
             yield &list
         }
@@ -1030,9 +1042,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_double = list._elements
-                _message.fields.pointee.n_some_double = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_double = settled.elements
+                _message.fields.pointee.n_some_double = settled.count
             }
             yield &list
         }
@@ -1050,9 +1062,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_float = list._elements
-                _message.fields.pointee.n_some_float = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_float = settled.elements
+                _message.fields.pointee.n_some_float = settled.count
             }
             yield &list
         }
@@ -1070,9 +1082,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_int32 = list._elements
-                _message.fields.pointee.n_some_int32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_int32 = settled.elements
+                _message.fields.pointee.n_some_int32 = settled.count
             }
             yield &list
         }
@@ -1090,9 +1102,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_int64 = list._elements
-                _message.fields.pointee.n_some_int64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_int64 = settled.elements
+                _message.fields.pointee.n_some_int64 = settled.count
             }
             yield &list
         }
@@ -1110,9 +1122,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_uint32 = list._elements
-                _message.fields.pointee.n_some_uint32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_uint32 = settled.elements
+                _message.fields.pointee.n_some_uint32 = settled.count
             }
             yield &list
         }
@@ -1130,9 +1142,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_uint64 = list._elements
-                _message.fields.pointee.n_some_uint64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_uint64 = settled.elements
+                _message.fields.pointee.n_some_uint64 = settled.count
             }
             yield &list
         }
@@ -1150,9 +1162,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_sint32 = list._elements
-                _message.fields.pointee.n_some_sint32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_sint32 = settled.elements
+                _message.fields.pointee.n_some_sint32 = settled.count
             }
             yield &list
         }
@@ -1170,9 +1182,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_sint64 = list._elements
-                _message.fields.pointee.n_some_sint64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_sint64 = settled.elements
+                _message.fields.pointee.n_some_sint64 = settled.count
             }
             yield &list
         }
@@ -1190,9 +1202,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_fixed32 = list._elements
-                _message.fields.pointee.n_some_fixed32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_fixed32 = settled.elements
+                _message.fields.pointee.n_some_fixed32 = settled.count
             }
             yield &list
         }
@@ -1210,9 +1222,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_fixed64 = list._elements
-                _message.fields.pointee.n_some_fixed64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_fixed64 = settled.elements
+                _message.fields.pointee.n_some_fixed64 = settled.count
             }
             yield &list
         }
@@ -1230,9 +1242,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_sfixed32 = list._elements
-                _message.fields.pointee.n_some_sfixed32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_sfixed32 = settled.elements
+                _message.fields.pointee.n_some_sfixed32 = settled.count
             }
             yield &list
         }
@@ -1250,9 +1262,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_sfixed64 = list._elements
-                _message.fields.pointee.n_some_sfixed64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_sfixed64 = settled.elements
+                _message.fields.pointee.n_some_sfixed64 = settled.count
             }
             yield &list
         }
@@ -1270,9 +1282,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_bool = list._elements
-                _message.fields.pointee.n_some_bool = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_bool = settled.elements
+                _message.fields.pointee.n_some_bool = settled.count
             }
             yield &list
         }
@@ -1290,9 +1302,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_level, count: fields.pointee.n_some_level, of: Test_Scalars_Proto2_Level.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_level = list._elements
-                _message.fields.pointee.n_some_level = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_level = settled.elements
+                _message.fields.pointee.n_some_level = settled.count
             }
             yield &list
         }
@@ -1495,9 +1507,12 @@ public import LifelineMessages
                 fields.pointee.a_point = _message.create(Test_Scalars_Proto2_Point.self)
                 fields.pointee.value_case.rawValue = 18
             }
-            var loan = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.a_point = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.a_point)
+                _message.fields.pointee.a_point = settled
+            }
+            yield &lent
         }
     }
 
@@ -1591,9 +1606,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_double, count: fields.pointee.n_by_double, as: LifelineMessages.MapField<String, Double>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_double = map._typedEntries()
-                _message.fields.pointee.n_by_double = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_double)
+                _message.fields.pointee.by_double = settled.entries
+                _message.fields.pointee.n_by_double = settled.count
             }
             yield &map
         }
@@ -1611,9 +1626,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_float, count: fields.pointee.n_by_float, as: LifelineMessages.MapField<String, Float>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_float = map._typedEntries()
-                _message.fields.pointee.n_by_float = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_float)
+                _message.fields.pointee.by_float = settled.entries
+                _message.fields.pointee.n_by_float = settled.count
             }
             yield &map
         }
@@ -1631,9 +1646,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_int32, count: fields.pointee.n_by_int32, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_int32 = map._typedEntries()
-                _message.fields.pointee.n_by_int32 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_int32)
+                _message.fields.pointee.by_int32 = settled.entries
+                _message.fields.pointee.n_by_int32 = settled.count
             }
             yield &map
         }
@@ -1651,9 +1666,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_int64, count: fields.pointee.n_by_int64, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_int64 = map._typedEntries()
-                _message.fields.pointee.n_by_int64 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_int64)
+                _message.fields.pointee.by_int64 = settled.entries
+                _message.fields.pointee.n_by_int64 = settled.count
             }
             yield &map
         }
@@ -1671,9 +1686,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_uint32, count: fields.pointee.n_by_uint32, as: LifelineMessages.MapField<String, UInt32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_uint32 = map._typedEntries()
-                _message.fields.pointee.n_by_uint32 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_uint32)
+                _message.fields.pointee.by_uint32 = settled.entries
+                _message.fields.pointee.n_by_uint32 = settled.count
             }
             yield &map
         }
@@ -1691,9 +1706,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_uint64, count: fields.pointee.n_by_uint64, as: LifelineMessages.MapField<String, UInt64>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_uint64 = map._typedEntries()
-                _message.fields.pointee.n_by_uint64 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_uint64)
+                _message.fields.pointee.by_uint64 = settled.entries
+                _message.fields.pointee.n_by_uint64 = settled.count
             }
             yield &map
         }
@@ -1711,9 +1726,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sint32, count: fields.pointee.n_by_sint32, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_sint32 = map._typedEntries()
-                _message.fields.pointee.n_by_sint32 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_sint32)
+                _message.fields.pointee.by_sint32 = settled.entries
+                _message.fields.pointee.n_by_sint32 = settled.count
             }
             yield &map
         }
@@ -1731,9 +1746,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sint64, count: fields.pointee.n_by_sint64, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_sint64 = map._typedEntries()
-                _message.fields.pointee.n_by_sint64 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_sint64)
+                _message.fields.pointee.by_sint64 = settled.entries
+                _message.fields.pointee.n_by_sint64 = settled.count
             }
             yield &map
         }
@@ -1751,9 +1766,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_fixed32, count: fields.pointee.n_by_fixed32, as: LifelineMessages.MapField<String, UInt32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_fixed32 = map._typedEntries()
-                _message.fields.pointee.n_by_fixed32 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_fixed32)
+                _message.fields.pointee.by_fixed32 = settled.entries
+                _message.fields.pointee.n_by_fixed32 = settled.count
             }
             yield &map
         }
@@ -1771,9 +1786,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_fixed64, count: fields.pointee.n_by_fixed64, as: LifelineMessages.MapField<String, UInt64>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_fixed64 = map._typedEntries()
-                _message.fields.pointee.n_by_fixed64 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_fixed64)
+                _message.fields.pointee.by_fixed64 = settled.entries
+                _message.fields.pointee.n_by_fixed64 = settled.count
             }
             yield &map
         }
@@ -1791,9 +1806,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sfixed32, count: fields.pointee.n_by_sfixed32, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_sfixed32 = map._typedEntries()
-                _message.fields.pointee.n_by_sfixed32 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_sfixed32)
+                _message.fields.pointee.by_sfixed32 = settled.entries
+                _message.fields.pointee.n_by_sfixed32 = settled.count
             }
             yield &map
         }
@@ -1811,9 +1826,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sfixed64, count: fields.pointee.n_by_sfixed64, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_sfixed64 = map._typedEntries()
-                _message.fields.pointee.n_by_sfixed64 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_sfixed64)
+                _message.fields.pointee.by_sfixed64 = settled.entries
+                _message.fields.pointee.n_by_sfixed64 = settled.count
             }
             yield &map
         }
@@ -1831,9 +1846,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_bool, count: fields.pointee.n_by_bool, as: LifelineMessages.MapField<String, Bool>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_bool = map._typedEntries()
-                _message.fields.pointee.n_by_bool = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_bool)
+                _message.fields.pointee.by_bool = settled.entries
+                _message.fields.pointee.n_by_bool = settled.count
             }
             yield &map
         }
@@ -1851,9 +1866,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_string, count: fields.pointee.n_by_string, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_string = map._typedEntries()
-                _message.fields.pointee.n_by_string = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_string)
+                _message.fields.pointee.by_string = settled.entries
+                _message.fields.pointee.n_by_string = settled.count
             }
             yield &map
         }
@@ -1871,9 +1886,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_bytes, count: fields.pointee.n_by_bytes, as: LifelineMessages.MapField<String, [Swift.UInt8]>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_bytes = map._typedEntries()
-                _message.fields.pointee.n_by_bytes = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_bytes)
+                _message.fields.pointee.by_bytes = settled.entries
+                _message.fields.pointee.n_by_bytes = settled.count
             }
             yield &map
         }
@@ -1891,9 +1906,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_level, count: fields.pointee.n_by_level, as: LifelineMessages.MapField<String, Test_Scalars_Proto2_Level>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_level = map._typedEntries()
-                _message.fields.pointee.n_by_level = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_level)
+                _message.fields.pointee.by_level = settled.entries
+                _message.fields.pointee.n_by_level = settled.count
             }
             yield &map
         }
@@ -1911,9 +1926,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_point, count: fields.pointee.n_by_point, as: LifelineMessages.MapField<String, Test_Scalars_Proto2_Point>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_point = map._typedEntries()
-                _message.fields.pointee.n_by_point = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_point)
+                _message.fields.pointee.by_point = settled.entries
+                _message.fields.pointee.n_by_point = settled.count
             }
             yield &map
         }

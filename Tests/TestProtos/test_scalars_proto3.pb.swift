@@ -173,9 +173,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.a_point == nil { fields.pointee.a_point = _message.create(Test_Scalars_Proto3_Point.self) }
-            var loan = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.a_point = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.a_point)
+                _message.fields.pointee.a_point = settled
+            }
+            yield &lent
         }
     }
     /// Whether `aPoint` is set.
@@ -427,9 +430,12 @@ public import LifelineMessages
                 fields.pointee.a_point = _message.create(Test_Scalars_Proto3_Point.self)
                 fields.pointee.has_a_point_case.rawValue = 17
             }
-            var loan = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.a_point = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.a_point)
+                _message.fields.pointee.a_point = settled
+            }
+            yield &lent
         }
     }
     /// Whether `aPoint` is set.
@@ -456,9 +462,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_double = list._elements
-                _message.fields.pointee.n_some_double = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_double = settled.elements
+                _message.fields.pointee.n_some_double = settled.count
             }
             yield &list
         }
@@ -476,9 +482,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_float = list._elements
-                _message.fields.pointee.n_some_float = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_float = settled.elements
+                _message.fields.pointee.n_some_float = settled.count
             }
             yield &list
         }
@@ -496,9 +502,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_int32 = list._elements
-                _message.fields.pointee.n_some_int32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_int32 = settled.elements
+                _message.fields.pointee.n_some_int32 = settled.count
             }
             yield &list
         }
@@ -516,9 +522,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_int64 = list._elements
-                _message.fields.pointee.n_some_int64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_int64 = settled.elements
+                _message.fields.pointee.n_some_int64 = settled.count
             }
             yield &list
         }
@@ -536,9 +542,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_uint32 = list._elements
-                _message.fields.pointee.n_some_uint32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_uint32 = settled.elements
+                _message.fields.pointee.n_some_uint32 = settled.count
             }
             yield &list
         }
@@ -556,9 +562,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_uint64 = list._elements
-                _message.fields.pointee.n_some_uint64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_uint64 = settled.elements
+                _message.fields.pointee.n_some_uint64 = settled.count
             }
             yield &list
         }
@@ -576,9 +582,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_sint32 = list._elements
-                _message.fields.pointee.n_some_sint32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_sint32 = settled.elements
+                _message.fields.pointee.n_some_sint32 = settled.count
             }
             yield &list
         }
@@ -596,9 +602,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_sint64 = list._elements
-                _message.fields.pointee.n_some_sint64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_sint64 = settled.elements
+                _message.fields.pointee.n_some_sint64 = settled.count
             }
             yield &list
         }
@@ -616,9 +622,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_fixed32 = list._elements
-                _message.fields.pointee.n_some_fixed32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_fixed32 = settled.elements
+                _message.fields.pointee.n_some_fixed32 = settled.count
             }
             yield &list
         }
@@ -636,9 +642,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_fixed64 = list._elements
-                _message.fields.pointee.n_some_fixed64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_fixed64 = settled.elements
+                _message.fields.pointee.n_some_fixed64 = settled.count
             }
             yield &list
         }
@@ -656,9 +662,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_sfixed32 = list._elements
-                _message.fields.pointee.n_some_sfixed32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_sfixed32 = settled.elements
+                _message.fields.pointee.n_some_sfixed32 = settled.count
             }
             yield &list
         }
@@ -676,9 +682,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_sfixed64 = list._elements
-                _message.fields.pointee.n_some_sfixed64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_sfixed64 = settled.elements
+                _message.fields.pointee.n_some_sfixed64 = settled.count
             }
             yield &list
         }
@@ -696,9 +702,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_bool = list._elements
-                _message.fields.pointee.n_some_bool = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_bool = settled.elements
+                _message.fields.pointee.n_some_bool = settled.count
             }
             yield &list
         }
@@ -716,9 +722,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_string, count: fields.pointee.n_some_string, of: String.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_string = list._elements
-                _message.fields.pointee.n_some_string = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_string = settled.elements
+                _message.fields.pointee.n_some_string = settled.count
             }
             yield &list
         }
@@ -736,9 +742,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bytes, count: fields.pointee.n_some_bytes, of: [Swift.UInt8].self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_bytes = list._elements
-                _message.fields.pointee.n_some_bytes = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_bytes = settled.elements
+                _message.fields.pointee.n_some_bytes = settled.count
             }
             yield &list
         }
@@ -756,9 +762,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_color, count: fields.pointee.n_some_color, of: Test_Scalars_Proto3_Color.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_color = list._elements
-                _message.fields.pointee.n_some_color = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_color = settled.elements
+                _message.fields.pointee.n_some_color = settled.count
             }
             yield &list
         }
@@ -776,9 +782,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_point, count: fields.pointee.n_some_point, of: Test_Scalars_Proto3_Point.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_point = list._elements
-                _message.fields.pointee.n_some_point = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_point = settled.elements
+                _message.fields.pointee.n_some_point = settled.count
             }
             yield &list
         }
@@ -803,9 +809,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_double = list._elements
-                _message.fields.pointee.n_some_double = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_double = settled.elements
+                _message.fields.pointee.n_some_double = settled.count
             }
             yield &list
         }
@@ -823,9 +829,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_float = list._elements
-                _message.fields.pointee.n_some_float = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_float = settled.elements
+                _message.fields.pointee.n_some_float = settled.count
             }
             yield &list
         }
@@ -843,9 +849,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_int32 = list._elements
-                _message.fields.pointee.n_some_int32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_int32 = settled.elements
+                _message.fields.pointee.n_some_int32 = settled.count
             }
             yield &list
         }
@@ -863,9 +869,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_int64 = list._elements
-                _message.fields.pointee.n_some_int64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_int64 = settled.elements
+                _message.fields.pointee.n_some_int64 = settled.count
             }
             yield &list
         }
@@ -883,9 +889,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_uint32 = list._elements
-                _message.fields.pointee.n_some_uint32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_uint32 = settled.elements
+                _message.fields.pointee.n_some_uint32 = settled.count
             }
             yield &list
         }
@@ -903,9 +909,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_uint64 = list._elements
-                _message.fields.pointee.n_some_uint64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_uint64 = settled.elements
+                _message.fields.pointee.n_some_uint64 = settled.count
             }
             yield &list
         }
@@ -923,9 +929,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_sint32 = list._elements
-                _message.fields.pointee.n_some_sint32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_sint32 = settled.elements
+                _message.fields.pointee.n_some_sint32 = settled.count
             }
             yield &list
         }
@@ -943,9 +949,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_sint64 = list._elements
-                _message.fields.pointee.n_some_sint64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_sint64 = settled.elements
+                _message.fields.pointee.n_some_sint64 = settled.count
             }
             yield &list
         }
@@ -963,9 +969,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_fixed32 = list._elements
-                _message.fields.pointee.n_some_fixed32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_fixed32 = settled.elements
+                _message.fields.pointee.n_some_fixed32 = settled.count
             }
             yield &list
         }
@@ -983,9 +989,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_fixed64 = list._elements
-                _message.fields.pointee.n_some_fixed64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_fixed64 = settled.elements
+                _message.fields.pointee.n_some_fixed64 = settled.count
             }
             yield &list
         }
@@ -1003,9 +1009,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_sfixed32 = list._elements
-                _message.fields.pointee.n_some_sfixed32 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_sfixed32 = settled.elements
+                _message.fields.pointee.n_some_sfixed32 = settled.count
             }
             yield &list
         }
@@ -1023,9 +1029,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_sfixed64 = list._elements
-                _message.fields.pointee.n_some_sfixed64 = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_sfixed64 = settled.elements
+                _message.fields.pointee.n_some_sfixed64 = settled.count
             }
             yield &list
         }
@@ -1043,9 +1049,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_bool = list._elements
-                _message.fields.pointee.n_some_bool = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_bool = settled.elements
+                _message.fields.pointee.n_some_bool = settled.count
             }
             yield &list
         }
@@ -1063,9 +1069,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_color, count: fields.pointee.n_some_color, of: Test_Scalars_Proto3_Color.self)
             defer {
-                _settle(&list)
-                _message.fields.pointee.some_color = list._elements
-                _message.fields.pointee.n_some_color = list.count
+                let settled = _settle(&list)
+                _message.fields.pointee.some_color = settled.elements
+                _message.fields.pointee.n_some_color = settled.count
             }
             yield &list
         }
@@ -1251,9 +1257,12 @@ public import LifelineMessages
                 fields.pointee.a_point = _message.create(Test_Scalars_Proto3_Point.self)
                 fields.pointee.value_case.rawValue = 17
             }
-            var loan = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.a_point = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.a_point)
+                _message.fields.pointee.a_point = settled
+            }
+            yield &lent
         }
     }
 
@@ -1270,9 +1279,12 @@ public import LifelineMessages
                 fields.pointee.another_point = _message.create(Test_Scalars_Proto3_Point.self)
                 fields.pointee.value_case.rawValue = 18
             }
-            var loan = _message.lend(fields.pointee.another_point, as: Test_Scalars_Proto3_Point.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.another_point = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.another_point, as: Test_Scalars_Proto3_Point.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.another_point)
+                _message.fields.pointee.another_point = settled
+            }
+            yield &lent
         }
     }
 
@@ -1289,9 +1301,12 @@ public import LifelineMessages
                 fields.pointee.nested = _message.create(Test_Scalars_Proto3_Choice.self)
                 fields.pointee.value_case.rawValue = 19
             }
-            var loan = _message.lend(fields.pointee.nested, as: Test_Scalars_Proto3_Choice.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.nested = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.nested, as: Test_Scalars_Proto3_Choice.self)
+            defer {
+                let settled = _settle(&lent, from: _message.fields.pointee.nested)
+                _message.fields.pointee.nested = settled
+            }
+            yield &lent
         }
     }
 
@@ -1393,9 +1408,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_double, count: fields.pointee.n_by_double, as: LifelineMessages.MapField<Int32, Double>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_double = map._typedEntries()
-                _message.fields.pointee.n_by_double = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_double)
+                _message.fields.pointee.by_double = settled.entries
+                _message.fields.pointee.n_by_double = settled.count
             }
             yield &map
         }
@@ -1413,9 +1428,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_float, count: fields.pointee.n_by_float, as: LifelineMessages.MapField<Int32, Float>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_float = map._typedEntries()
-                _message.fields.pointee.n_by_float = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_float)
+                _message.fields.pointee.by_float = settled.entries
+                _message.fields.pointee.n_by_float = settled.count
             }
             yield &map
         }
@@ -1433,9 +1448,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_int32, count: fields.pointee.n_by_int32, as: LifelineMessages.MapField<Int32, Int32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_int32 = map._typedEntries()
-                _message.fields.pointee.n_by_int32 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_int32)
+                _message.fields.pointee.by_int32 = settled.entries
+                _message.fields.pointee.n_by_int32 = settled.count
             }
             yield &map
         }
@@ -1453,9 +1468,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_int64, count: fields.pointee.n_by_int64, as: LifelineMessages.MapField<Int32, Int64>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_int64 = map._typedEntries()
-                _message.fields.pointee.n_by_int64 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_int64)
+                _message.fields.pointee.by_int64 = settled.entries
+                _message.fields.pointee.n_by_int64 = settled.count
             }
             yield &map
         }
@@ -1473,9 +1488,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_uint32, count: fields.pointee.n_by_uint32, as: LifelineMessages.MapField<Int32, UInt32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_uint32 = map._typedEntries()
-                _message.fields.pointee.n_by_uint32 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_uint32)
+                _message.fields.pointee.by_uint32 = settled.entries
+                _message.fields.pointee.n_by_uint32 = settled.count
             }
             yield &map
         }
@@ -1493,9 +1508,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_uint64, count: fields.pointee.n_by_uint64, as: LifelineMessages.MapField<Int32, UInt64>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_uint64 = map._typedEntries()
-                _message.fields.pointee.n_by_uint64 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_uint64)
+                _message.fields.pointee.by_uint64 = settled.entries
+                _message.fields.pointee.n_by_uint64 = settled.count
             }
             yield &map
         }
@@ -1513,9 +1528,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sint32, count: fields.pointee.n_by_sint32, as: LifelineMessages.MapField<Int32, Int32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_sint32 = map._typedEntries()
-                _message.fields.pointee.n_by_sint32 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_sint32)
+                _message.fields.pointee.by_sint32 = settled.entries
+                _message.fields.pointee.n_by_sint32 = settled.count
             }
             yield &map
         }
@@ -1533,9 +1548,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sint64, count: fields.pointee.n_by_sint64, as: LifelineMessages.MapField<Int32, Int64>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_sint64 = map._typedEntries()
-                _message.fields.pointee.n_by_sint64 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_sint64)
+                _message.fields.pointee.by_sint64 = settled.entries
+                _message.fields.pointee.n_by_sint64 = settled.count
             }
             yield &map
         }
@@ -1553,9 +1568,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_fixed32, count: fields.pointee.n_by_fixed32, as: LifelineMessages.MapField<Int32, UInt32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_fixed32 = map._typedEntries()
-                _message.fields.pointee.n_by_fixed32 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_fixed32)
+                _message.fields.pointee.by_fixed32 = settled.entries
+                _message.fields.pointee.n_by_fixed32 = settled.count
             }
             yield &map
         }
@@ -1573,9 +1588,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_fixed64, count: fields.pointee.n_by_fixed64, as: LifelineMessages.MapField<Int32, UInt64>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_fixed64 = map._typedEntries()
-                _message.fields.pointee.n_by_fixed64 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_fixed64)
+                _message.fields.pointee.by_fixed64 = settled.entries
+                _message.fields.pointee.n_by_fixed64 = settled.count
             }
             yield &map
         }
@@ -1593,9 +1608,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sfixed32, count: fields.pointee.n_by_sfixed32, as: LifelineMessages.MapField<Int32, Int32>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_sfixed32 = map._typedEntries()
-                _message.fields.pointee.n_by_sfixed32 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_sfixed32)
+                _message.fields.pointee.by_sfixed32 = settled.entries
+                _message.fields.pointee.n_by_sfixed32 = settled.count
             }
             yield &map
         }
@@ -1613,9 +1628,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sfixed64, count: fields.pointee.n_by_sfixed64, as: LifelineMessages.MapField<Int32, Int64>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_sfixed64 = map._typedEntries()
-                _message.fields.pointee.n_by_sfixed64 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_sfixed64)
+                _message.fields.pointee.by_sfixed64 = settled.entries
+                _message.fields.pointee.n_by_sfixed64 = settled.count
             }
             yield &map
         }
@@ -1633,9 +1648,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_bool, count: fields.pointee.n_by_bool, as: LifelineMessages.MapField<Int32, Bool>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_bool = map._typedEntries()
-                _message.fields.pointee.n_by_bool = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_bool)
+                _message.fields.pointee.by_bool = settled.entries
+                _message.fields.pointee.n_by_bool = settled.count
             }
             yield &map
         }
@@ -1653,9 +1668,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_string, count: fields.pointee.n_by_string, as: LifelineMessages.MapField<Int32, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_string = map._typedEntries()
-                _message.fields.pointee.n_by_string = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_string)
+                _message.fields.pointee.by_string = settled.entries
+                _message.fields.pointee.n_by_string = settled.count
             }
             yield &map
         }
@@ -1673,9 +1688,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_bytes, count: fields.pointee.n_by_bytes, as: LifelineMessages.MapField<Int32, [Swift.UInt8]>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_bytes = map._typedEntries()
-                _message.fields.pointee.n_by_bytes = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_bytes)
+                _message.fields.pointee.by_bytes = settled.entries
+                _message.fields.pointee.n_by_bytes = settled.count
             }
             yield &map
         }
@@ -1693,9 +1708,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_color, count: fields.pointee.n_by_color, as: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_color = map._typedEntries()
-                _message.fields.pointee.n_by_color = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_color)
+                _message.fields.pointee.by_color = settled.entries
+                _message.fields.pointee.n_by_color = settled.count
             }
             yield &map
         }
@@ -1713,9 +1728,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_point, count: fields.pointee.n_by_point, as: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.by_point = map._typedEntries()
-                _message.fields.pointee.n_by_point = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.by_point)
+                _message.fields.pointee.by_point = settled.entries
+                _message.fields.pointee.n_by_point = settled.count
             }
             yield &map
         }
@@ -1740,9 +1755,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_int32, count: fields.pointee.n_of_int32, as: LifelineMessages.MapField<Int32, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.of_int32 = map._typedEntries()
-                _message.fields.pointee.n_of_int32 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.of_int32)
+                _message.fields.pointee.of_int32 = settled.entries
+                _message.fields.pointee.n_of_int32 = settled.count
             }
             yield &map
         }
@@ -1760,9 +1775,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_int64, count: fields.pointee.n_of_int64, as: LifelineMessages.MapField<Int64, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.of_int64 = map._typedEntries()
-                _message.fields.pointee.n_of_int64 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.of_int64)
+                _message.fields.pointee.of_int64 = settled.entries
+                _message.fields.pointee.n_of_int64 = settled.count
             }
             yield &map
         }
@@ -1780,9 +1795,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_uint32, count: fields.pointee.n_of_uint32, as: LifelineMessages.MapField<UInt32, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.of_uint32 = map._typedEntries()
-                _message.fields.pointee.n_of_uint32 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.of_uint32)
+                _message.fields.pointee.of_uint32 = settled.entries
+                _message.fields.pointee.n_of_uint32 = settled.count
             }
             yield &map
         }
@@ -1800,9 +1815,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_uint64, count: fields.pointee.n_of_uint64, as: LifelineMessages.MapField<UInt64, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.of_uint64 = map._typedEntries()
-                _message.fields.pointee.n_of_uint64 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.of_uint64)
+                _message.fields.pointee.of_uint64 = settled.entries
+                _message.fields.pointee.n_of_uint64 = settled.count
             }
             yield &map
         }
@@ -1820,9 +1835,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_sint32, count: fields.pointee.n_of_sint32, as: LifelineMessages.MapField<Int32, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.of_sint32 = map._typedEntries()
-                _message.fields.pointee.n_of_sint32 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.of_sint32)
+                _message.fields.pointee.of_sint32 = settled.entries
+                _message.fields.pointee.n_of_sint32 = settled.count
             }
             yield &map
         }
@@ -1840,9 +1855,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_sint64, count: fields.pointee.n_of_sint64, as: LifelineMessages.MapField<Int64, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.of_sint64 = map._typedEntries()
-                _message.fields.pointee.n_of_sint64 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.of_sint64)
+                _message.fields.pointee.of_sint64 = settled.entries
+                _message.fields.pointee.n_of_sint64 = settled.count
             }
             yield &map
         }
@@ -1860,9 +1875,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_fixed32, count: fields.pointee.n_of_fixed32, as: LifelineMessages.MapField<UInt32, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.of_fixed32 = map._typedEntries()
-                _message.fields.pointee.n_of_fixed32 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.of_fixed32)
+                _message.fields.pointee.of_fixed32 = settled.entries
+                _message.fields.pointee.n_of_fixed32 = settled.count
             }
             yield &map
         }
@@ -1880,9 +1895,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_fixed64, count: fields.pointee.n_of_fixed64, as: LifelineMessages.MapField<UInt64, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.of_fixed64 = map._typedEntries()
-                _message.fields.pointee.n_of_fixed64 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.of_fixed64)
+                _message.fields.pointee.of_fixed64 = settled.entries
+                _message.fields.pointee.n_of_fixed64 = settled.count
             }
             yield &map
         }
@@ -1900,9 +1915,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_sfixed32, count: fields.pointee.n_of_sfixed32, as: LifelineMessages.MapField<Int32, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.of_sfixed32 = map._typedEntries()
-                _message.fields.pointee.n_of_sfixed32 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.of_sfixed32)
+                _message.fields.pointee.of_sfixed32 = settled.entries
+                _message.fields.pointee.n_of_sfixed32 = settled.count
             }
             yield &map
         }
@@ -1920,9 +1935,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_sfixed64, count: fields.pointee.n_of_sfixed64, as: LifelineMessages.MapField<Int64, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.of_sfixed64 = map._typedEntries()
-                _message.fields.pointee.n_of_sfixed64 = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.of_sfixed64)
+                _message.fields.pointee.of_sfixed64 = settled.entries
+                _message.fields.pointee.n_of_sfixed64 = settled.count
             }
             yield &map
         }
@@ -1940,9 +1955,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_bool, count: fields.pointee.n_of_bool, as: LifelineMessages.MapField<Bool, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.of_bool = map._typedEntries()
-                _message.fields.pointee.n_of_bool = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.of_bool)
+                _message.fields.pointee.of_bool = settled.entries
+                _message.fields.pointee.n_of_bool = settled.count
             }
             yield &map
         }
@@ -1960,9 +1975,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_string, count: fields.pointee.n_of_string, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                _settle(&map)
-                _message.fields.pointee.of_string = map._typedEntries()
-                _message.fields.pointee.n_of_string = map.count
+                let settled = _settle(&map, asTyped: _message.fields.pointee.of_string)
+                _message.fields.pointee.of_string = settled.entries
+                _message.fields.pointee.n_of_string = settled.count
             }
             yield &map
         }

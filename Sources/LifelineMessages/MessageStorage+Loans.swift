@@ -1,0 +1,118 @@
+public import CLifelineMessages
+
+// To change a submessage in place (`message.author.name = "Ada"`), its parent yields a value that must hold the only
+// reference to *its* storage, although parent and child share an arena. For that time the parent lends its arena: the
+// child's storage is a *loan*, an object without memory of its own that is linked to its lender.
+//
+// While it is out, a loan does not count as a reference to its lender: the parent holds one all the while, for nobody
+// else can get at the parent, and a change in place is to cost no atomic operations. What is left to take care of is a
+// loan that somebody else holds when the parent settles: a copy that was made of the child, which can be on any thread.
+// From then on it does count, which keeps the lender alive, and from being unique, so that the next change of the
+// parent copies first. Which of the two comes first, the end of the loan object or its settlement, is what the
+// lender's state says, in one atomic exchange on either side.
+//
+// A storage lends to one loan at a time: lending takes a unique reference to it, and the loan's end, or a settlement
+// that leaves it with a reference of its own, comes before the next one.
+private enum Lending {
+    static let none: UInt8 = 0
+    /// The loan does not count as a reference.
+    static let isOut: UInt8 = 1
+    /// The loan object is gone, before it was settled: the child was replaced.
+    static let isGone: UInt8 = 2
+    /// The loan counts as a reference.
+    static let isCounted: UInt8 = 3
+}
+
+extension MessageStorage {
+    /// The header of the storage with the memory: of this one, or of that which the loan goes back to in the end.
+    @inlinable var rootHeader: UnsafeMutablePointer<Header> {
+        withUnsafeMutablePointerToHeader { header in
+            if header.pointee.arena.next != nil { return header }
+            // A loan has no memory that could be limited, so this is where it keeps its root.
+            return UnsafeMutableRawPointer(header.pointee.arena.limit.unsafelyUnwrapped)
+                .assumingMemoryBound(to: Header.self)
+        }
+    }
+
+    /// A storage for a part of this one's tree, to be changed in place by somebody else for a while. The reference to
+    /// this storage must be the only one.
+    @usableFromInline func lend() -> MessageStorage {
+        let root = rootHeader
+        let loan = MessageStorage.takeSpareLoan(of: root)
+        loan.withUnsafeMutablePointerToHeader { header in
+            header.pointee.link = .passUnretained(self)
+            header.pointee.arena.limit = UnsafeMutableRawPointer(root).assumingMemoryBound(to: UInt8.self)
+            header.pointee.arena.budget = 0
+        }
+        withUnsafeMutablePointerToHeader { $0.pointee.arena.lending = Lending.isOut }
+        return loan
+    }
+
+    /// Takes the loan back. `storage` is that of what was lent, as it is now.
+    ///
+    /// - Returns: Whether it is the loan, so that what it holds is in this storage's arena. If not, the child was
+    ///   replaced, and `settleWithoutLoan` has to follow.
+    @usableFromInline func takeBack(_ storage: inout MessageStorage?) -> Bool {
+        guard isLender(of: storage) else { return false }
+        if isKnownUniquelyReferenced(&storage) {
+            MessageStorage.keepSpareLoan(storage.take().unsafelyUnwrapped, for: rootHeader)
+            withUnsafeMutablePointerToHeader { $0.pointee.arena.lending = Lending.none }
+        } else {
+            // What the other one refers to is this storage's as well, so it has to move away before it changes.
+            storage.unsafelyUnwrapped.becomeOverdueAlone()
+            settleWithoutLoan()
+        }
+        return true
+    }
+
+    /// Makes a loan that somebody else holds count as a reference, if there still is one.
+    @usableFromInline func settleWithoutLoan() {
+        let ofLoan = Unmanaged.passRetained(self)
+        if lifeline_arena_exchange_lending(ownArena, Lending.isCounted) == Lending.isGone { ofLoan.release() }
+    }
+
+    private var ownArena: UnsafeMutablePointer<LifelineArena> {
+        withUnsafeMutablePointerToHeader { UnsafeMutableRawPointer($0).assumingMemoryBound(to: LifelineArena.self) }
+    }
+
+    private func isLender(of storage: MessageStorage?) -> Bool {
+        guard let storage else { return false }
+        return storage.withUnsafeMutablePointerToHeader { header in
+            header.pointee.arena.next == nil
+                && header.pointee.link?.toOpaque() == Unmanaged.passUnretained(self).toOpaque()
+        }
+    }
+
+    /// Releases what a storage that is freed links to, if that counts.
+    @usableFromInline static func releaseLink(of header: UnsafeMutablePointer<Header>) {
+        let isLoanThatIsOut = header.pointee.arena.next == nil && header.pointee.arena.limit != nil
+        let link = header.pointee.link.unsafelyUnwrapped
+        if isLoanThatIsOut {
+            // The lender is still there: either the loan counts, or its parent has not settled yet.
+            let lender = link._withUnsafeGuaranteedRef { $0.ownArena }
+            if lifeline_arena_exchange_lending(lender, Lending.isGone) == Lending.isOut { return }
+        }
+        link.release()
+    }
+}
+
+// MARK: - Spare loans
+
+// Kept by the storage with the memory, so that changing one submessage after the other creates no objects.
+extension MessageStorage {
+    private static func takeSpareLoan(of root: UnsafeMutablePointer<Header>) -> MessageStorage {
+        guard let spare = root.pointee.link?.takeRetainedValue() else {
+            return create(uninitializedByteCount: 0)
+        }
+        root.pointee.link = spare.withUnsafeMutablePointerToHeader { $0.pointee.link }
+        return spare
+    }
+
+    private static func keepSpareLoan(_ loan: consuming MessageStorage, for root: UnsafeMutablePointer<Header>) {
+        loan.withUnsafeMutablePointerToHeader {
+            $0.pointee.arena.limit = nil
+            $0.pointee.link = root.pointee.link
+        }
+        root.pointee.link = .passRetained(loan)
+    }
+}
