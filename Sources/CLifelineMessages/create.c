@@ -9,13 +9,14 @@ void *lifeline_message_create(const LifelineMessageTable *table, LifelineArena *
     return message;
 }
 
-bool lifeline_bytes_assign(LifelineArena *arena, const uint8_t *bytes, size_t count, ProtobufCBinaryData *value) {
-    if (count > value->len) {
-        uint8_t *memory = lifeline_arena_allocate(arena, count);
+bool lifeline_bytes_assign(
+    LifelineArena *arena, size_t *count, uint8_t **data, const uint8_t *new_bytes, size_t new_count) {
+    if (new_count > *count) {
+        uint8_t *memory = lifeline_arena_allocate(arena, new_count);
         if (memory == NULL) return false;
-        value->data = memory;
+        *data = memory;
     }
-    value->len = count;
-    if (count > 0) memcpy(value->data, bytes, count);
+    *count = new_count;
+    if (new_count > 0) memcpy(*data, new_bytes, new_count);
     return true;
 }

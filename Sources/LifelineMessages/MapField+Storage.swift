@@ -28,7 +28,7 @@ extension MapField {
     }
 
     @inlinable func value(at position: Int) -> Value {
-        Value._load(valuePointer(at: position).pointee, in: mutableStorage)
+        Value._load(valuePointer(at: position).pointee, in: _storage.unsafelyUnwrapped)
     }
 }
 
@@ -66,7 +66,7 @@ extension MapField {
     @inlinable static func makeEntry(
         _ key: Key._CValue,
         _ value: Value._CValue,
-        in storage: MessageStorage
+        in storage: BorrowedStorage
     ) -> UnsafeMutableRawPointer {
         let entry = storage.allocate(byteCount: entrySize)
         entry.initializeMemory(as: UInt8.self, repeating: 0, count: entrySize)
@@ -75,8 +75,8 @@ extension MapField {
         return entry
     }
 
-    /// The storage of a field that has entries, or that `makeUnique` was called for.
-    @inlinable var mutableStorage: MessageStorage { _storage.unsafelyUnwrapped }
+    /// The storage of a field that `makeUnique` was called for.
+    @inlinable @inline(__always) var mutableStorage: BorrowedStorage { BorrowedStorage(_storage.unsafelyUnwrapped) }
 
     @inlinable mutating func makeUnique() {
         if isWritable(&_storage) { return }
@@ -85,8 +85,8 @@ extension MapField {
 
     @inlinable mutating func reserve(_ capacity: Int) {
         let stride = MemoryLayout<UnsafeMutableRawPointer>.stride
-        _entries = mutableStorage.reserve(_entries, count: count, capacity: capacity, stride: stride)
-            .assumingMemoryBound(to: UnsafeMutableRawPointer.self)
+        let reserved = mutableStorage.reserve(_entries, count: count, capacity: capacity, stride: stride)
+        _entries = reserved.assumingMemoryBound(to: UnsafeMutableRawPointer.self)
     }
 
     /// A deep copy, in `storage`.
@@ -95,11 +95,13 @@ extension MapField {
         guard let _storage, count > 0 else { return copy }
         copy.reserve(count)
         let copies = copy._entries.unsafelyUnwrapped
+        let (source, target) = (BorrowedStorage(_storage), BorrowedStorage(storage))
         for position in 0..<count {
-            let key = Key._copy(key(at: position), from: _storage, into: storage)
-            let value = Value._copy(valuePointer(at: position).pointee, from: _storage, into: storage)
-            copies[position] = Self.makeEntry(key, value, in: storage)
+            let key = Key._copy(key(at: position), from: source, into: target)
+            let value = Value._copy(valuePointer(at: position).pointee, from: source, into: target)
+            copies[position] = Self.makeEntry(key, value, in: target)
         }
+        extendLifetime(_storage)
         copy._count = count
         return copy
     }

@@ -91,7 +91,8 @@ extension MapField {
             if found.position == nil { insert(key, defaultValue(), at: position) }
             var value = Value._lend(&valuePointer(at: position).pointee, from: mutableStorage)
             defer {
-                if !Value._settle(&value, valuePointer(at: position).pointee, from: mutableStorage) {
+                let lent = valuePointer(at: position).pointee
+                if !Value._settle(&value, lent, from: mutableStorage) {
                     makeUnique()
                     valuePointer(at: position).pointee = Value._store(value, in: mutableStorage)
                 }
@@ -140,8 +141,9 @@ extension MapField where Key == String, Value == String {
         _ body: (_ key: UTF8Span, _ value: UTF8Span) throws(Failure) -> Void
     ) throws(Failure) {
         for position in 0..<count {
-            try mutableStorage.withUTF8Span(key(at: position)) { (key) throws(Failure) in
-                try mutableStorage.withUTF8Span(valuePointer(at: position).pointee) { (value) throws(Failure) in
+            try _storage.unsafelyUnwrapped.withUTF8Span(key(at: position)) { (key) throws(Failure) in
+                try _storage.unsafelyUnwrapped.withUTF8Span(valuePointer(at: position).pointee) {
+                    (value) throws(Failure) in
                     try body(key, value)
                 }
             }
@@ -170,7 +172,7 @@ extension MapField: RandomAccessCollection {
 
     @inlinable public subscript(index: Index) -> (key: Key, value: Value) {
         precondition(index.position >= 0 && index.position < count, "A map's index is out of bounds")
-        return (Key._load(key(at: index.position), in: mutableStorage), value(at: index.position))
+        return (Key._load(key(at: index.position), in: _storage.unsafelyUnwrapped), value(at: index.position))
     }
 }
 

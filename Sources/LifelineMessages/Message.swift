@@ -65,28 +65,6 @@ extension Message {
             self.init()
         }
     }
-
-    /// The struct, to be written to: copied first where somebody else refers to it, or to leave garbage behind.
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> {
-        if !isWritable(&_message.storage) { _makeUnique(reserving: 0) }
-        return _message.fields
-    }
-
-    /// Moves the message to a storage of its own, which has room for `reserved` bytes more.
-    @inlinable mutating func _makeUnique(reserving reserved: Int) {
-        let (storage, fields) = MessageStorage.withCopy(
-            of: _message.fields,
-            as: Self._table,
-            from: _message.storage,
-            reserving: reserved
-        )
-        _message = MessageReference(storage: storage, untypedFields: fields)
-    }
-}
-
-/// Whether what `storage` holds can be changed where it is.
-@inlinable @inline(__always) func isWritable(_ storage: inout MessageStorage?) -> Bool {
-    isKnownUniquelyReferenced(&storage) && !storage.unsafelyUnwrapped.isOverdue
 }
 
 extension Message {

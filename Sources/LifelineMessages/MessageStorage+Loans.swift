@@ -1,4 +1,4 @@
-public import CLifelineMessages
+internal import CLifelineMessages
 
 // To change a submessage in place (`message.author.name = "Ada"`), its parent yields a value that must hold the only
 // reference to *its* storage, although parent and child share an arena. For that time the parent lends its arena: the
@@ -23,28 +23,18 @@ private enum Lending {
     static let isCounted: UInt8 = 3
 }
 
-extension MessageStorage {
-    /// The header of the storage with the memory: of this one, or of that which the loan goes back to in the end.
-    @inlinable var rootHeader: UnsafeMutablePointer<Header> {
-        withUnsafeMutablePointerToHeader { header in
-            if header.pointee.arena.next != nil { return header }
-            // A loan has no memory that could be limited, so this is where it keeps its root.
-            return UnsafeMutableRawPointer(header.pointee.arena.limit.unsafelyUnwrapped)
-                .assumingMemoryBound(to: Header.self)
-        }
-    }
-
+extension BorrowedStorage {
     /// A storage for a part of this one's tree, to be changed in place by somebody else for a while. The reference to
     /// this storage must be the only one.
     @usableFromInline func lend() -> MessageStorage {
-        let root = rootHeader
+        let root = with(\.rootHeader)
         let loan = MessageStorage.takeSpareLoan(of: root)
         loan.withUnsafeMutablePointerToHeader { header in
-            header.pointee.link = .passUnretained(self)
+            header.pointee.link = unmanaged
             header.pointee.arena.limit = UnsafeMutableRawPointer(root).assumingMemoryBound(to: UInt8.self)
             header.pointee.arena.budget = 0
         }
-        withUnsafeMutablePointerToHeader { $0.pointee.arena.lending = Lending.isOut }
+        header.pointee.arena.lending = Lending.isOut
         return loan
     }
 
@@ -55,42 +45,43 @@ extension MessageStorage {
     @usableFromInline func takeBack(_ storage: inout MessageStorage?) -> Bool {
         guard isLender(of: storage) else { return false }
         if isKnownUniquelyReferenced(&storage) {
-            MessageStorage.keepSpareLoan(storage.take().unsafelyUnwrapped, for: rootHeader)
-            withUnsafeMutablePointerToHeader { $0.pointee.arena.lending = Lending.none }
+            header.pointee.arena.lending = Lending.none
+            MessageStorage.keepSpareLoan(storage.take().unsafelyUnwrapped, for: with(\.rootHeader))
         } else {
             // What the other one refers to is this storage's as well, so it has to move away before it changes.
-            storage.unsafelyUnwrapped.becomeOverdueAlone()
+            storage.unsafelyUnwrapped.becomeOverdue()
             settleWithoutLoan()
         }
         return true
     }
 
-    /// Makes a loan that somebody else holds count as a reference, if there still is one.
-    @usableFromInline func settleWithoutLoan() {
-        let ofLoan = Unmanaged.passRetained(self)
-        if lifeline_arena_exchange_lending(ownArena, Lending.isCounted) == Lending.isGone { ofLoan.release() }
-    }
-
-    private var ownArena: UnsafeMutablePointer<LifelineArena> {
-        withUnsafeMutablePointerToHeader { UnsafeMutableRawPointer($0).assumingMemoryBound(to: LifelineArena.self) }
-    }
-
     private func isLender(of storage: MessageStorage?) -> Bool {
         guard let storage else { return false }
         return storage.withUnsafeMutablePointerToHeader { header in
-            header.pointee.arena.next == nil
-                && header.pointee.link?.toOpaque() == Unmanaged.passUnretained(self).toOpaque()
+            header.pointee.arena.next == nil && header.pointee.link?.toOpaque() == unmanaged.toOpaque()
         }
     }
 
+    /// Makes a loan that somebody else holds count as a reference, if there still is one.
+    @usableFromInline func settleWithoutLoan() {
+        let ofLoan = unmanaged.retain()
+        if exchangeLending(Lending.isCounted) == Lending.isGone { ofLoan.release() }
+    }
+
+    fileprivate func exchangeLending(_ lending: UInt8) -> UInt8 {
+        lifeline_arena_exchange_lending(header.pointer(to: \.arena).unsafelyUnwrapped, lending)
+    }
+}
+
+extension MessageStorage {
     /// Releases what a storage that is freed links to, if that counts.
     @usableFromInline static func releaseLink(of header: UnsafeMutablePointer<Header>) {
-        let isLoanThatIsOut = header.pointee.arena.next == nil && header.pointee.arena.limit != nil
         let link = header.pointee.link.unsafelyUnwrapped
+        let isLoanThatIsOut = header.pointee.arena.next == nil && header.pointee.arena.limit != nil
         if isLoanThatIsOut {
             // The lender is still there: either the loan counts, or its parent has not settled yet.
-            let lender = link._withUnsafeGuaranteedRef { $0.ownArena }
-            if lifeline_arena_exchange_lending(lender, Lending.isGone) == Lending.isOut { return }
+            let lender = link._withUnsafeGuaranteedRef { BorrowedStorage($0) }
+            if lender.exchangeLending(Lending.isGone) == Lending.isOut { return }
         }
         link.release()
     }
@@ -100,7 +91,7 @@ extension MessageStorage {
 
 // Kept by the storage with the memory, so that changing one submessage after the other creates no objects.
 extension MessageStorage {
-    private static func takeSpareLoan(of root: UnsafeMutablePointer<Header>) -> MessageStorage {
+    fileprivate static func takeSpareLoan(of root: UnsafeMutablePointer<Header>) -> MessageStorage {
         guard let spare = root.pointee.link?.takeRetainedValue() else {
             return create(uninitializedByteCount: 0)
         }
@@ -108,7 +99,7 @@ extension MessageStorage {
         return spare
     }
 
-    private static func keepSpareLoan(_ loan: consuming MessageStorage, for root: UnsafeMutablePointer<Header>) {
+    fileprivate static func keepSpareLoan(_ loan: consuming MessageStorage, for root: UnsafeMutablePointer<Header>) {
         loan.withUnsafeMutablePointerToHeader {
             $0.pointee.arena.limit = nil
             $0.pointee.link = root.pointee.link

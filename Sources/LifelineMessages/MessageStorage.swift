@@ -53,107 +53,45 @@ public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> 
         }
         return storage
     }
-
-    /// Where to allocate: this storage's arena, or that of the storage that the loan goes back to in the end.
-    @inlinable var allocator: UnsafeMutablePointer<LifelineArena> {
-        UnsafeMutableRawPointer(rootHeader).assumingMemoryBound(to: LifelineArena.self)
-    }
 }
 
-// MARK: - Allocating
+// MARK: - The arena
 
 extension MessageStorage {
+    /// The header of the storage with the memory: of this one, or of that which the loan goes back to in the end.
+    @inlinable var rootHeader: UnsafeMutablePointer<Header> {
+        withUnsafeMutablePointerToHeader { header in
+            if header.pointee.arena.next != nil { return header }
+            // A loan has no memory that could be limited, so this is where it keeps its root.
+            return UnsafeMutableRawPointer(header.pointee.arena.limit.unsafelyUnwrapped)
+                .assumingMemoryBound(to: Header.self)
+        }
+    }
+
+    /// Where to allocate.
+    @inlinable var arena: UnsafeMutablePointer<LifelineArena> {
+        UnsafeMutableRawPointer(rootHeader).assumingMemoryBound(to: LifelineArena.self)
+    }
+
+    /// Whether strings in here may be other than UTF-8: they then have to be repaired when they are read.
+    @inlinable var mayHoldMalformedText: Bool { arena.pointee.may_hold_malformed_text }
+
     /// What changes may take before a storage of that size is overdue. At least 4 KiB: less is not worth moving for.
     @inlinable static func allowance(forSize byteCount: Int) -> UInt32 {
         lifeline_arena_budget(max(4_096, byteCount &* 2))
     }
 
-    /// Whether the next change should move what is here to a new storage. The arena's budget says it: see `take`.
+    /// Whether the next change should move what is here to a new storage. The budget says it: see `BorrowedStorage.take`.
     @inlinable var isOverdue: Bool {
-        withUnsafeMutablePointerToHeader { $0.pointee.arena.budget == .max }
+        get { withUnsafeMutablePointerToHeader { $0.pointee.arena.budget == .max } }
     }
 
-    /// Memory for `byteCount` bytes, 8-aligned.
-    @usableFromInline func allocate(byteCount: Int) -> UnsafeMutableRawPointer {
-        take { lifeline_arena_allocate($0, byteCount) }
-    }
-
-    /// Room for at least `capacity` elements, with the first `count` of `elements` in it.
-    @usableFromInline func reserve(
-        _ elements: UnsafeMutableRawPointer?,
-        count: Int,
-        capacity: Int,
-        stride: Int
-    ) -> UnsafeMutableRawPointer {
-        take { lifeline_array_reserve($0, elements, count, capacity, stride) }
-    }
-
-    /// What `allocate` takes from the arena. It may be called twice: it answers nil while the allowance does not suffice.
-    ///
-    /// Running out of memory for real is as fatal here as it is elsewhere in Swift; decoding has a budget of its own.
-    @inlinable @inline(__always) func take<Memory>(
-        _ allocate: (UnsafeMutablePointer<LifelineArena>) -> Memory?
-    ) -> Memory {
-        if let memory = allocate(allocator) { return memory }
-        becomeOverdue()
-        guard let memory = allocate(allocator) else { preconditionFailure("Out of memory for a message") }
-        return memory
-    }
-
-    /// A loan is overdue by itself too: what it holds then moves out of its lender's arena, and back once it is settled.
     @usableFromInline func becomeOverdue() {
-        allocator.pointee.budget = .max
-        becomeOverdueAlone()
-    }
-
-    func becomeOverdueAlone() {
         withUnsafeMutablePointerToHeader { $0.pointee.arena.budget = .max }
     }
 }
 
-// MARK: - Text
-
-extension MessageStorage {
-    /// Whether strings in here may be other than UTF-8: they then have to be repaired when they are read.
-    @inlinable var mayHoldMalformedText: Bool { allocator.pointee.may_hold_malformed_text }
-
-    /// To be called when something is copied from `source`.
-    @inlinable func inheritText(from source: MessageStorage) {
-        if source.mayHoldMalformedText { allocator.pointee.may_hold_malformed_text = true }
-    }
-}
-
-// MARK: - Copying
-
-extension MessageStorage {
-    /// A deep copy in this storage of `message`, which is in `source`.
-    @usableFromInline func copy(
-        _ message: UnsafeRawPointer,
-        as table: UnsafePointer<MessageTable>,
-        from source: MessageStorage?
-    ) -> UnsafeMutableRawPointer {
-        guard let source else { return create(table) }
-        defer { extendLifetime(source) }
-        inheritText(from: source)
-        return take { lifeline_message_copy(table, message, $0) }
-    }
-
-    /// A new message in this storage, with no field set.
-    @usableFromInline func create(_ table: UnsafePointer<MessageTable>) -> UnsafeMutableRawPointer {
-        take { lifeline_message_create(table, $0) }
-    }
-
-    /// A storage that nobody else refers to, with a deep copy of `message`, which is in `source`, and room for
-    /// `reserved` bytes more.
-    @usableFromInline static func withCopy(
-        of message: UnsafeRawPointer,
-        as table: UnsafePointer<MessageTable>,
-        from source: MessageStorage?,
-        reserving reserved: Int
-    ) -> (MessageStorage, UnsafeMutableRawPointer) {
-        let size = source == nil ? Int(table.pointee.size) : lifeline_message_copy_size(table, message)
-        // Half as much again, and at least 256 bytes, for what is about to be set.
-        let storage = create(byteCount: size &+ max(size / 2, 256) &+ reserved)
-        return (storage, storage.copy(message, as: table, from: source))
-    }
+/// Whether what `storage` holds can be changed where it is.
+@inlinable @inline(__always) func isWritable(_ storage: inout MessageStorage?) -> Bool {
+    isKnownUniquelyReferenced(&storage) && !BorrowedStorage(storage.unsafelyUnwrapped).isOverdue
 }

@@ -41,7 +41,7 @@ extension RepeatedField: RandomAccessCollection, MutableCollection {
     @inlinable public subscript(position: Int) -> Element {
         _read {
             precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
-            yield Element._load(_elements.unsafelyUnwrapped[position], in: mutableStorage)
+            yield Element._load(_elements.unsafelyUnwrapped[position], in: _storage.unsafelyUnwrapped)
         }
         set {
             precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
@@ -53,7 +53,8 @@ extension RepeatedField: RandomAccessCollection, MutableCollection {
             _makeUnique()
             var element = Element._lend(&_elements.unsafelyUnwrapped[position], from: mutableStorage)
             defer {
-                if !Element._settle(&element, _elements.unsafelyUnwrapped[position], from: mutableStorage) {
+                let lent = _elements.unsafelyUnwrapped[position]
+                if !Element._settle(&element, lent, from: mutableStorage) {
                     _makeUnique()
                     _elements.unsafelyUnwrapped[position] = Element._store(element, in: mutableStorage)
                 }
@@ -173,7 +174,7 @@ extension RepeatedField where Element == String {
         _ body: (UTF8Span) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
-        return try mutableStorage.withUTF8Span(_elements.unsafelyUnwrapped[position], body)
+        return try _storage.unsafelyUnwrapped.withUTF8Span(_elements.unsafelyUnwrapped[position], body)
     }
 }
 
@@ -184,7 +185,7 @@ extension RepeatedField where Element == [UInt8] {
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
-        return try mutableStorage.withSpan(_elements.unsafelyUnwrapped[position], body)
+        return try _storage.unsafelyUnwrapped.withSpan(_elements.unsafelyUnwrapped[position], body)
     }
 }
 
@@ -212,8 +213,8 @@ extension RepeatedField where Element: Message {
 // MARK: - Storage
 
 extension RepeatedField {
-    /// The storage of a field that has elements, or that `_makeUnique` was called for.
-    @inlinable var mutableStorage: MessageStorage { _storage.unsafelyUnwrapped }
+    /// The storage of a field that `_makeUnique` was called for.
+    @inlinable @inline(__always) var mutableStorage: BorrowedStorage { BorrowedStorage(_storage.unsafelyUnwrapped) }
 
     @inlinable mutating func _makeUnique() {
         if !isWritable(&_storage) { _moveToNewStorage() }
@@ -228,8 +229,8 @@ extension RepeatedField {
         if let _elements, capacity <= lifeline_array_header(_elements).pointee.capacity { return }
         guard capacity > 0 else { return }
         let stride = MemoryLayout<Element._CValue>.stride
-        _elements = mutableStorage.reserve(_elements, count: count, capacity: capacity, stride: stride)
-            .assumingMemoryBound(to: Element._CValue.self)
+        let reserved = mutableStorage.reserve(_elements, count: count, capacity: capacity, stride: stride)
+        _elements = reserved.assumingMemoryBound(to: Element._CValue.self)
     }
 
     /// A deep copy, in `storage`.
@@ -238,9 +239,9 @@ extension RepeatedField {
         guard let _storage, let _elements, count > 0 else { return copy }
         copy._reserve(count)
         let copies = copy._elements.unsafelyUnwrapped
-        for position in 0..<count {
-            copies[position] = Element._copy(_elements[position], from: _storage, into: storage)
-        }
+        let (source, target) = (BorrowedStorage(_storage), BorrowedStorage(storage))
+        for position in 0..<count { copies[position] = Element._copy(_elements[position], from: source, into: target) }
+        extendLifetime(_storage)
         copy._count = count
         return copy
     }

@@ -83,6 +83,7 @@ public import LifelineWellKnownTypes
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__User
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__chat__v1__user__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -133,6 +134,7 @@ public import LifelineWellKnownTypes
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Attachment
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__chat__v1__attachment__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -163,6 +165,7 @@ public import LifelineWellKnownTypes
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Location
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__chat__v1__location__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -192,9 +195,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.choices, count: fields.pointee.n_choices, of: String.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.choices = settled.elements
-                _message.fields.pointee.n_choices = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.choices = list._elements
+                _message.fields.pointee.n_choices = list.count
             }
             yield &list
         }
@@ -213,9 +216,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.votes, count: fields.pointee.n_votes, as: LifelineMessages.MapField<UInt64, UInt32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.votes)
-                _message.fields.pointee.votes = settled.entries
-                _message.fields.pointee.n_votes = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.votes = map._typedEntries()
+                _message.fields.pointee.n_votes = map.count
             }
             yield &map
         }
@@ -232,7 +235,7 @@ public import LifelineWellKnownTypes
             if fields.pointee.closes_at == nil { fields.pointee.closes_at = _message.create(Google_Protobuf_Timestamp.self) }
             var lent = _message.lend(fields.pointee.closes_at, as: Google_Protobuf_Timestamp.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.closes_at)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.closes_at, as: Self._table)
                 _message.fields.pointee.closes_at = settled
             }
             yield &lent
@@ -246,6 +249,7 @@ public import LifelineWellKnownTypes
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Poll
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__chat__v1__poll__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -311,9 +315,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.attachments, count: fields.pointee.n_attachments, of: Sample_Chat_V1_Attachment.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.attachments = settled.elements
-                _message.fields.pointee.n_attachments = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.attachments = list._elements
+                _message.fields.pointee.n_attachments = list.count
             }
             yield &list
         }
@@ -331,9 +335,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.headers, count: fields.pointee.n_headers, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.headers)
-                _message.fields.pointee.headers = settled.entries
-                _message.fields.pointee.n_headers = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.headers = map._typedEntries()
+                _message.fields.pointee.n_headers = map.count
             }
             yield &map
         }
@@ -352,9 +356,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.mentions, count: fields.pointee.n_mentions, of: UInt64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.mentions = settled.elements
-                _message.fields.pointee.n_mentions = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.mentions = list._elements
+                _message.fields.pointee.n_mentions = list.count
             }
             yield &list
         }
@@ -382,7 +386,7 @@ public import LifelineWellKnownTypes
             if fields.pointee.author == nil { fields.pointee.author = _message.create(Sample_Chat_V1_User.self) }
             var lent = _message.lend(fields.pointee.author, as: Sample_Chat_V1_User.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.author)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.author, as: Self._table)
                 _message.fields.pointee.author = settled
             }
             yield &lent
@@ -424,7 +428,7 @@ public import LifelineWellKnownTypes
             if fields.pointee.sent_at == nil { fields.pointee.sent_at = _message.create(Google_Protobuf_Timestamp.self) }
             var lent = _message.lend(fields.pointee.sent_at, as: Google_Protobuf_Timestamp.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.sent_at)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.sent_at, as: Self._table)
                 _message.fields.pointee.sent_at = settled
             }
             yield &lent
@@ -447,7 +451,7 @@ public import LifelineWellKnownTypes
             if fields.pointee.reply_to == nil { fields.pointee.reply_to = _message.create(Sample_Chat_V1_ChatMessage.self) }
             var lent = _message.lend(fields.pointee.reply_to, as: Sample_Chat_V1_ChatMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.reply_to)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.reply_to, as: Self._table)
                 _message.fields.pointee.reply_to = settled
             }
             yield &lent
@@ -473,7 +477,7 @@ public import LifelineWellKnownTypes
             }
             var lent = _message.lend(fields.pointee.location, as: Sample_Chat_V1_Location.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.location)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.location, as: Self._table)
                 _message.fields.pointee.location = settled
             }
             yield &lent
@@ -495,7 +499,7 @@ public import LifelineWellKnownTypes
             }
             var lent = _message.lend(fields.pointee.poll, as: Sample_Chat_V1_Poll.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.poll)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.poll, as: Self._table)
                 _message.fields.pointee.poll = settled
             }
             yield &lent
@@ -549,9 +553,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.reactions, count: fields.pointee.n_reactions, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.reactions)
-                _message.fields.pointee.reactions = settled.entries
-                _message.fields.pointee.n_reactions = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.reactions = map._typedEntries()
+                _message.fields.pointee.n_reactions = map.count
             }
             yield &map
         }
@@ -594,9 +598,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.signal, count: fields.pointee.n_signal, of: Float.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.signal = settled.elements
-                _message.fields.pointee.n_signal = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.signal = list._elements
+                _message.fields.pointee.n_signal = list.count
             }
             yield &list
         }
@@ -614,9 +618,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.kinds_seen, count: fields.pointee.n_kinds_seen, of: Sample_Chat_V1_Kind.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.kinds_seen = settled.elements
-                _message.fields.pointee.n_kinds_seen = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.kinds_seen = list._elements
+                _message.fields.pointee.n_kinds_seen = list.count
             }
             yield &list
         }
@@ -655,6 +659,7 @@ public import LifelineWellKnownTypes
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__ChatMessage
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__chat__v1__chat_message__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -55,9 +55,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.fields, count: fields.pointee.n_fields, as: LifelineMessages.MapField<String, Google_Protobuf_Value>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.fields)
-                _message.fields.pointee.fields = settled.entries
-                _message.fields.pointee.n_fields = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.fields = map._typedEntries()
+                _message.fields.pointee.n_fields = map.count
             }
             yield &map
         }
@@ -66,6 +66,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Struct
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__struct__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -140,7 +141,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.struct_value, as: Google_Protobuf_Struct.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.struct_value)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.struct_value, as: Self._table)
                 _message.fields.pointee.struct_value = settled
             }
             yield &lent
@@ -163,7 +164,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.list_value, as: Google_Protobuf_ListValue.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.list_value)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.list_value, as: Self._table)
                 _message.fields.pointee.list_value = settled
             }
             yield &lent
@@ -215,6 +216,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Value
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -235,9 +237,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.values, count: fields.pointee.n_values, of: Google_Protobuf_Value.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.values = settled.elements
-                _message.fields.pointee.n_values = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.values = list._elements
+                _message.fields.pointee.n_values = list.count
             }
             yield &list
         }
@@ -246,6 +248,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__ListValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__list_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

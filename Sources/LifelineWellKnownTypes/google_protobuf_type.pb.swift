@@ -62,9 +62,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.fields, count: fields.pointee.n_fields, of: Google_Protobuf_Field.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.fields = settled.elements
-                _message.fields.pointee.n_fields = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.fields = list._elements
+                _message.fields.pointee.n_fields = list.count
             }
             yield &list
         }
@@ -83,9 +83,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.oneofs, count: fields.pointee.n_oneofs, of: String.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.oneofs = settled.elements
-                _message.fields.pointee.n_oneofs = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.oneofs = list._elements
+                _message.fields.pointee.n_oneofs = list.count
             }
             yield &list
         }
@@ -104,9 +104,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.options = settled.elements
-                _message.fields.pointee.n_options = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.options = list._elements
+                _message.fields.pointee.n_options = list.count
             }
             yield &list
         }
@@ -124,7 +124,7 @@ public import LifelineMessages
             if fields.pointee.source_context == nil { fields.pointee.source_context = _message.create(Google_Protobuf_SourceContext.self) }
             var lent = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.source_context)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.source_context, as: Self._table)
                 _message.fields.pointee.source_context = settled
             }
             yield &lent
@@ -144,6 +144,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Type
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__type__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -220,9 +221,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.options = settled.elements
-                _message.fields.pointee.n_options = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.options = list._elements
+                _message.fields.pointee.n_options = list.count
             }
             yield &list
         }
@@ -393,6 +394,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Field
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__field__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -424,9 +426,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.enumvalue, count: fields.pointee.n_enumvalue, of: Google_Protobuf_EnumValue.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.enumvalue = settled.elements
-                _message.fields.pointee.n_enumvalue = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.enumvalue = list._elements
+                _message.fields.pointee.n_enumvalue = list.count
             }
             yield &list
         }
@@ -445,9 +447,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.options = settled.elements
-                _message.fields.pointee.n_options = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.options = list._elements
+                _message.fields.pointee.n_options = list.count
             }
             yield &list
         }
@@ -465,7 +467,7 @@ public import LifelineMessages
             if fields.pointee.source_context == nil { fields.pointee.source_context = _message.create(Google_Protobuf_SourceContext.self) }
             var lent = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.source_context)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.source_context, as: Self._table)
                 _message.fields.pointee.source_context = settled
             }
             yield &lent
@@ -485,6 +487,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Enum
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__enum__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -522,9 +525,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.options = settled.elements
-                _message.fields.pointee.n_options = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.options = list._elements
+                _message.fields.pointee.n_options = list.count
             }
             yield &list
         }
@@ -533,6 +536,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__EnumValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__enum_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -570,7 +574,7 @@ public import LifelineMessages
             if fields.pointee.value == nil { fields.pointee.value = _message.create(Google_Protobuf_Any.self) }
             var lent = _message.lend(fields.pointee.value, as: Google_Protobuf_Any.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.value)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.value, as: Self._table)
                 _message.fields.pointee.value = settled
             }
             yield &lent
@@ -584,6 +588,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Option
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__option__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -8,6 +8,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Empty__Nothing
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__empty__nothing__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -23,7 +24,7 @@ public import LifelineMessages
             if fields.pointee.nothing == nil { fields.pointee.nothing = _message.create(Test_Empty_Nothing.self) }
             var lent = _message.lend(fields.pointee.nothing, as: Test_Empty_Nothing.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.nothing)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.nothing, as: Self._table)
                 _message.fields.pointee.nothing = settled
             }
             yield &lent
@@ -46,9 +47,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.nothings, count: fields.pointee.n_nothings, of: Test_Empty_Nothing.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.nothings = settled.elements
-                _message.fields.pointee.n_nothings = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.nothings = list._elements
+                _message.fields.pointee.n_nothings = list.count
             }
             yield &list
         }
@@ -66,9 +67,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<Bool, Test_Empty_Nothing>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped)
-                _message.fields.pointee.mapped = settled.entries
-                _message.fields.pointee.n_mapped = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped = map._typedEntries()
+                _message.fields.pointee.n_mapped = map.count
             }
             yield &map
         }
@@ -89,7 +90,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.chosen, as: Test_Empty_Nothing.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.chosen)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.chosen, as: Self._table)
                 _message.fields.pointee.chosen = settled
             }
             yield &lent
@@ -119,6 +120,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Empty__HoldsNothing
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__empty__holds_nothing__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

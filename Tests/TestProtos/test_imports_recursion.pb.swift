@@ -29,7 +29,7 @@ public import LifelineMessages
             if fields.pointee.left == nil { fields.pointee.left = _message.create(Test_Imports_Tree.self) }
             var lent = _message.lend(fields.pointee.left, as: Test_Imports_Tree.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.left)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.left, as: Self._table)
                 _message.fields.pointee.left = settled
             }
             yield &lent
@@ -55,7 +55,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.right, as: Test_Imports_Tree.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.right)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.right, as: Self._table)
                 _message.fields.pointee.right = settled
             }
             yield &lent
@@ -78,9 +78,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.children, count: fields.pointee.n_children, of: Test_Imports_Tree.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.children = settled.elements
-                _message.fields.pointee.n_children = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.children = list._elements
+                _message.fields.pointee.n_children = list.count
             }
             yield &list
         }
@@ -98,9 +98,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.named, count: fields.pointee.n_named, as: LifelineMessages.MapField<String, Test_Imports_Tree>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.named)
-                _message.fields.pointee.named = settled.entries
-                _message.fields.pointee.n_named = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.named = map._typedEntries()
+                _message.fields.pointee.n_named = map.count
             }
             yield &map
         }
@@ -121,7 +121,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.branch, as: Test_Imports_Tree.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.branch)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.branch, as: Self._table)
                 _message.fields.pointee.branch = settled
             }
             yield &lent
@@ -143,7 +143,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.leaf, as: Test_Imports_Tree.Leaf.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.leaf)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.leaf, as: Self._table)
                 _message.fields.pointee.leaf = settled
             }
             yield &lent
@@ -185,7 +185,7 @@ public import LifelineMessages
                 if fields.pointee.tree == nil { fields.pointee.tree = _message.create(Test_Imports_Tree.self) }
                 var lent = _message.lend(fields.pointee.tree, as: Test_Imports_Tree.self)
                 defer {
-                    let settled = _settle(&lent, from: _message.fields.pointee.tree)
+                    let settled = _message.settle(&lent, from: _message.fields.pointee.tree, as: Self._table)
                     _message.fields.pointee.tree = settled
                 }
                 yield &lent
@@ -207,7 +207,7 @@ public import LifelineMessages
                 if fields.pointee.vein == nil { fields.pointee.vein = _message.create(Test_Imports_Tree.Leaf.Vein.self) }
                 var lent = _message.lend(fields.pointee.vein, as: Test_Imports_Tree.Leaf.Vein.self)
                 defer {
-                    let settled = _settle(&lent, from: _message.fields.pointee.vein)
+                    let settled = _message.settle(&lent, from: _message.fields.pointee.vein, as: Self._table)
                     _message.fields.pointee.vein = settled
                 }
                 yield &lent
@@ -230,7 +230,7 @@ public import LifelineMessages
                     if fields.pointee.leaf == nil { fields.pointee.leaf = _message.create(Test_Imports_Tree.Leaf.self) }
                     var lent = _message.lend(fields.pointee.leaf, as: Test_Imports_Tree.Leaf.self)
                     defer {
-                        let settled = _settle(&lent, from: _message.fields.pointee.leaf)
+                        let settled = _message.settle(&lent, from: _message.fields.pointee.leaf, as: Self._table)
                         _message.fields.pointee.leaf = settled
                     }
                     yield &lent
@@ -252,7 +252,7 @@ public import LifelineMessages
                     if fields.pointee.vein == nil { fields.pointee.vein = _message.create(Test_Imports_Tree.Leaf.Vein.self) }
                     var lent = _message.lend(fields.pointee.vein, as: Test_Imports_Tree.Leaf.Vein.self)
                     defer {
-                        let settled = _settle(&lent, from: _message.fields.pointee.vein)
+                        let settled = _message.settle(&lent, from: _message.fields.pointee.vein, as: Self._table)
                         _message.fields.pointee.vein = settled
                     }
                     yield &lent
@@ -266,18 +266,21 @@ public import LifelineMessages
             public typealias _Fields = CTestProtos.Test__Imports__Tree__Leaf__Vein
             @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__tree__leaf__vein__get_table() }
             public var _message: LifelineMessages.MessageReference<_Fields>
+            @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
         }
 
         public typealias _Fields = CTestProtos.Test__Imports__Tree__Leaf
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__tree__leaf__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Test__Imports__Tree
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__tree__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -293,7 +296,7 @@ public import LifelineMessages
             if fields.pointee.hatches == nil { fields.pointee.hatches = _message.create(Test_Imports_Hen.self) }
             var lent = _message.lend(fields.pointee.hatches, as: Test_Imports_Hen.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.hatches)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.hatches, as: Self._table)
                 _message.fields.pointee.hatches = settled
             }
             yield &lent
@@ -307,6 +310,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Imports__Egg
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__egg__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -323,9 +327,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.lays, count: fields.pointee.n_lays, of: Test_Imports_Egg.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.lays = settled.elements
-                _message.fields.pointee.n_lays = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.lays = list._elements
+                _message.fields.pointee.n_lays = list.count
             }
             yield &list
         }
@@ -334,6 +338,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Imports__Hen
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__hen__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -18,7 +18,7 @@ public import LifelineWellKnownTypes
             if fields.pointee.left == nil { fields.pointee.left = _message.create(Test_Imports_Left_Item.self) }
             var lent = _message.lend(fields.pointee.left, as: Test_Imports_Left_Item.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.left)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.left, as: Self._table)
                 _message.fields.pointee.left = settled
             }
             yield &lent
@@ -40,7 +40,7 @@ public import LifelineWellKnownTypes
             if fields.pointee.right == nil { fields.pointee.right = _message.create(Test_Imports_Right_Item.self) }
             var lent = _message.lend(fields.pointee.right, as: Test_Imports_Right_Item.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.right)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.right, as: Self._table)
                 _message.fields.pointee.right = settled
             }
             yield &lent
@@ -63,9 +63,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.lefts, count: fields.pointee.n_lefts, as: LifelineMessages.MapField<String, Test_Imports_Left_Item>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.lefts)
-                _message.fields.pointee.lefts = settled.entries
-                _message.fields.pointee.n_lefts = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.lefts = map._typedEntries()
+                _message.fields.pointee.n_lefts = map.count
             }
             yield &map
         }
@@ -83,9 +83,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.moods, count: fields.pointee.n_moods, of: Test_Empty_Mood.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.moods = settled.elements
-                _message.fields.pointee.n_moods = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.moods = list._elements
+                _message.fields.pointee.n_moods = list.count
             }
             yield &list
         }
@@ -106,7 +106,7 @@ public import LifelineWellKnownTypes
             }
             var lent = _message.lend(fields.pointee.either_left, as: Test_Imports_Left_Item.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.either_left)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.either_left, as: Self._table)
                 _message.fields.pointee.either_left = settled
             }
             yield &lent
@@ -128,7 +128,7 @@ public import LifelineWellKnownTypes
             }
             var lent = _message.lend(fields.pointee.either_right, as: Test_Imports_Right_Item.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.either_right)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.either_right, as: Self._table)
                 _message.fields.pointee.either_right = settled
             }
             yield &lent
@@ -150,7 +150,7 @@ public import LifelineWellKnownTypes
             }
             var lent = _message.lend(fields.pointee.either_time, as: Google_Protobuf_Timestamp.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.either_time)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.either_time, as: Self._table)
                 _message.fields.pointee.either_time = settled
             }
             yield &lent
@@ -168,7 +168,7 @@ public import LifelineWellKnownTypes
             if fields.pointee.anything == nil { fields.pointee.anything = _message.create(Google_Protobuf_Any.self) }
             var lent = _message.lend(fields.pointee.anything, as: Google_Protobuf_Any.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.anything)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.anything, as: Self._table)
                 _message.fields.pointee.anything = settled
             }
             yield &lent
@@ -190,7 +190,7 @@ public import LifelineWellKnownTypes
             if fields.pointee.properties == nil { fields.pointee.properties = _message.create(Google_Protobuf_Struct.self) }
             var lent = _message.lend(fields.pointee.properties, as: Google_Protobuf_Struct.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.properties)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.properties, as: Self._table)
                 _message.fields.pointee.properties = settled
             }
             yield &lent
@@ -217,7 +217,7 @@ public import LifelineWellKnownTypes
             if fields.pointee.wrapped == nil { fields.pointee.wrapped = _message.create(Google_Protobuf_Int64Value.self) }
             var lent = _message.lend(fields.pointee.wrapped, as: Google_Protobuf_Int64Value.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.wrapped)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.wrapped, as: Self._table)
                 _message.fields.pointee.wrapped = settled
             }
             yield &lent
@@ -240,9 +240,9 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.values, count: fields.pointee.n_values, as: LifelineMessages.MapField<Int64, Google_Protobuf_Value>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.values)
-                _message.fields.pointee.values = settled.entries
-                _message.fields.pointee.n_values = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.values = map._typedEntries()
+                _message.fields.pointee.n_values = map.count
             }
             yield &map
         }
@@ -259,7 +259,7 @@ public import LifelineWellKnownTypes
             if fields.pointee.unpackaged == nil { fields.pointee.unpackaged = _message.create(Unpackaged.self) }
             var lent = _message.lend(fields.pointee.unpackaged, as: Unpackaged.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.unpackaged)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.unpackaged, as: Self._table)
                 _message.fields.pointee.unpackaged = settled
             }
             yield &lent
@@ -304,6 +304,7 @@ public import LifelineWellKnownTypes
     public typealias _Fields = CTestProtos.Test__Imports__User
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__user__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -43,6 +43,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__Presence
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__presence__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -59,9 +60,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.items, count: fields.pointee.n_items, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.items = settled.elements
-                _message.fields.pointee.n_items = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.items = list._elements
+                _message.fields.pointee.n_items = list.count
             }
             yield &list
         }
@@ -89,9 +90,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.n_count, count: fields.pointee.n_n_count, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.n_count = settled.elements
-                _message.fields.pointee.n_n_count = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.n_count = list._elements
+                _message.fields.pointee.n_n_count = list.count
             }
             yield &list
         }
@@ -109,9 +110,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.count_5, count: fields.pointee.n_count_5, as: LifelineMessages.MapField<Int32, Int32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.count_5)
-                _message.fields.pointee.count_5 = settled.entries
-                _message.fields.pointee.n_count_5 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.count_5 = map._typedEntries()
+                _message.fields.pointee.n_count_5 = map.count
             }
             yield &map
         }
@@ -120,6 +121,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__Counts
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__counts__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -202,7 +204,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.baz_qux, as: Test_Names_Oneofs.Nested.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.baz_qux)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.baz_qux, as: Self._table)
                 _message.fields.pointee.baz_qux = settled
             }
             yield &lent
@@ -224,7 +226,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.qux, as: Test_Names_Oneofs.Nested.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.qux)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.qux, as: Self._table)
                 _message.fields.pointee.qux = settled
             }
             yield &lent
@@ -242,7 +244,7 @@ public import LifelineMessages
             if fields.pointee.oneof_x == nil { fields.pointee.oneof_x = _message.create(Test_Names_Oneofs.Nested.self) }
             var lent = _message.lend(fields.pointee.oneof_x, as: Test_Names_Oneofs.Nested.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.oneof_x)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.oneof_x, as: Self._table)
                 _message.fields.pointee.oneof_x = settled
             }
             yield &lent
@@ -273,7 +275,7 @@ public import LifelineMessages
             if fields.pointee.x_case_message == nil { fields.pointee.x_case_message = _message.create(Test_Names_Oneofs.XCase.self) }
             var lent = _message.lend(fields.pointee.x_case_message, as: Test_Names_Oneofs.XCase.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.x_case_message)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.x_case_message, as: Self._table)
                 _message.fields.pointee.x_case_message = settled
             }
             yield &lent
@@ -295,7 +297,7 @@ public import LifelineMessages
             if fields.pointee.x_message == nil { fields.pointee.x_message = _message.create(Test_Names_Oneofs.X.self) }
             var lent = _message.lend(fields.pointee.x_message, as: Test_Names_Oneofs.X.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.x_message)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.x_message, as: Self._table)
                 _message.fields.pointee.x_message = settled
             }
             yield &lent
@@ -482,6 +484,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Oneofs__Nested
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneofs__nested__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -494,6 +497,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Oneofs__XCase
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneofs__xcase__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -530,12 +534,14 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Oneofs__X
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneofs__x__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Oneofs
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneofs__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -556,7 +562,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.circle, as: Test_Names_Shape.Circle.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.circle)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.circle, as: Self._table)
                 _message.fields.pointee.circle = settled
             }
             yield &lent
@@ -604,12 +610,14 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Shape__Circle
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__shape__circle__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Shape
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__shape__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -626,7 +634,7 @@ public import LifelineMessages
             if fields.pointee.recursive == nil { fields.pointee.recursive = _message.create(Test_Names_recursive.self) }
             var lent = _message.lend(fields.pointee.recursive, as: Test_Names_recursive.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.recursive)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.recursive, as: Self._table)
                 _message.fields.pointee.recursive = settled
             }
             yield &lent
@@ -649,9 +657,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.test, count: fields.pointee.n_test, of: Test_Names_recursive.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.test = settled.elements
-                _message.fields.pointee.n_test = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.test = list._elements
+                _message.fields.pointee.n_test = list.count
             }
             yield &list
         }
@@ -669,9 +677,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.names, count: fields.pointee.n_names, as: LifelineMessages.MapField<String, Test_Names_recursive>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.names)
-                _message.fields.pointee.names = settled.entries
-                _message.fields.pointee.n_names = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.names = map._typedEntries()
+                _message.fields.pointee.n_names = map.count
             }
             yield &map
         }
@@ -680,6 +688,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__Recursive
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__recursive__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -692,6 +701,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__LowerCase
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__lower_case__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -704,6 +714,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__LowerCaseN2
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__lower_case__n2__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -716,6 +727,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__LowerCaseN3
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__lower__case__n3__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -728,6 +740,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__Leading
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names____leading__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -740,6 +753,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__LeadingN2
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__leading__n2__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -757,9 +771,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.value, count: fields.pointee.n_value, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.value)
-                _message.fields.pointee.value = settled.entries
-                _message.fields.pointee.n_value = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.value = map._typedEntries()
+                _message.fields.pointee.n_value = map.count
             }
             yield &map
         }
@@ -776,7 +790,7 @@ public import LifelineMessages
             if fields.pointee.value_message == nil { fields.pointee.value_message = _message.create(Test_Names_Entries.Value.self) }
             var lent = _message.lend(fields.pointee.value_message, as: Test_Names_Entries.Value.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.value_message)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.value_message, as: Self._table)
                 _message.fields.pointee.value_message = settled
             }
             yield &lent
@@ -800,9 +814,9 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 var map = _message.lend(entries: fields.pointee.entry, count: fields.pointee.n_entry, as: LifelineMessages.MapField<String, Int32>.self)
                 defer {
-                    let settled = _settle(&map, asTyped: _message.fields.pointee.entry)
-                    _message.fields.pointee.entry = settled.entries
-                    _message.fields.pointee.n_entry = settled.count
+                    _message.settle(&map, as: Self._table)
+                    _message.fields.pointee.entry = map._typedEntries()
+                    _message.fields.pointee.n_entry = map.count
                 }
                 yield &map
             }
@@ -811,12 +825,14 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Entries__Value
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__entries__value__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Entries
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__entries__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -1988,6 +1988,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__CWords
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__cwords__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -3219,6 +3220,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__SwiftWords
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__swift_words__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -4234,6 +4236,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__Members
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__members__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -4250,9 +4253,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.class_1, count: fields.pointee.n_class_1, of: String.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.class_1 = settled.elements
-                _message.fields.pointee.n_class_1 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.class_1 = list._elements
+                _message.fields.pointee.n_class_1 = list.count
             }
             yield &list
         }
@@ -4270,9 +4273,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.self_2, count: fields.pointee.n_self_2, of: String.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.self_2 = settled.elements
-                _message.fields.pointee.n_self_2 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.self_2 = list._elements
+                _message.fields.pointee.n_self_2 = list.count
             }
             yield &list
         }
@@ -4290,9 +4293,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.in, count: fields.pointee.n_in, of: String.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.in = settled.elements
-                _message.fields.pointee.n_in = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.in = list._elements
+                _message.fields.pointee.n_in = list.count
             }
             yield &list
         }
@@ -4310,9 +4313,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.init_4, count: fields.pointee.n_init_4, of: String.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.init_4 = settled.elements
-                _message.fields.pointee.n_init_4 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.init_4 = list._elements
+                _message.fields.pointee.n_init_4 = list.count
             }
             yield &list
         }
@@ -4330,9 +4333,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.fields, count: fields.pointee.n_fields, of: String.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.fields = settled.elements
-                _message.fields.pointee.n_fields = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.fields = list._elements
+                _message.fields.pointee.n_fields = list.count
             }
             yield &list
         }
@@ -4350,9 +4353,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.list, count: fields.pointee.n_list, of: String.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.list = settled.elements
-                _message.fields.pointee.n_list = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.list = list._elements
+                _message.fields.pointee.n_list = list.count
             }
             yield &list
         }
@@ -4370,9 +4373,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.count, count: fields.pointee.n_count, of: String.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.count = settled.elements
-                _message.fields.pointee.n_count = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.count = list._elements
+                _message.fields.pointee.n_count = list.count
             }
             yield &list
         }
@@ -4390,9 +4393,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.default_8, count: fields.pointee.n_default_8, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.default_8)
-                _message.fields.pointee.default_8 = settled.entries
-                _message.fields.pointee.n_default_8 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.default_8 = map._typedEntries()
+                _message.fields.pointee.n_default_8 = map.count
             }
             yield &map
         }
@@ -4410,9 +4413,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map, count: fields.pointee.n_map, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.map)
-                _message.fields.pointee.map = settled.entries
-                _message.fields.pointee.n_map = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.map = map._typedEntries()
+                _message.fields.pointee.n_map = map.count
             }
             yield &map
         }
@@ -4430,9 +4433,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.type_10, count: fields.pointee.n_type_10, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.type_10)
-                _message.fields.pointee.type_10 = settled.entries
-                _message.fields.pointee.n_type_10 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.type_10 = map._typedEntries()
+                _message.fields.pointee.n_type_10 = map.count
             }
             yield &map
         }
@@ -4450,9 +4453,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.entries, count: fields.pointee.n_entries, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.entries)
-                _message.fields.pointee.entries = settled.entries
-                _message.fields.pointee.n_entries = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.entries = map._typedEntries()
+                _message.fields.pointee.n_entries = map.count
             }
             yield &map
         }
@@ -4461,6 +4464,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__RepeatedWords
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__repeated_words__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -9165,6 +9169,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__OneofWords
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneof_words__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -10158,6 +10163,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__OneofsNamed
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneofs_named__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -16,7 +16,7 @@ public import LifelineMessages
             if fields.pointee.of_1 == nil { fields.pointee.of_1 = _message.create(Test_Names_Types.MessageMessage.self) }
             var lent = _message.lend(fields.pointee.of_1, as: Test_Names_Types.MessageMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_1)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_1, as: Self._table)
                 _message.fields.pointee.of_1 = settled
             }
             yield &lent
@@ -39,9 +39,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_1, count: fields.pointee.n_many_1, of: Test_Names_Types.MessageMessage.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.many_1 = settled.elements
-                _message.fields.pointee.n_many_1 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.many_1 = list._elements
+                _message.fields.pointee.n_many_1 = list.count
             }
             yield &list
         }
@@ -59,9 +59,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_1, count: fields.pointee.n_map_1, as: LifelineMessages.MapField<Int32, Test_Names_Types.MessageMessage>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.map_1)
-                _message.fields.pointee.map_1 = settled.entries
-                _message.fields.pointee.n_map_1 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.map_1 = map._typedEntries()
+                _message.fields.pointee.n_map_1 = map.count
             }
             yield &map
         }
@@ -78,7 +78,7 @@ public import LifelineMessages
             if fields.pointee.of_2 == nil { fields.pointee.of_2 = _message.create(Test_Names_Types.StringMessage.self) }
             var lent = _message.lend(fields.pointee.of_2, as: Test_Names_Types.StringMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_2)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_2, as: Self._table)
                 _message.fields.pointee.of_2 = settled
             }
             yield &lent
@@ -101,9 +101,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_2, count: fields.pointee.n_many_2, of: Test_Names_Types.StringMessage.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.many_2 = settled.elements
-                _message.fields.pointee.n_many_2 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.many_2 = list._elements
+                _message.fields.pointee.n_many_2 = list.count
             }
             yield &list
         }
@@ -121,9 +121,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_2, count: fields.pointee.n_map_2, as: LifelineMessages.MapField<Int32, Test_Names_Types.StringMessage>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.map_2)
-                _message.fields.pointee.map_2 = settled.entries
-                _message.fields.pointee.n_map_2 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.map_2 = map._typedEntries()
+                _message.fields.pointee.n_map_2 = map.count
             }
             yield &map
         }
@@ -140,7 +140,7 @@ public import LifelineMessages
             if fields.pointee.of_3 == nil { fields.pointee.of_3 = _message.create(Test_Names_Types.Int32Message.self) }
             var lent = _message.lend(fields.pointee.of_3, as: Test_Names_Types.Int32Message.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_3)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_3, as: Self._table)
                 _message.fields.pointee.of_3 = settled
             }
             yield &lent
@@ -163,9 +163,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_3, count: fields.pointee.n_many_3, of: Test_Names_Types.Int32Message.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.many_3 = settled.elements
-                _message.fields.pointee.n_many_3 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.many_3 = list._elements
+                _message.fields.pointee.n_many_3 = list.count
             }
             yield &list
         }
@@ -183,9 +183,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_3, count: fields.pointee.n_map_3, as: LifelineMessages.MapField<Int32, Test_Names_Types.Int32Message>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.map_3)
-                _message.fields.pointee.map_3 = settled.entries
-                _message.fields.pointee.n_map_3 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.map_3 = map._typedEntries()
+                _message.fields.pointee.n_map_3 = map.count
             }
             yield &map
         }
@@ -202,7 +202,7 @@ public import LifelineMessages
             if fields.pointee.of_4 == nil { fields.pointee.of_4 = _message.create(Test_Names_Types.Int64Message.self) }
             var lent = _message.lend(fields.pointee.of_4, as: Test_Names_Types.Int64Message.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_4)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_4, as: Self._table)
                 _message.fields.pointee.of_4 = settled
             }
             yield &lent
@@ -225,9 +225,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_4, count: fields.pointee.n_many_4, of: Test_Names_Types.Int64Message.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.many_4 = settled.elements
-                _message.fields.pointee.n_many_4 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.many_4 = list._elements
+                _message.fields.pointee.n_many_4 = list.count
             }
             yield &list
         }
@@ -245,9 +245,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_4, count: fields.pointee.n_map_4, as: LifelineMessages.MapField<Int32, Test_Names_Types.Int64Message>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.map_4)
-                _message.fields.pointee.map_4 = settled.entries
-                _message.fields.pointee.n_map_4 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.map_4 = map._typedEntries()
+                _message.fields.pointee.n_map_4 = map.count
             }
             yield &map
         }
@@ -264,7 +264,7 @@ public import LifelineMessages
             if fields.pointee.of_5 == nil { fields.pointee.of_5 = _message.create(Test_Names_Types.UInt32Message.self) }
             var lent = _message.lend(fields.pointee.of_5, as: Test_Names_Types.UInt32Message.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_5)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_5, as: Self._table)
                 _message.fields.pointee.of_5 = settled
             }
             yield &lent
@@ -287,9 +287,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_5, count: fields.pointee.n_many_5, of: Test_Names_Types.UInt32Message.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.many_5 = settled.elements
-                _message.fields.pointee.n_many_5 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.many_5 = list._elements
+                _message.fields.pointee.n_many_5 = list.count
             }
             yield &list
         }
@@ -307,9 +307,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_5, count: fields.pointee.n_map_5, as: LifelineMessages.MapField<Int32, Test_Names_Types.UInt32Message>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.map_5)
-                _message.fields.pointee.map_5 = settled.entries
-                _message.fields.pointee.n_map_5 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.map_5 = map._typedEntries()
+                _message.fields.pointee.n_map_5 = map.count
             }
             yield &map
         }
@@ -326,7 +326,7 @@ public import LifelineMessages
             if fields.pointee.of_6 == nil { fields.pointee.of_6 = _message.create(Test_Names_Types.UInt64Message.self) }
             var lent = _message.lend(fields.pointee.of_6, as: Test_Names_Types.UInt64Message.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_6)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_6, as: Self._table)
                 _message.fields.pointee.of_6 = settled
             }
             yield &lent
@@ -349,9 +349,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_6, count: fields.pointee.n_many_6, of: Test_Names_Types.UInt64Message.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.many_6 = settled.elements
-                _message.fields.pointee.n_many_6 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.many_6 = list._elements
+                _message.fields.pointee.n_many_6 = list.count
             }
             yield &list
         }
@@ -369,9 +369,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_6, count: fields.pointee.n_map_6, as: LifelineMessages.MapField<Int32, Test_Names_Types.UInt64Message>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.map_6)
-                _message.fields.pointee.map_6 = settled.entries
-                _message.fields.pointee.n_map_6 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.map_6 = map._typedEntries()
+                _message.fields.pointee.n_map_6 = map.count
             }
             yield &map
         }
@@ -388,7 +388,7 @@ public import LifelineMessages
             if fields.pointee.of_7 == nil { fields.pointee.of_7 = _message.create(Test_Names_Types.IntMessage.self) }
             var lent = _message.lend(fields.pointee.of_7, as: Test_Names_Types.IntMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_7)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_7, as: Self._table)
                 _message.fields.pointee.of_7 = settled
             }
             yield &lent
@@ -411,9 +411,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_7, count: fields.pointee.n_many_7, of: Test_Names_Types.IntMessage.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.many_7 = settled.elements
-                _message.fields.pointee.n_many_7 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.many_7 = list._elements
+                _message.fields.pointee.n_many_7 = list.count
             }
             yield &list
         }
@@ -431,9 +431,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_7, count: fields.pointee.n_map_7, as: LifelineMessages.MapField<Int32, Test_Names_Types.IntMessage>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.map_7)
-                _message.fields.pointee.map_7 = settled.entries
-                _message.fields.pointee.n_map_7 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.map_7 = map._typedEntries()
+                _message.fields.pointee.n_map_7 = map.count
             }
             yield &map
         }
@@ -450,7 +450,7 @@ public import LifelineMessages
             if fields.pointee.of_8 == nil { fields.pointee.of_8 = _message.create(Test_Names_Types.BoolMessage.self) }
             var lent = _message.lend(fields.pointee.of_8, as: Test_Names_Types.BoolMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_8)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_8, as: Self._table)
                 _message.fields.pointee.of_8 = settled
             }
             yield &lent
@@ -473,9 +473,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_8, count: fields.pointee.n_many_8, of: Test_Names_Types.BoolMessage.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.many_8 = settled.elements
-                _message.fields.pointee.n_many_8 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.many_8 = list._elements
+                _message.fields.pointee.n_many_8 = list.count
             }
             yield &list
         }
@@ -493,9 +493,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_8, count: fields.pointee.n_map_8, as: LifelineMessages.MapField<Int32, Test_Names_Types.BoolMessage>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.map_8)
-                _message.fields.pointee.map_8 = settled.entries
-                _message.fields.pointee.n_map_8 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.map_8 = map._typedEntries()
+                _message.fields.pointee.n_map_8 = map.count
             }
             yield &map
         }
@@ -512,7 +512,7 @@ public import LifelineMessages
             if fields.pointee.of_9 == nil { fields.pointee.of_9 = _message.create(Test_Names_Types.FloatMessage.self) }
             var lent = _message.lend(fields.pointee.of_9, as: Test_Names_Types.FloatMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_9)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_9, as: Self._table)
                 _message.fields.pointee.of_9 = settled
             }
             yield &lent
@@ -534,7 +534,7 @@ public import LifelineMessages
             if fields.pointee.of_10 == nil { fields.pointee.of_10 = _message.create(Test_Names_Types.DoubleMessage.self) }
             var lent = _message.lend(fields.pointee.of_10, as: Test_Names_Types.DoubleMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_10)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_10, as: Self._table)
                 _message.fields.pointee.of_10 = settled
             }
             yield &lent
@@ -556,7 +556,7 @@ public import LifelineMessages
             if fields.pointee.of_11 == nil { fields.pointee.of_11 = _message.create(Test_Names_Types.Optional.self) }
             var lent = _message.lend(fields.pointee.of_11, as: Test_Names_Types.Optional.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_11)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_11, as: Self._table)
                 _message.fields.pointee.of_11 = settled
             }
             yield &lent
@@ -578,7 +578,7 @@ public import LifelineMessages
             if fields.pointee.of_12 == nil { fields.pointee.of_12 = _message.create(Test_Names_Types.Array.self) }
             var lent = _message.lend(fields.pointee.of_12, as: Test_Names_Types.Array.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_12)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_12, as: Self._table)
                 _message.fields.pointee.of_12 = settled
             }
             yield &lent
@@ -600,7 +600,7 @@ public import LifelineMessages
             if fields.pointee.of_13 == nil { fields.pointee.of_13 = _message.create(Test_Names_Types.RepeatedField.self) }
             var lent = _message.lend(fields.pointee.of_13, as: Test_Names_Types.RepeatedField.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_13)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_13, as: Self._table)
                 _message.fields.pointee.of_13 = settled
             }
             yield &lent
@@ -622,7 +622,7 @@ public import LifelineMessages
             if fields.pointee.of_14 == nil { fields.pointee.of_14 = _message.create(Test_Names_Types.MapField.self) }
             var lent = _message.lend(fields.pointee.of_14, as: Test_Names_Types.MapField.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_14)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_14, as: Self._table)
                 _message.fields.pointee.of_14 = settled
             }
             yield &lent
@@ -644,7 +644,7 @@ public import LifelineMessages
             if fields.pointee.of_15 == nil { fields.pointee.of_15 = _message.create(Test_Names_Types.MessageReference.self) }
             var lent = _message.lend(fields.pointee.of_15, as: Test_Names_Types.MessageReference.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_15)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_15, as: Self._table)
                 _message.fields.pointee.of_15 = settled
             }
             yield &lent
@@ -666,7 +666,7 @@ public import LifelineMessages
             if fields.pointee.of_16 == nil { fields.pointee.of_16 = _message.create(Test_Names_Types.MessageTable.self) }
             var lent = _message.lend(fields.pointee.of_16, as: Test_Names_Types.MessageTable.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_16)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_16, as: Self._table)
                 _message.fields.pointee.of_16 = settled
             }
             yield &lent
@@ -688,7 +688,7 @@ public import LifelineMessages
             if fields.pointee.of_17 == nil { fields.pointee.of_17 = _message.create(Test_Names_Types.ProtobufEnum.self) }
             var lent = _message.lend(fields.pointee.of_17, as: Test_Names_Types.ProtobufEnum.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_17)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_17, as: Self._table)
                 _message.fields.pointee.of_17 = settled
             }
             yield &lent
@@ -710,7 +710,7 @@ public import LifelineMessages
             if fields.pointee.of_18 == nil { fields.pointee.of_18 = _message.create(Test_Names_Types.FieldElement.self) }
             var lent = _message.lend(fields.pointee.of_18, as: Test_Names_Types.FieldElement.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_18)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_18, as: Self._table)
                 _message.fields.pointee.of_18 = settled
             }
             yield &lent
@@ -732,7 +732,7 @@ public import LifelineMessages
             if fields.pointee.of_19 == nil { fields.pointee.of_19 = _message.create(Test_Names_Types.TypeMessage.self) }
             var lent = _message.lend(fields.pointee.of_19, as: Test_Names_Types.TypeMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_19)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_19, as: Self._table)
                 _message.fields.pointee.of_19 = settled
             }
             yield &lent
@@ -754,7 +754,7 @@ public import LifelineMessages
             if fields.pointee.of_20 == nil { fields.pointee.of_20 = _message.create(Test_Names_Types.ProtocolMessage.self) }
             var lent = _message.lend(fields.pointee.of_20, as: Test_Names_Types.ProtocolMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_20)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_20, as: Self._table)
                 _message.fields.pointee.of_20 = settled
             }
             yield &lent
@@ -776,7 +776,7 @@ public import LifelineMessages
             if fields.pointee.of_21 == nil { fields.pointee.of_21 = _message.create(Test_Names_Types.SelfMessage.self) }
             var lent = _message.lend(fields.pointee.of_21, as: Test_Names_Types.SelfMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_21)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_21, as: Self._table)
                 _message.fields.pointee.of_21 = settled
             }
             yield &lent
@@ -798,7 +798,7 @@ public import LifelineMessages
             if fields.pointee.of_22 == nil { fields.pointee.of_22 = _message.create(Test_Names_Types.AnyMessage.self) }
             var lent = _message.lend(fields.pointee.of_22, as: Test_Names_Types.AnyMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_22)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_22, as: Self._table)
                 _message.fields.pointee.of_22 = settled
             }
             yield &lent
@@ -820,7 +820,7 @@ public import LifelineMessages
             if fields.pointee.of_23 == nil { fields.pointee.of_23 = _message.create(Test_Names_Types.AnyObject.self) }
             var lent = _message.lend(fields.pointee.of_23, as: Test_Names_Types.AnyObject.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_23)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_23, as: Self._table)
                 _message.fields.pointee.of_23 = settled
             }
             yield &lent
@@ -842,7 +842,7 @@ public import LifelineMessages
             if fields.pointee.of_24 == nil { fields.pointee.of_24 = _message.create(Test_Names_Types.UInt8.self) }
             var lent = _message.lend(fields.pointee.of_24, as: Test_Names_Types.UInt8.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_24)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_24, as: Self._table)
                 _message.fields.pointee.of_24 = settled
             }
             yield &lent
@@ -864,7 +864,7 @@ public import LifelineMessages
             if fields.pointee.of_25 == nil { fields.pointee.of_25 = _message.create(Test_Names_Types.UnsafePointer.self) }
             var lent = _message.lend(fields.pointee.of_25, as: Test_Names_Types.UnsafePointer.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_25)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_25, as: Self._table)
                 _message.fields.pointee.of_25 = settled
             }
             yield &lent
@@ -886,7 +886,7 @@ public import LifelineMessages
             if fields.pointee.of_26 == nil { fields.pointee.of_26 = _message.create(Test_Names_Types.Fields.self) }
             var lent = _message.lend(fields.pointee.of_26, as: Test_Names_Types.Fields.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_26)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_26, as: Self._table)
                 _message.fields.pointee.of_26 = settled
             }
             yield &lent
@@ -908,7 +908,7 @@ public import LifelineMessages
             if fields.pointee.of_27 == nil { fields.pointee.of_27 = _message.create(Test_Names_Types.FILE.self) }
             var lent = _message.lend(fields.pointee.of_27, as: Test_Names_Types.FILE.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_27)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_27, as: Self._table)
                 _message.fields.pointee.of_27 = settled
             }
             yield &lent
@@ -930,7 +930,7 @@ public import LifelineMessages
             if fields.pointee.of_28 == nil { fields.pointee.of_28 = _message.create(Test_Names_Types.SwiftMessage.self) }
             var lent = _message.lend(fields.pointee.of_28, as: Test_Names_Types.SwiftMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_28)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_28, as: Self._table)
                 _message.fields.pointee.of_28 = settled
             }
             yield &lent
@@ -952,7 +952,7 @@ public import LifelineMessages
             if fields.pointee.of_29 == nil { fields.pointee.of_29 = _message.create(Test_Names_Types.HashableMessage.self) }
             var lent = _message.lend(fields.pointee.of_29, as: Test_Names_Types.HashableMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_29)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_29, as: Self._table)
                 _message.fields.pointee.of_29 = settled
             }
             yield &lent
@@ -974,7 +974,7 @@ public import LifelineMessages
             if fields.pointee.of_30 == nil { fields.pointee.of_30 = _message.create(Test_Names_Types.SendableMessage.self) }
             var lent = _message.lend(fields.pointee.of_30, as: Test_Names_Types.SendableMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_30)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_30, as: Self._table)
                 _message.fields.pointee.of_30 = settled
             }
             yield &lent
@@ -996,7 +996,7 @@ public import LifelineMessages
             if fields.pointee.of_31 == nil { fields.pointee.of_31 = _message.create(Test_Names_Types.EquatableMessage.self) }
             var lent = _message.lend(fields.pointee.of_31, as: Test_Names_Types.EquatableMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_31)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_31, as: Self._table)
                 _message.fields.pointee.of_31 = settled
             }
             yield &lent
@@ -1018,7 +1018,7 @@ public import LifelineMessages
             if fields.pointee.of_32 == nil { fields.pointee.of_32 = _message.create(Test_Names_Types.Error.self) }
             var lent = _message.lend(fields.pointee.of_32, as: Test_Names_Types.Error.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_32)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_32, as: Self._table)
                 _message.fields.pointee.of_32 = settled
             }
             yield &lent
@@ -1040,7 +1040,7 @@ public import LifelineMessages
             if fields.pointee.of_33 == nil { fields.pointee.of_33 = _message.create(Test_Names_Types.Result.self) }
             var lent = _message.lend(fields.pointee.of_33, as: Test_Names_Types.Result.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_33)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_33, as: Self._table)
                 _message.fields.pointee.of_33 = settled
             }
             yield &lent
@@ -1062,7 +1062,7 @@ public import LifelineMessages
             if fields.pointee.of_34 == nil { fields.pointee.of_34 = _message.create(Test_Names_Types.foo_bar.self) }
             var lent = _message.lend(fields.pointee.of_34, as: Test_Names_Types.foo_bar.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_34)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_34, as: Self._table)
                 _message.fields.pointee.of_34 = settled
             }
             yield &lent
@@ -1084,7 +1084,7 @@ public import LifelineMessages
             if fields.pointee.of_35 == nil { fields.pointee.of_35 = _message.create(Test_Names_Types.FooBar.self) }
             var lent = _message.lend(fields.pointee.of_35, as: Test_Names_Types.FooBar.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_35)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_35, as: Self._table)
                 _message.fields.pointee.of_35 = settled
             }
             yield &lent
@@ -1106,7 +1106,7 @@ public import LifelineMessages
             if fields.pointee.of_36 == nil { fields.pointee.of_36 = _message.create(Test_Names_Types.Foo_Bar.self) }
             var lent = _message.lend(fields.pointee.of_36, as: Test_Names_Types.Foo_Bar.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_36)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_36, as: Self._table)
                 _message.fields.pointee.of_36 = settled
             }
             yield &lent
@@ -1128,7 +1128,7 @@ public import LifelineMessages
             if fields.pointee.of_37 == nil { fields.pointee.of_37 = _message.create(Test_Names_Types.fooBar.self) }
             var lent = _message.lend(fields.pointee.of_37, as: Test_Names_Types.fooBar.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_37)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_37, as: Self._table)
                 _message.fields.pointee.of_37 = settled
             }
             yield &lent
@@ -1150,7 +1150,7 @@ public import LifelineMessages
             if fields.pointee.of_38 == nil { fields.pointee.of_38 = _message.create(Test_Names_Types.classMessage.self) }
             var lent = _message.lend(fields.pointee.of_38, as: Test_Names_Types.classMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_38)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_38, as: Self._table)
                 _message.fields.pointee.of_38 = settled
             }
             yield &lent
@@ -1172,7 +1172,7 @@ public import LifelineMessages
             if fields.pointee.of_39 == nil { fields.pointee.of_39 = _message.create(Test_Names_Types.structMessage.self) }
             var lent = _message.lend(fields.pointee.of_39, as: Test_Names_Types.structMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_39)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_39, as: Self._table)
                 _message.fields.pointee.of_39 = settled
             }
             yield &lent
@@ -1194,7 +1194,7 @@ public import LifelineMessages
             if fields.pointee.of_40 == nil { fields.pointee.of_40 = _message.create(Test_Names_Types.int.self) }
             var lent = _message.lend(fields.pointee.of_40, as: Test_Names_Types.int.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_40)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_40, as: Self._table)
                 _message.fields.pointee.of_40 = settled
             }
             yield &lent
@@ -1216,7 +1216,7 @@ public import LifelineMessages
             if fields.pointee.of_41 == nil { fields.pointee.of_41 = _message.create(Test_Names_Types.size_t.self) }
             var lent = _message.lend(fields.pointee.of_41, as: Test_Names_Types.size_t.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_41)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_41, as: Self._table)
                 _message.fields.pointee.of_41 = settled
             }
             yield &lent
@@ -1238,7 +1238,7 @@ public import LifelineMessages
             if fields.pointee.of_42 == nil { fields.pointee.of_42 = _message.create(Test_Names_Types.uint8_t.self) }
             var lent = _message.lend(fields.pointee.of_42, as: Test_Names_Types.uint8_t.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_42)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_42, as: Self._table)
                 _message.fields.pointee.of_42 = settled
             }
             yield &lent
@@ -1260,7 +1260,7 @@ public import LifelineMessages
             if fields.pointee.of_43 == nil { fields.pointee.of_43 = _message.create(Test_Names_Types.NULL.self) }
             var lent = _message.lend(fields.pointee.of_43, as: Test_Names_Types.NULL.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_43)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_43, as: Self._table)
                 _message.fields.pointee.of_43 = settled
             }
             yield &lent
@@ -1282,7 +1282,7 @@ public import LifelineMessages
             if fields.pointee.of_44 == nil { fields.pointee.of_44 = _message.create(Test_Names_Types.EOF.self) }
             var lent = _message.lend(fields.pointee.of_44, as: Test_Names_Types.EOF.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_44)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_44, as: Self._table)
                 _message.fields.pointee.of_44 = settled
             }
             yield &lent
@@ -1304,7 +1304,7 @@ public import LifelineMessages
             if fields.pointee.of_45 == nil { fields.pointee.of_45 = _message.create(Test_Names_Types.INT_MAX.self) }
             var lent = _message.lend(fields.pointee.of_45, as: Test_Names_Types.INT_MAX.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_45)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_45, as: Self._table)
                 _message.fields.pointee.of_45 = settled
             }
             yield &lent
@@ -1326,7 +1326,7 @@ public import LifelineMessages
             if fields.pointee.of_46 == nil { fields.pointee.of_46 = _message.create(Test_Names_Types.descriptionMessage.self) }
             var lent = _message.lend(fields.pointee.of_46, as: Test_Names_Types.descriptionMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_46)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_46, as: Self._table)
                 _message.fields.pointee.of_46 = settled
             }
             yield &lent
@@ -1348,7 +1348,7 @@ public import LifelineMessages
             if fields.pointee.of_47 == nil { fields.pointee.of_47 = _message.create(Test_Names_Types.ExtensionsMessage.self) }
             var lent = _message.lend(fields.pointee.of_47, as: Test_Names_Types.ExtensionsMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_47)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_47, as: Self._table)
                 _message.fields.pointee.of_47 = settled
             }
             yield &lent
@@ -1370,7 +1370,7 @@ public import LifelineMessages
             if fields.pointee.of_48 == nil { fields.pointee.of_48 = _message.create(Test_Names_Types.protoMessageNameMessage.self) }
             var lent = _message.lend(fields.pointee.of_48, as: Test_Names_Types.protoMessageNameMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_48)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_48, as: Self._table)
                 _message.fields.pointee.of_48 = settled
             }
             yield &lent
@@ -1392,7 +1392,7 @@ public import LifelineMessages
             if fields.pointee.of_49 == nil { fields.pointee.of_49 = _message.create(Test_Names_Types._FieldsMessage.self) }
             var lent = _message.lend(fields.pointee.of_49, as: Test_Names_Types._FieldsMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_49)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_49, as: Self._table)
                 _message.fields.pointee.of_49 = settled
             }
             yield &lent
@@ -1414,7 +1414,7 @@ public import LifelineMessages
             if fields.pointee.of_50 == nil { fields.pointee.of_50 = _message.create(Test_Names_Types._Foo.self) }
             var lent = _message.lend(fields.pointee.of_50, as: Test_Names_Types._Foo.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_50)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_50, as: Self._table)
                 _message.fields.pointee.of_50 = settled
             }
             yield &lent
@@ -1436,7 +1436,7 @@ public import LifelineMessages
             if fields.pointee.of_51 == nil { fields.pointee.of_51 = _message.create(Test_Names_Types.Foo.self) }
             var lent = _message.lend(fields.pointee.of_51, as: Test_Names_Types.Foo.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_51)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_51, as: Self._table)
                 _message.fields.pointee.of_51 = settled
             }
             yield &lent
@@ -1458,7 +1458,7 @@ public import LifelineMessages
             if fields.pointee.of_52 == nil { fields.pointee.of_52 = _message.create(Test_Names_Types.Message_.self) }
             var lent = _message.lend(fields.pointee.of_52, as: Test_Names_Types.Message_.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_52)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_52, as: Self._table)
                 _message.fields.pointee.of_52 = settled
             }
             yield &lent
@@ -1480,7 +1480,7 @@ public import LifelineMessages
             if fields.pointee.of_53 == nil { fields.pointee.of_53 = _message.create(Test_Names_Types.OneOf_Choice.self) }
             var lent = _message.lend(fields.pointee.of_53, as: Test_Names_Types.OneOf_Choice.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_53)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_53, as: Self._table)
                 _message.fields.pointee.of_53 = settled
             }
             yield &lent
@@ -1502,7 +1502,7 @@ public import LifelineMessages
             if fields.pointee.of_54 == nil { fields.pointee.of_54 = _message.create(Test_Names_Types.CAse.self) }
             var lent = _message.lend(fields.pointee.of_54, as: Test_Names_Types.CAse.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_54)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_54, as: Self._table)
                 _message.fields.pointee.of_54 = settled
             }
             yield &lent
@@ -1524,7 +1524,7 @@ public import LifelineMessages
             if fields.pointee.of_55 == nil { fields.pointee.of_55 = _message.create(Test_Names_Types.Case.self) }
             var lent = _message.lend(fields.pointee.of_55, as: Test_Names_Types.Case.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_55)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_55, as: Self._table)
                 _message.fields.pointee.of_55 = settled
             }
             yield &lent
@@ -1546,7 +1546,7 @@ public import LifelineMessages
             if fields.pointee.of_56 == nil { fields.pointee.of_56 = _message.create(Test_Names_Types.INIT.self) }
             var lent = _message.lend(fields.pointee.of_56, as: Test_Names_Types.INIT.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_56)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_56, as: Self._table)
                 _message.fields.pointee.of_56 = settled
             }
             yield &lent
@@ -1568,7 +1568,7 @@ public import LifelineMessages
             if fields.pointee.of_57 == nil { fields.pointee.of_57 = _message.create(Test_Names_Types.initMessage.self) }
             var lent = _message.lend(fields.pointee.of_57, as: Test_Names_Types.initMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_57)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_57, as: Self._table)
                 _message.fields.pointee.of_57 = settled
             }
             yield &lent
@@ -1590,7 +1590,7 @@ public import LifelineMessages
             if fields.pointee.of_58 == nil { fields.pointee.of_58 = _message.create(Test_Names_Types.Descriptor.self) }
             var lent = _message.lend(fields.pointee.of_58, as: Test_Names_Types.Descriptor.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_58)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_58, as: Self._table)
                 _message.fields.pointee.of_58 = settled
             }
             yield &lent
@@ -1612,7 +1612,7 @@ public import LifelineMessages
             if fields.pointee.of_59 == nil { fields.pointee.of_59 = _message.create(Test_Names_Types.Table.self) }
             var lent = _message.lend(fields.pointee.of_59, as: Test_Names_Types.Table.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_59)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_59, as: Self._table)
                 _message.fields.pointee.of_59 = settled
             }
             yield &lent
@@ -1634,7 +1634,7 @@ public import LifelineMessages
             if fields.pointee.of_60 == nil { fields.pointee.of_60 = _message.create(Test_Names_Types.get_table.self) }
             var lent = _message.lend(fields.pointee.of_60, as: Test_Names_Types.get_table.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_60)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_60, as: Self._table)
                 _message.fields.pointee.of_60 = settled
             }
             yield &lent
@@ -1656,7 +1656,7 @@ public import LifelineMessages
             if fields.pointee.of_61 == nil { fields.pointee.of_61 = _message.create(Test_Names_Types.Default.self) }
             var lent = _message.lend(fields.pointee.of_61, as: Test_Names_Types.Default.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_61)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_61, as: Self._table)
                 _message.fields.pointee.of_61 = settled
             }
             yield &lent
@@ -1678,7 +1678,7 @@ public import LifelineMessages
             if fields.pointee.of_62 == nil { fields.pointee.of_62 = _message.create(Test_Names_Types.LifelineField.self) }
             var lent = _message.lend(fields.pointee.of_62, as: Test_Names_Types.LifelineField.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_62)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_62, as: Self._table)
                 _message.fields.pointee.of_62 = settled
             }
             yield &lent
@@ -1700,7 +1700,7 @@ public import LifelineMessages
             if fields.pointee.of_63 == nil { fields.pointee.of_63 = _message.create(Test_Names_Types.BytesValue.self) }
             var lent = _message.lend(fields.pointee.of_63, as: Test_Names_Types.BytesValue.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_63)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_63, as: Self._table)
                 _message.fields.pointee.of_63 = settled
             }
             yield &lent
@@ -1722,7 +1722,7 @@ public import LifelineMessages
             if fields.pointee.of_64 == nil { fields.pointee.of_64 = _message.create(Test_Names_Types.Dictionary.self) }
             var lent = _message.lend(fields.pointee.of_64, as: Test_Names_Types.Dictionary.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_64)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_64, as: Self._table)
                 _message.fields.pointee.of_64 = settled
             }
             yield &lent
@@ -1744,7 +1744,7 @@ public import LifelineMessages
             if fields.pointee.of_65 == nil { fields.pointee.of_65 = _message.create(Test_Names_Types.Never.self) }
             var lent = _message.lend(fields.pointee.of_65, as: Test_Names_Types.Never.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_65)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_65, as: Self._table)
                 _message.fields.pointee.of_65 = settled
             }
             yield &lent
@@ -1766,7 +1766,7 @@ public import LifelineMessages
             if fields.pointee.of_66 == nil { fields.pointee.of_66 = _message.create(Test_Names_Types.Void.self) }
             var lent = _message.lend(fields.pointee.of_66, as: Test_Names_Types.Void.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.of_66)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_66, as: Self._table)
                 _message.fields.pointee.of_66 = settled
             }
             yield &lent
@@ -1807,9 +1807,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_1, count: fields.pointee.n_repeated_1, of: Double.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.repeated_1 = settled.elements
-                _message.fields.pointee.n_repeated_1 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.repeated_1 = list._elements
+                _message.fields.pointee.n_repeated_1 = list.count
             }
             yield &list
         }
@@ -1827,9 +1827,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_1, count: fields.pointee.n_mapped_1, as: LifelineMessages.MapField<String, Double>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_1)
-                _message.fields.pointee.mapped_1 = settled.entries
-                _message.fields.pointee.n_mapped_1 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped_1 = map._typedEntries()
+                _message.fields.pointee.n_mapped_1 = map.count
             }
             yield &map
         }
@@ -1865,9 +1865,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_2, count: fields.pointee.n_repeated_2, of: Float.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.repeated_2 = settled.elements
-                _message.fields.pointee.n_repeated_2 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.repeated_2 = list._elements
+                _message.fields.pointee.n_repeated_2 = list.count
             }
             yield &list
         }
@@ -1885,9 +1885,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_2, count: fields.pointee.n_mapped_2, as: LifelineMessages.MapField<String, Float>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_2)
-                _message.fields.pointee.mapped_2 = settled.entries
-                _message.fields.pointee.n_mapped_2 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped_2 = map._typedEntries()
+                _message.fields.pointee.n_mapped_2 = map.count
             }
             yield &map
         }
@@ -1923,9 +1923,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_3, count: fields.pointee.n_repeated_3, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.repeated_3 = settled.elements
-                _message.fields.pointee.n_repeated_3 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.repeated_3 = list._elements
+                _message.fields.pointee.n_repeated_3 = list.count
             }
             yield &list
         }
@@ -1943,9 +1943,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_3, count: fields.pointee.n_mapped_3, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_3)
-                _message.fields.pointee.mapped_3 = settled.entries
-                _message.fields.pointee.n_mapped_3 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped_3 = map._typedEntries()
+                _message.fields.pointee.n_mapped_3 = map.count
             }
             yield &map
         }
@@ -1981,9 +1981,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_4, count: fields.pointee.n_repeated_4, of: Int64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.repeated_4 = settled.elements
-                _message.fields.pointee.n_repeated_4 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.repeated_4 = list._elements
+                _message.fields.pointee.n_repeated_4 = list.count
             }
             yield &list
         }
@@ -2001,9 +2001,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_4, count: fields.pointee.n_mapped_4, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_4)
-                _message.fields.pointee.mapped_4 = settled.entries
-                _message.fields.pointee.n_mapped_4 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped_4 = map._typedEntries()
+                _message.fields.pointee.n_mapped_4 = map.count
             }
             yield &map
         }
@@ -2039,9 +2039,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_5, count: fields.pointee.n_repeated_5, of: UInt32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.repeated_5 = settled.elements
-                _message.fields.pointee.n_repeated_5 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.repeated_5 = list._elements
+                _message.fields.pointee.n_repeated_5 = list.count
             }
             yield &list
         }
@@ -2059,9 +2059,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_5, count: fields.pointee.n_mapped_5, as: LifelineMessages.MapField<String, UInt32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_5)
-                _message.fields.pointee.mapped_5 = settled.entries
-                _message.fields.pointee.n_mapped_5 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped_5 = map._typedEntries()
+                _message.fields.pointee.n_mapped_5 = map.count
             }
             yield &map
         }
@@ -2097,9 +2097,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_6, count: fields.pointee.n_repeated_6, of: UInt64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.repeated_6 = settled.elements
-                _message.fields.pointee.n_repeated_6 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.repeated_6 = list._elements
+                _message.fields.pointee.n_repeated_6 = list.count
             }
             yield &list
         }
@@ -2117,9 +2117,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_6, count: fields.pointee.n_mapped_6, as: LifelineMessages.MapField<String, UInt64>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_6)
-                _message.fields.pointee.mapped_6 = settled.entries
-                _message.fields.pointee.n_mapped_6 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped_6 = map._typedEntries()
+                _message.fields.pointee.n_mapped_6 = map.count
             }
             yield &map
         }
@@ -2155,9 +2155,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_7, count: fields.pointee.n_repeated_7, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.repeated_7 = settled.elements
-                _message.fields.pointee.n_repeated_7 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.repeated_7 = list._elements
+                _message.fields.pointee.n_repeated_7 = list.count
             }
             yield &list
         }
@@ -2175,9 +2175,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_7, count: fields.pointee.n_mapped_7, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_7)
-                _message.fields.pointee.mapped_7 = settled.entries
-                _message.fields.pointee.n_mapped_7 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped_7 = map._typedEntries()
+                _message.fields.pointee.n_mapped_7 = map.count
             }
             yield &map
         }
@@ -2213,9 +2213,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_8, count: fields.pointee.n_repeated_8, of: Int64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.repeated_8 = settled.elements
-                _message.fields.pointee.n_repeated_8 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.repeated_8 = list._elements
+                _message.fields.pointee.n_repeated_8 = list.count
             }
             yield &list
         }
@@ -2233,9 +2233,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_8, count: fields.pointee.n_mapped_8, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_8)
-                _message.fields.pointee.mapped_8 = settled.entries
-                _message.fields.pointee.n_mapped_8 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped_8 = map._typedEntries()
+                _message.fields.pointee.n_mapped_8 = map.count
             }
             yield &map
         }
@@ -2271,9 +2271,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_9, count: fields.pointee.n_repeated_9, of: UInt32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.repeated_9 = settled.elements
-                _message.fields.pointee.n_repeated_9 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.repeated_9 = list._elements
+                _message.fields.pointee.n_repeated_9 = list.count
             }
             yield &list
         }
@@ -2291,9 +2291,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_9, count: fields.pointee.n_mapped_9, as: LifelineMessages.MapField<String, UInt32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_9)
-                _message.fields.pointee.mapped_9 = settled.entries
-                _message.fields.pointee.n_mapped_9 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped_9 = map._typedEntries()
+                _message.fields.pointee.n_mapped_9 = map.count
             }
             yield &map
         }
@@ -2329,9 +2329,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_10, count: fields.pointee.n_repeated_10, of: UInt64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.repeated_10 = settled.elements
-                _message.fields.pointee.n_repeated_10 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.repeated_10 = list._elements
+                _message.fields.pointee.n_repeated_10 = list.count
             }
             yield &list
         }
@@ -2349,9 +2349,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_10, count: fields.pointee.n_mapped_10, as: LifelineMessages.MapField<String, UInt64>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_10)
-                _message.fields.pointee.mapped_10 = settled.entries
-                _message.fields.pointee.n_mapped_10 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped_10 = map._typedEntries()
+                _message.fields.pointee.n_mapped_10 = map.count
             }
             yield &map
         }
@@ -2387,9 +2387,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_11, count: fields.pointee.n_repeated_11, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.repeated_11 = settled.elements
-                _message.fields.pointee.n_repeated_11 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.repeated_11 = list._elements
+                _message.fields.pointee.n_repeated_11 = list.count
             }
             yield &list
         }
@@ -2407,9 +2407,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_11, count: fields.pointee.n_mapped_11, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_11)
-                _message.fields.pointee.mapped_11 = settled.entries
-                _message.fields.pointee.n_mapped_11 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped_11 = map._typedEntries()
+                _message.fields.pointee.n_mapped_11 = map.count
             }
             yield &map
         }
@@ -2445,9 +2445,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_12, count: fields.pointee.n_repeated_12, of: Int64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.repeated_12 = settled.elements
-                _message.fields.pointee.n_repeated_12 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.repeated_12 = list._elements
+                _message.fields.pointee.n_repeated_12 = list.count
             }
             yield &list
         }
@@ -2465,9 +2465,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_12, count: fields.pointee.n_mapped_12, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_12)
-                _message.fields.pointee.mapped_12 = settled.entries
-                _message.fields.pointee.n_mapped_12 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped_12 = map._typedEntries()
+                _message.fields.pointee.n_mapped_12 = map.count
             }
             yield &map
         }
@@ -2503,9 +2503,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_13, count: fields.pointee.n_repeated_13, of: Bool.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.repeated_13 = settled.elements
-                _message.fields.pointee.n_repeated_13 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.repeated_13 = list._elements
+                _message.fields.pointee.n_repeated_13 = list.count
             }
             yield &list
         }
@@ -2523,9 +2523,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_13, count: fields.pointee.n_mapped_13, as: LifelineMessages.MapField<String, Bool>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_13)
-                _message.fields.pointee.mapped_13 = settled.entries
-                _message.fields.pointee.n_mapped_13 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped_13 = map._typedEntries()
+                _message.fields.pointee.n_mapped_13 = map.count
             }
             yield &map
         }
@@ -2576,9 +2576,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_14, count: fields.pointee.n_repeated_14, of: String.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.repeated_14 = settled.elements
-                _message.fields.pointee.n_repeated_14 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.repeated_14 = list._elements
+                _message.fields.pointee.n_repeated_14 = list.count
             }
             yield &list
         }
@@ -2596,9 +2596,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_14, count: fields.pointee.n_mapped_14, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_14)
-                _message.fields.pointee.mapped_14 = settled.entries
-                _message.fields.pointee.n_mapped_14 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped_14 = map._typedEntries()
+                _message.fields.pointee.n_mapped_14 = map.count
             }
             yield &map
         }
@@ -2649,9 +2649,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_15, count: fields.pointee.n_repeated_15, of: [Swift.UInt8].self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.repeated_15 = settled.elements
-                _message.fields.pointee.n_repeated_15 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.repeated_15 = list._elements
+                _message.fields.pointee.n_repeated_15 = list.count
             }
             yield &list
         }
@@ -2669,9 +2669,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_15, count: fields.pointee.n_mapped_15, as: LifelineMessages.MapField<String, [Swift.UInt8]>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped_15)
-                _message.fields.pointee.mapped_15 = settled.entries
-                _message.fields.pointee.n_mapped_15 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped_15 = map._typedEntries()
+                _message.fields.pointee.n_mapped_15 = map.count
             }
             yield &map
         }
@@ -2692,7 +2692,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.chosen_string_message, as: Test_Names_Types.StringMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.chosen_string_message)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.chosen_string_message, as: Self._table)
                 _message.fields.pointee.chosen_string_message = settled
             }
             yield &lent
@@ -2748,7 +2748,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.chosen_byte, as: Test_Names_Types.UInt8.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.chosen_byte)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.chosen_byte, as: Self._table)
                 _message.fields.pointee.chosen_byte = settled
             }
             yield &lent
@@ -2839,6 +2839,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Message
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__message__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2858,6 +2859,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__String
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__string__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2877,6 +2879,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Int32
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__int32__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2896,6 +2899,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Int64
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__int64__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2915,6 +2919,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__UInt32
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__uint32__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2934,6 +2939,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__UInt64
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__uint64__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2953,6 +2959,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Int
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__int__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2972,6 +2979,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Bool
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__bool__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2991,6 +2999,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Float
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__float__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3010,6 +3019,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Double
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__double__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3029,6 +3039,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Optional
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__optional__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3048,6 +3059,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Array
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__array__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3067,6 +3079,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__RepeatedField
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__repeated_field__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3086,6 +3099,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__MapField
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__map_field__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3105,6 +3119,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__MessageReference
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__message_reference__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3124,6 +3139,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__MessageTable
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__message_table__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3143,6 +3159,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__ProtobufEnum
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__protobuf_enum__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3162,6 +3179,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__FieldElement
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__field_element__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3181,6 +3199,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Type
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__type__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3200,6 +3219,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Protocol
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__protocol__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3219,6 +3239,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Self
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__self__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3238,6 +3259,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Any
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__any__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3257,6 +3279,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__AnyObject
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__any_object__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3276,6 +3299,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__UInt8
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__uint8__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3295,6 +3319,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__UnsafePointer
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__unsafe_pointer__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3314,6 +3339,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Fields
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__fields__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3333,6 +3359,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__FILE
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__file__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3352,6 +3379,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Swift
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__swift__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3371,6 +3399,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Hashable
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__hashable__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3390,6 +3419,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Sendable
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__sendable__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3409,6 +3439,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Equatable
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__equatable__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3428,6 +3459,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Error
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__error__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3447,6 +3479,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Result
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__result__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3466,6 +3499,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBar
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo_bar__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3485,6 +3519,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo_bar__n2__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3504,6 +3539,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarN3
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo__bar__n3__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3523,6 +3559,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarN4
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo_bar__n4__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3542,6 +3579,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Class
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__class__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3561,6 +3599,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Struct
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__struct__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3580,6 +3619,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__IntN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__int__n2__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3599,6 +3639,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__SizeT
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__size_t__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3618,6 +3659,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Uint8T
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__uint8_t__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3637,6 +3679,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__NULL
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__null__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3656,6 +3699,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__EOF
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__eof__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3675,6 +3719,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__INTMAX
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__int__max__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3694,6 +3739,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Description
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__description__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3713,6 +3759,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Extensions
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__extensions__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3732,6 +3779,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__ProtoMessageName
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__proto_message_name__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3751,6 +3799,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__FieldsN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types____fields__n2__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3770,6 +3819,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Foo
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types____foo__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3789,6 +3839,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__FooN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo__n2__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3808,6 +3859,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__MessageN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__message___n2__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3827,6 +3879,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__OneOfChoice
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__one_of__choice__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3846,6 +3899,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__CAse
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__case__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3865,6 +3919,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__CaseN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__case__n2__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3884,6 +3939,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__INITN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__init__n2__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3903,6 +3959,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__InitN3
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__init__n3__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3922,6 +3979,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Descriptor
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__descriptor__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3941,6 +3999,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Table
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__table__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3960,6 +4019,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__GetTable
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__get_table__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3979,6 +4039,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Default
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__default__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3998,6 +4059,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__LifelineField
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__lifeline_field__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -4017,6 +4079,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__BytesValue
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__bytes_value__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -4036,6 +4099,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Dictionary
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__dictionary__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -4055,6 +4119,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Never
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__never__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -4074,12 +4139,14 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Void
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__void__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Types
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -4146,9 +4213,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.h, count: fields.pointee.n_h, of: Test_Names_EnumsNamed.SelfEnum.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.h = settled.elements
-                _message.fields.pointee.n_h = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.h = list._elements
+                _message.fields.pointee.n_h = list.count
             }
             yield &list
         }
@@ -4301,6 +4368,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__EnumsNamed
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__enums_named__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -48,7 +48,7 @@ public import LifelineMessages
             if fields.pointee.text == nil { fields.pointee.text = _message.create(StringMessage.self) }
             var lent = _message.lend(fields.pointee.text, as: StringMessage.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.text)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.text, as: Self._table)
                 _message.fields.pointee.text = settled
             }
             yield &lent
@@ -70,7 +70,7 @@ public import LifelineMessages
             if fields.pointee.file == nil { fields.pointee.file = _message.create(FILE.self) }
             var lent = _message.lend(fields.pointee.file, as: FILE.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.file)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.file, as: Self._table)
                 _message.fields.pointee.file = settled
             }
             yield &lent
@@ -101,6 +101,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Pb__Unpackaged
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__unpackaged__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -120,6 +121,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Pb__String
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__string__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -132,6 +134,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Pb__FILE
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__file__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -144,6 +147,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Pb__PbFILE
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__pb___file__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -160,7 +164,7 @@ public import LifelineMessages
             if fields.pointee.own == nil { fields.pointee.own = _message.create(TestProtos.Outer.Unpackaged.self) }
             var lent = _message.lend(fields.pointee.own, as: TestProtos.Outer.Unpackaged.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.own)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.own, as: Self._table)
                 _message.fields.pointee.own = settled
             }
             yield &lent
@@ -182,7 +186,7 @@ public import LifelineMessages
             if fields.pointee.outer == nil { fields.pointee.outer = _message.create(TestProtos.Unpackaged.self) }
             var lent = _message.lend(fields.pointee.outer, as: TestProtos.Unpackaged.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.outer)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.outer, as: Self._table)
                 _message.fields.pointee.outer = settled
             }
             yield &lent
@@ -205,9 +209,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.outers, count: fields.pointee.n_outers, as: LifelineMessages.MapField<Int32, TestProtos.Unpackaged>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.outers)
-                _message.fields.pointee.outers = settled.entries
-                _message.fields.pointee.n_outers = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.outers = map._typedEntries()
+                _message.fields.pointee.n_outers = map.count
             }
             yield &map
         }
@@ -234,7 +238,7 @@ public import LifelineMessages
             if fields.pointee.outermost == nil { fields.pointee.outermost = _message.create(TestProtos.Outer.self) }
             var lent = _message.lend(fields.pointee.outermost, as: TestProtos.Outer.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.outermost)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.outermost, as: Self._table)
                 _message.fields.pointee.outermost = settled
             }
             yield &lent
@@ -278,6 +282,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Pb__Outer__Unpackaged
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__unpackaged__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -293,7 +298,7 @@ public import LifelineMessages
                 if fields.pointee.inner == nil { fields.pointee.inner = _message.create(TestProtos.Outer.Outer.Outer.self) }
                 var lent = _message.lend(fields.pointee.inner, as: TestProtos.Outer.Outer.Outer.self)
                 defer {
-                    let settled = _settle(&lent, from: _message.fields.pointee.inner)
+                    let settled = _message.settle(&lent, from: _message.fields.pointee.inner, as: Self._table)
                     _message.fields.pointee.inner = settled
                 }
                 yield &lent
@@ -316,7 +321,7 @@ public import LifelineMessages
                     if fields.pointee.outermost == nil { fields.pointee.outermost = _message.create(TestProtos.Outer.self) }
                     var lent = _message.lend(fields.pointee.outermost, as: TestProtos.Outer.self)
                     defer {
-                        let settled = _settle(&lent, from: _message.fields.pointee.outermost)
+                        let settled = _message.settle(&lent, from: _message.fields.pointee.outermost, as: Self._table)
                         _message.fields.pointee.outermost = settled
                     }
                     yield &lent
@@ -338,7 +343,7 @@ public import LifelineMessages
                     if fields.pointee.middle == nil { fields.pointee.middle = _message.create(TestProtos.Outer.Outer.self) }
                     var lent = _message.lend(fields.pointee.middle, as: TestProtos.Outer.Outer.self)
                     defer {
-                        let settled = _settle(&lent, from: _message.fields.pointee.middle)
+                        let settled = _message.settle(&lent, from: _message.fields.pointee.middle, as: Self._table)
                         _message.fields.pointee.middle = settled
                     }
                     yield &lent
@@ -360,7 +365,7 @@ public import LifelineMessages
                     if fields.pointee.own == nil { fields.pointee.own = _message.create(TestProtos.Outer.Outer.Outer.self) }
                     var lent = _message.lend(fields.pointee.own, as: TestProtos.Outer.Outer.Outer.self)
                     defer {
-                        let settled = _settle(&lent, from: _message.fields.pointee.own)
+                        let settled = _message.settle(&lent, from: _message.fields.pointee.own, as: Self._table)
                         _message.fields.pointee.own = settled
                     }
                     yield &lent
@@ -374,18 +379,21 @@ public import LifelineMessages
             public typealias _Fields = CTestProtos.Pb__Outer__Outer__Outer
             @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__outer__outer__get_table() }
             public var _message: LifelineMessages.MessageReference<_Fields>
+            @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
         }
 
         public typealias _Fields = CTestProtos.Pb__Outer__Outer
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__outer__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Pb__Outer
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -62,6 +62,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Point
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto2__point__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -295,7 +296,7 @@ public import LifelineMessages
             if fields.pointee.a_point == nil { fields.pointee.a_point = _message.create(Test_Scalars_Proto2_Point.self) }
             var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.a_point)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
                 _message.fields.pointee.a_point = settled
             }
             yield &lent
@@ -309,6 +310,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Singular
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto2__singular__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -542,7 +544,7 @@ public import LifelineMessages
             if fields.pointee.a_point == nil { fields.pointee.a_point = _message.create(Test_Scalars_Proto2_Point.self) }
             var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.a_point)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
                 _message.fields.pointee.a_point = settled
             }
             yield &lent
@@ -556,6 +558,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Required
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto2__required__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -571,7 +574,7 @@ public import LifelineMessages
             if fields.pointee.one == nil { fields.pointee.one = _message.create(Test_Scalars_Proto2_Required.self) }
             var lent = _message.lend(fields.pointee.one, as: Test_Scalars_Proto2_Required.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.one)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.one, as: Self._table)
                 _message.fields.pointee.one = settled
             }
             yield &lent
@@ -594,9 +597,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: Test_Scalars_Proto2_Required.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.many = settled.elements
-                _message.fields.pointee.n_many = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.many = list._elements
+                _message.fields.pointee.n_many = list.count
             }
             yield &list
         }
@@ -614,9 +617,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<String, Test_Scalars_Proto2_Required>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.mapped)
-                _message.fields.pointee.mapped = settled.entries
-                _message.fields.pointee.n_mapped = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.mapped = map._typedEntries()
+                _message.fields.pointee.n_mapped = map.count
             }
             yield &map
         }
@@ -637,7 +640,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.chosen, as: Test_Scalars_Proto2_Required.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.chosen)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.chosen, as: Self._table)
                 _message.fields.pointee.chosen = settled
             }
             yield &lent
@@ -679,6 +682,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__RequiredBelow
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto2__required_below__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -695,9 +699,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_double = settled.elements
-                _message.fields.pointee.n_some_double = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_double = list._elements
+                _message.fields.pointee.n_some_double = list.count
             }
             yield &list
         }
@@ -715,9 +719,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_float = settled.elements
-                _message.fields.pointee.n_some_float = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_float = list._elements
+                _message.fields.pointee.n_some_float = list.count
             }
             yield &list
         }
@@ -735,9 +739,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_int32 = settled.elements
-                _message.fields.pointee.n_some_int32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_int32 = list._elements
+                _message.fields.pointee.n_some_int32 = list.count
             }
             yield &list
         }
@@ -755,9 +759,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_int64 = settled.elements
-                _message.fields.pointee.n_some_int64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_int64 = list._elements
+                _message.fields.pointee.n_some_int64 = list.count
             }
             yield &list
         }
@@ -775,9 +779,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_uint32 = settled.elements
-                _message.fields.pointee.n_some_uint32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_uint32 = list._elements
+                _message.fields.pointee.n_some_uint32 = list.count
             }
             yield &list
         }
@@ -795,9 +799,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_uint64 = settled.elements
-                _message.fields.pointee.n_some_uint64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_uint64 = list._elements
+                _message.fields.pointee.n_some_uint64 = list.count
             }
             yield &list
         }
@@ -815,9 +819,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_sint32 = settled.elements
-                _message.fields.pointee.n_some_sint32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_sint32 = list._elements
+                _message.fields.pointee.n_some_sint32 = list.count
             }
             yield &list
         }
@@ -835,9 +839,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_sint64 = settled.elements
-                _message.fields.pointee.n_some_sint64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_sint64 = list._elements
+                _message.fields.pointee.n_some_sint64 = list.count
             }
             yield &list
         }
@@ -855,9 +859,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_fixed32 = settled.elements
-                _message.fields.pointee.n_some_fixed32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_fixed32 = list._elements
+                _message.fields.pointee.n_some_fixed32 = list.count
             }
             yield &list
         }
@@ -875,9 +879,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_fixed64 = settled.elements
-                _message.fields.pointee.n_some_fixed64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_fixed64 = list._elements
+                _message.fields.pointee.n_some_fixed64 = list.count
             }
             yield &list
         }
@@ -895,9 +899,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_sfixed32 = settled.elements
-                _message.fields.pointee.n_some_sfixed32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_sfixed32 = list._elements
+                _message.fields.pointee.n_some_sfixed32 = list.count
             }
             yield &list
         }
@@ -915,9 +919,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_sfixed64 = settled.elements
-                _message.fields.pointee.n_some_sfixed64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_sfixed64 = list._elements
+                _message.fields.pointee.n_some_sfixed64 = list.count
             }
             yield &list
         }
@@ -935,9 +939,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_bool = settled.elements
-                _message.fields.pointee.n_some_bool = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_bool = list._elements
+                _message.fields.pointee.n_some_bool = list.count
             }
             yield &list
         }
@@ -955,9 +959,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_string, count: fields.pointee.n_some_string, of: String.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_string = settled.elements
-                _message.fields.pointee.n_some_string = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_string = list._elements
+                _message.fields.pointee.n_some_string = list.count
             }
             yield &list
         }
@@ -975,9 +979,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bytes, count: fields.pointee.n_some_bytes, of: [Swift.UInt8].self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_bytes = settled.elements
-                _message.fields.pointee.n_some_bytes = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_bytes = list._elements
+                _message.fields.pointee.n_some_bytes = list.count
             }
             yield &list
         }
@@ -995,9 +999,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_level, count: fields.pointee.n_some_level, of: Test_Scalars_Proto2_Level.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_level = settled.elements
-                _message.fields.pointee.n_some_level = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_level = list._elements
+                _message.fields.pointee.n_some_level = list.count
             }
             yield &list
         }
@@ -1015,9 +1019,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_point, count: fields.pointee.n_some_point, of: Test_Scalars_Proto2_Point.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_point = settled.elements
-                _message.fields.pointee.n_some_point = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_point = list._elements
+                _message.fields.pointee.n_some_point = list.count
             }
             yield &list
         }
@@ -1026,6 +1030,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Unpacked
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto2__unpacked__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -1042,9 +1047,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_double = settled.elements
-                _message.fields.pointee.n_some_double = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_double = list._elements
+                _message.fields.pointee.n_some_double = list.count
             }
             yield &list
         }
@@ -1062,9 +1067,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_float = settled.elements
-                _message.fields.pointee.n_some_float = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_float = list._elements
+                _message.fields.pointee.n_some_float = list.count
             }
             yield &list
         }
@@ -1082,9 +1087,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_int32 = settled.elements
-                _message.fields.pointee.n_some_int32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_int32 = list._elements
+                _message.fields.pointee.n_some_int32 = list.count
             }
             yield &list
         }
@@ -1102,9 +1107,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_int64 = settled.elements
-                _message.fields.pointee.n_some_int64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_int64 = list._elements
+                _message.fields.pointee.n_some_int64 = list.count
             }
             yield &list
         }
@@ -1122,9 +1127,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_uint32 = settled.elements
-                _message.fields.pointee.n_some_uint32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_uint32 = list._elements
+                _message.fields.pointee.n_some_uint32 = list.count
             }
             yield &list
         }
@@ -1142,9 +1147,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_uint64 = settled.elements
-                _message.fields.pointee.n_some_uint64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_uint64 = list._elements
+                _message.fields.pointee.n_some_uint64 = list.count
             }
             yield &list
         }
@@ -1162,9 +1167,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_sint32 = settled.elements
-                _message.fields.pointee.n_some_sint32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_sint32 = list._elements
+                _message.fields.pointee.n_some_sint32 = list.count
             }
             yield &list
         }
@@ -1182,9 +1187,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_sint64 = settled.elements
-                _message.fields.pointee.n_some_sint64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_sint64 = list._elements
+                _message.fields.pointee.n_some_sint64 = list.count
             }
             yield &list
         }
@@ -1202,9 +1207,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_fixed32 = settled.elements
-                _message.fields.pointee.n_some_fixed32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_fixed32 = list._elements
+                _message.fields.pointee.n_some_fixed32 = list.count
             }
             yield &list
         }
@@ -1222,9 +1227,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_fixed64 = settled.elements
-                _message.fields.pointee.n_some_fixed64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_fixed64 = list._elements
+                _message.fields.pointee.n_some_fixed64 = list.count
             }
             yield &list
         }
@@ -1242,9 +1247,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_sfixed32 = settled.elements
-                _message.fields.pointee.n_some_sfixed32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_sfixed32 = list._elements
+                _message.fields.pointee.n_some_sfixed32 = list.count
             }
             yield &list
         }
@@ -1262,9 +1267,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_sfixed64 = settled.elements
-                _message.fields.pointee.n_some_sfixed64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_sfixed64 = list._elements
+                _message.fields.pointee.n_some_sfixed64 = list.count
             }
             yield &list
         }
@@ -1282,9 +1287,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_bool = settled.elements
-                _message.fields.pointee.n_some_bool = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_bool = list._elements
+                _message.fields.pointee.n_some_bool = list.count
             }
             yield &list
         }
@@ -1302,9 +1307,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_level, count: fields.pointee.n_some_level, of: Test_Scalars_Proto2_Level.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_level = settled.elements
-                _message.fields.pointee.n_some_level = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_level = list._elements
+                _message.fields.pointee.n_some_level = list.count
             }
             yield &list
         }
@@ -1313,6 +1318,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Packed
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto2__packed__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -1509,7 +1515,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.a_point)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
                 _message.fields.pointee.a_point = settled
             }
             yield &lent
@@ -1590,6 +1596,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Choice
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto2__choice__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -1606,9 +1613,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_double, count: fields.pointee.n_by_double, as: LifelineMessages.MapField<String, Double>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_double)
-                _message.fields.pointee.by_double = settled.entries
-                _message.fields.pointee.n_by_double = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_double = map._typedEntries()
+                _message.fields.pointee.n_by_double = map.count
             }
             yield &map
         }
@@ -1626,9 +1633,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_float, count: fields.pointee.n_by_float, as: LifelineMessages.MapField<String, Float>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_float)
-                _message.fields.pointee.by_float = settled.entries
-                _message.fields.pointee.n_by_float = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_float = map._typedEntries()
+                _message.fields.pointee.n_by_float = map.count
             }
             yield &map
         }
@@ -1646,9 +1653,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_int32, count: fields.pointee.n_by_int32, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_int32)
-                _message.fields.pointee.by_int32 = settled.entries
-                _message.fields.pointee.n_by_int32 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_int32 = map._typedEntries()
+                _message.fields.pointee.n_by_int32 = map.count
             }
             yield &map
         }
@@ -1666,9 +1673,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_int64, count: fields.pointee.n_by_int64, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_int64)
-                _message.fields.pointee.by_int64 = settled.entries
-                _message.fields.pointee.n_by_int64 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_int64 = map._typedEntries()
+                _message.fields.pointee.n_by_int64 = map.count
             }
             yield &map
         }
@@ -1686,9 +1693,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_uint32, count: fields.pointee.n_by_uint32, as: LifelineMessages.MapField<String, UInt32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_uint32)
-                _message.fields.pointee.by_uint32 = settled.entries
-                _message.fields.pointee.n_by_uint32 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_uint32 = map._typedEntries()
+                _message.fields.pointee.n_by_uint32 = map.count
             }
             yield &map
         }
@@ -1706,9 +1713,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_uint64, count: fields.pointee.n_by_uint64, as: LifelineMessages.MapField<String, UInt64>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_uint64)
-                _message.fields.pointee.by_uint64 = settled.entries
-                _message.fields.pointee.n_by_uint64 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_uint64 = map._typedEntries()
+                _message.fields.pointee.n_by_uint64 = map.count
             }
             yield &map
         }
@@ -1726,9 +1733,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sint32, count: fields.pointee.n_by_sint32, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_sint32)
-                _message.fields.pointee.by_sint32 = settled.entries
-                _message.fields.pointee.n_by_sint32 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_sint32 = map._typedEntries()
+                _message.fields.pointee.n_by_sint32 = map.count
             }
             yield &map
         }
@@ -1746,9 +1753,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sint64, count: fields.pointee.n_by_sint64, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_sint64)
-                _message.fields.pointee.by_sint64 = settled.entries
-                _message.fields.pointee.n_by_sint64 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_sint64 = map._typedEntries()
+                _message.fields.pointee.n_by_sint64 = map.count
             }
             yield &map
         }
@@ -1766,9 +1773,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_fixed32, count: fields.pointee.n_by_fixed32, as: LifelineMessages.MapField<String, UInt32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_fixed32)
-                _message.fields.pointee.by_fixed32 = settled.entries
-                _message.fields.pointee.n_by_fixed32 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_fixed32 = map._typedEntries()
+                _message.fields.pointee.n_by_fixed32 = map.count
             }
             yield &map
         }
@@ -1786,9 +1793,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_fixed64, count: fields.pointee.n_by_fixed64, as: LifelineMessages.MapField<String, UInt64>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_fixed64)
-                _message.fields.pointee.by_fixed64 = settled.entries
-                _message.fields.pointee.n_by_fixed64 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_fixed64 = map._typedEntries()
+                _message.fields.pointee.n_by_fixed64 = map.count
             }
             yield &map
         }
@@ -1806,9 +1813,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sfixed32, count: fields.pointee.n_by_sfixed32, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_sfixed32)
-                _message.fields.pointee.by_sfixed32 = settled.entries
-                _message.fields.pointee.n_by_sfixed32 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_sfixed32 = map._typedEntries()
+                _message.fields.pointee.n_by_sfixed32 = map.count
             }
             yield &map
         }
@@ -1826,9 +1833,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sfixed64, count: fields.pointee.n_by_sfixed64, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_sfixed64)
-                _message.fields.pointee.by_sfixed64 = settled.entries
-                _message.fields.pointee.n_by_sfixed64 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_sfixed64 = map._typedEntries()
+                _message.fields.pointee.n_by_sfixed64 = map.count
             }
             yield &map
         }
@@ -1846,9 +1853,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_bool, count: fields.pointee.n_by_bool, as: LifelineMessages.MapField<String, Bool>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_bool)
-                _message.fields.pointee.by_bool = settled.entries
-                _message.fields.pointee.n_by_bool = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_bool = map._typedEntries()
+                _message.fields.pointee.n_by_bool = map.count
             }
             yield &map
         }
@@ -1866,9 +1873,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_string, count: fields.pointee.n_by_string, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_string)
-                _message.fields.pointee.by_string = settled.entries
-                _message.fields.pointee.n_by_string = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_string = map._typedEntries()
+                _message.fields.pointee.n_by_string = map.count
             }
             yield &map
         }
@@ -1886,9 +1893,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_bytes, count: fields.pointee.n_by_bytes, as: LifelineMessages.MapField<String, [Swift.UInt8]>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_bytes)
-                _message.fields.pointee.by_bytes = settled.entries
-                _message.fields.pointee.n_by_bytes = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_bytes = map._typedEntries()
+                _message.fields.pointee.n_by_bytes = map.count
             }
             yield &map
         }
@@ -1906,9 +1913,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_level, count: fields.pointee.n_by_level, as: LifelineMessages.MapField<String, Test_Scalars_Proto2_Level>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_level)
-                _message.fields.pointee.by_level = settled.entries
-                _message.fields.pointee.n_by_level = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_level = map._typedEntries()
+                _message.fields.pointee.n_by_level = map.count
             }
             yield &map
         }
@@ -1926,9 +1933,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_point, count: fields.pointee.n_by_point, as: LifelineMessages.MapField<String, Test_Scalars_Proto2_Point>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_point)
-                _message.fields.pointee.by_point = settled.entries
-                _message.fields.pointee.n_by_point = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_point = map._typedEntries()
+                _message.fields.pointee.n_by_point = map.count
             }
             yield &map
         }
@@ -1937,6 +1944,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Maps
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto2__maps__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

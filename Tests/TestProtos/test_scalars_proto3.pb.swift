@@ -66,6 +66,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Point
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__point__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -175,7 +176,7 @@ public import LifelineMessages
             if fields.pointee.a_point == nil { fields.pointee.a_point = _message.create(Test_Scalars_Proto3_Point.self) }
             var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.a_point)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
                 _message.fields.pointee.a_point = settled
             }
             yield &lent
@@ -189,6 +190,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Singular
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__singular__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -432,7 +434,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.a_point)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
                 _message.fields.pointee.a_point = settled
             }
             yield &lent
@@ -446,6 +448,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Optional
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__optional__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -462,9 +465,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_double = settled.elements
-                _message.fields.pointee.n_some_double = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_double = list._elements
+                _message.fields.pointee.n_some_double = list.count
             }
             yield &list
         }
@@ -482,9 +485,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_float = settled.elements
-                _message.fields.pointee.n_some_float = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_float = list._elements
+                _message.fields.pointee.n_some_float = list.count
             }
             yield &list
         }
@@ -502,9 +505,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_int32 = settled.elements
-                _message.fields.pointee.n_some_int32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_int32 = list._elements
+                _message.fields.pointee.n_some_int32 = list.count
             }
             yield &list
         }
@@ -522,9 +525,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_int64 = settled.elements
-                _message.fields.pointee.n_some_int64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_int64 = list._elements
+                _message.fields.pointee.n_some_int64 = list.count
             }
             yield &list
         }
@@ -542,9 +545,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_uint32 = settled.elements
-                _message.fields.pointee.n_some_uint32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_uint32 = list._elements
+                _message.fields.pointee.n_some_uint32 = list.count
             }
             yield &list
         }
@@ -562,9 +565,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_uint64 = settled.elements
-                _message.fields.pointee.n_some_uint64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_uint64 = list._elements
+                _message.fields.pointee.n_some_uint64 = list.count
             }
             yield &list
         }
@@ -582,9 +585,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_sint32 = settled.elements
-                _message.fields.pointee.n_some_sint32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_sint32 = list._elements
+                _message.fields.pointee.n_some_sint32 = list.count
             }
             yield &list
         }
@@ -602,9 +605,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_sint64 = settled.elements
-                _message.fields.pointee.n_some_sint64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_sint64 = list._elements
+                _message.fields.pointee.n_some_sint64 = list.count
             }
             yield &list
         }
@@ -622,9 +625,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_fixed32 = settled.elements
-                _message.fields.pointee.n_some_fixed32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_fixed32 = list._elements
+                _message.fields.pointee.n_some_fixed32 = list.count
             }
             yield &list
         }
@@ -642,9 +645,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_fixed64 = settled.elements
-                _message.fields.pointee.n_some_fixed64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_fixed64 = list._elements
+                _message.fields.pointee.n_some_fixed64 = list.count
             }
             yield &list
         }
@@ -662,9 +665,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_sfixed32 = settled.elements
-                _message.fields.pointee.n_some_sfixed32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_sfixed32 = list._elements
+                _message.fields.pointee.n_some_sfixed32 = list.count
             }
             yield &list
         }
@@ -682,9 +685,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_sfixed64 = settled.elements
-                _message.fields.pointee.n_some_sfixed64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_sfixed64 = list._elements
+                _message.fields.pointee.n_some_sfixed64 = list.count
             }
             yield &list
         }
@@ -702,9 +705,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_bool = settled.elements
-                _message.fields.pointee.n_some_bool = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_bool = list._elements
+                _message.fields.pointee.n_some_bool = list.count
             }
             yield &list
         }
@@ -722,9 +725,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_string, count: fields.pointee.n_some_string, of: String.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_string = settled.elements
-                _message.fields.pointee.n_some_string = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_string = list._elements
+                _message.fields.pointee.n_some_string = list.count
             }
             yield &list
         }
@@ -742,9 +745,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bytes, count: fields.pointee.n_some_bytes, of: [Swift.UInt8].self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_bytes = settled.elements
-                _message.fields.pointee.n_some_bytes = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_bytes = list._elements
+                _message.fields.pointee.n_some_bytes = list.count
             }
             yield &list
         }
@@ -762,9 +765,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_color, count: fields.pointee.n_some_color, of: Test_Scalars_Proto3_Color.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_color = settled.elements
-                _message.fields.pointee.n_some_color = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_color = list._elements
+                _message.fields.pointee.n_some_color = list.count
             }
             yield &list
         }
@@ -782,9 +785,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_point, count: fields.pointee.n_some_point, of: Test_Scalars_Proto3_Point.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_point = settled.elements
-                _message.fields.pointee.n_some_point = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_point = list._elements
+                _message.fields.pointee.n_some_point = list.count
             }
             yield &list
         }
@@ -793,6 +796,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Packed
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__packed__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -809,9 +813,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_double = settled.elements
-                _message.fields.pointee.n_some_double = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_double = list._elements
+                _message.fields.pointee.n_some_double = list.count
             }
             yield &list
         }
@@ -829,9 +833,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_float = settled.elements
-                _message.fields.pointee.n_some_float = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_float = list._elements
+                _message.fields.pointee.n_some_float = list.count
             }
             yield &list
         }
@@ -849,9 +853,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_int32 = settled.elements
-                _message.fields.pointee.n_some_int32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_int32 = list._elements
+                _message.fields.pointee.n_some_int32 = list.count
             }
             yield &list
         }
@@ -869,9 +873,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_int64 = settled.elements
-                _message.fields.pointee.n_some_int64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_int64 = list._elements
+                _message.fields.pointee.n_some_int64 = list.count
             }
             yield &list
         }
@@ -889,9 +893,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_uint32 = settled.elements
-                _message.fields.pointee.n_some_uint32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_uint32 = list._elements
+                _message.fields.pointee.n_some_uint32 = list.count
             }
             yield &list
         }
@@ -909,9 +913,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_uint64 = settled.elements
-                _message.fields.pointee.n_some_uint64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_uint64 = list._elements
+                _message.fields.pointee.n_some_uint64 = list.count
             }
             yield &list
         }
@@ -929,9 +933,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_sint32 = settled.elements
-                _message.fields.pointee.n_some_sint32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_sint32 = list._elements
+                _message.fields.pointee.n_some_sint32 = list.count
             }
             yield &list
         }
@@ -949,9 +953,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_sint64 = settled.elements
-                _message.fields.pointee.n_some_sint64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_sint64 = list._elements
+                _message.fields.pointee.n_some_sint64 = list.count
             }
             yield &list
         }
@@ -969,9 +973,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_fixed32 = settled.elements
-                _message.fields.pointee.n_some_fixed32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_fixed32 = list._elements
+                _message.fields.pointee.n_some_fixed32 = list.count
             }
             yield &list
         }
@@ -989,9 +993,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_fixed64 = settled.elements
-                _message.fields.pointee.n_some_fixed64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_fixed64 = list._elements
+                _message.fields.pointee.n_some_fixed64 = list.count
             }
             yield &list
         }
@@ -1009,9 +1013,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_sfixed32 = settled.elements
-                _message.fields.pointee.n_some_sfixed32 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_sfixed32 = list._elements
+                _message.fields.pointee.n_some_sfixed32 = list.count
             }
             yield &list
         }
@@ -1029,9 +1033,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_sfixed64 = settled.elements
-                _message.fields.pointee.n_some_sfixed64 = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_sfixed64 = list._elements
+                _message.fields.pointee.n_some_sfixed64 = list.count
             }
             yield &list
         }
@@ -1049,9 +1053,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_bool = settled.elements
-                _message.fields.pointee.n_some_bool = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_bool = list._elements
+                _message.fields.pointee.n_some_bool = list.count
             }
             yield &list
         }
@@ -1069,9 +1073,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_color, count: fields.pointee.n_some_color, of: Test_Scalars_Proto3_Color.self)
             defer {
-                let settled = _settle(&list)
-                _message.fields.pointee.some_color = settled.elements
-                _message.fields.pointee.n_some_color = settled.count
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.some_color = list._elements
+                _message.fields.pointee.n_some_color = list.count
             }
             yield &list
         }
@@ -1080,6 +1084,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Unpacked
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__unpacked__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -1259,7 +1264,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.a_point)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
                 _message.fields.pointee.a_point = settled
             }
             yield &lent
@@ -1281,7 +1286,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.another_point, as: Test_Scalars_Proto3_Point.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.another_point)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.another_point, as: Self._table)
                 _message.fields.pointee.another_point = settled
             }
             yield &lent
@@ -1303,7 +1308,7 @@ public import LifelineMessages
             }
             var lent = _message.lend(fields.pointee.nested, as: Test_Scalars_Proto3_Choice.self)
             defer {
-                let settled = _settle(&lent, from: _message.fields.pointee.nested)
+                let settled = _message.settle(&lent, from: _message.fields.pointee.nested, as: Self._table)
                 _message.fields.pointee.nested = settled
             }
             yield &lent
@@ -1392,6 +1397,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Choice
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__choice__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -1408,9 +1414,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_double, count: fields.pointee.n_by_double, as: LifelineMessages.MapField<Int32, Double>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_double)
-                _message.fields.pointee.by_double = settled.entries
-                _message.fields.pointee.n_by_double = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_double = map._typedEntries()
+                _message.fields.pointee.n_by_double = map.count
             }
             yield &map
         }
@@ -1428,9 +1434,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_float, count: fields.pointee.n_by_float, as: LifelineMessages.MapField<Int32, Float>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_float)
-                _message.fields.pointee.by_float = settled.entries
-                _message.fields.pointee.n_by_float = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_float = map._typedEntries()
+                _message.fields.pointee.n_by_float = map.count
             }
             yield &map
         }
@@ -1448,9 +1454,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_int32, count: fields.pointee.n_by_int32, as: LifelineMessages.MapField<Int32, Int32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_int32)
-                _message.fields.pointee.by_int32 = settled.entries
-                _message.fields.pointee.n_by_int32 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_int32 = map._typedEntries()
+                _message.fields.pointee.n_by_int32 = map.count
             }
             yield &map
         }
@@ -1468,9 +1474,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_int64, count: fields.pointee.n_by_int64, as: LifelineMessages.MapField<Int32, Int64>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_int64)
-                _message.fields.pointee.by_int64 = settled.entries
-                _message.fields.pointee.n_by_int64 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_int64 = map._typedEntries()
+                _message.fields.pointee.n_by_int64 = map.count
             }
             yield &map
         }
@@ -1488,9 +1494,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_uint32, count: fields.pointee.n_by_uint32, as: LifelineMessages.MapField<Int32, UInt32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_uint32)
-                _message.fields.pointee.by_uint32 = settled.entries
-                _message.fields.pointee.n_by_uint32 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_uint32 = map._typedEntries()
+                _message.fields.pointee.n_by_uint32 = map.count
             }
             yield &map
         }
@@ -1508,9 +1514,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_uint64, count: fields.pointee.n_by_uint64, as: LifelineMessages.MapField<Int32, UInt64>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_uint64)
-                _message.fields.pointee.by_uint64 = settled.entries
-                _message.fields.pointee.n_by_uint64 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_uint64 = map._typedEntries()
+                _message.fields.pointee.n_by_uint64 = map.count
             }
             yield &map
         }
@@ -1528,9 +1534,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sint32, count: fields.pointee.n_by_sint32, as: LifelineMessages.MapField<Int32, Int32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_sint32)
-                _message.fields.pointee.by_sint32 = settled.entries
-                _message.fields.pointee.n_by_sint32 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_sint32 = map._typedEntries()
+                _message.fields.pointee.n_by_sint32 = map.count
             }
             yield &map
         }
@@ -1548,9 +1554,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sint64, count: fields.pointee.n_by_sint64, as: LifelineMessages.MapField<Int32, Int64>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_sint64)
-                _message.fields.pointee.by_sint64 = settled.entries
-                _message.fields.pointee.n_by_sint64 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_sint64 = map._typedEntries()
+                _message.fields.pointee.n_by_sint64 = map.count
             }
             yield &map
         }
@@ -1568,9 +1574,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_fixed32, count: fields.pointee.n_by_fixed32, as: LifelineMessages.MapField<Int32, UInt32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_fixed32)
-                _message.fields.pointee.by_fixed32 = settled.entries
-                _message.fields.pointee.n_by_fixed32 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_fixed32 = map._typedEntries()
+                _message.fields.pointee.n_by_fixed32 = map.count
             }
             yield &map
         }
@@ -1588,9 +1594,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_fixed64, count: fields.pointee.n_by_fixed64, as: LifelineMessages.MapField<Int32, UInt64>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_fixed64)
-                _message.fields.pointee.by_fixed64 = settled.entries
-                _message.fields.pointee.n_by_fixed64 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_fixed64 = map._typedEntries()
+                _message.fields.pointee.n_by_fixed64 = map.count
             }
             yield &map
         }
@@ -1608,9 +1614,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sfixed32, count: fields.pointee.n_by_sfixed32, as: LifelineMessages.MapField<Int32, Int32>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_sfixed32)
-                _message.fields.pointee.by_sfixed32 = settled.entries
-                _message.fields.pointee.n_by_sfixed32 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_sfixed32 = map._typedEntries()
+                _message.fields.pointee.n_by_sfixed32 = map.count
             }
             yield &map
         }
@@ -1628,9 +1634,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sfixed64, count: fields.pointee.n_by_sfixed64, as: LifelineMessages.MapField<Int32, Int64>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_sfixed64)
-                _message.fields.pointee.by_sfixed64 = settled.entries
-                _message.fields.pointee.n_by_sfixed64 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_sfixed64 = map._typedEntries()
+                _message.fields.pointee.n_by_sfixed64 = map.count
             }
             yield &map
         }
@@ -1648,9 +1654,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_bool, count: fields.pointee.n_by_bool, as: LifelineMessages.MapField<Int32, Bool>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_bool)
-                _message.fields.pointee.by_bool = settled.entries
-                _message.fields.pointee.n_by_bool = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_bool = map._typedEntries()
+                _message.fields.pointee.n_by_bool = map.count
             }
             yield &map
         }
@@ -1668,9 +1674,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_string, count: fields.pointee.n_by_string, as: LifelineMessages.MapField<Int32, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_string)
-                _message.fields.pointee.by_string = settled.entries
-                _message.fields.pointee.n_by_string = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_string = map._typedEntries()
+                _message.fields.pointee.n_by_string = map.count
             }
             yield &map
         }
@@ -1688,9 +1694,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_bytes, count: fields.pointee.n_by_bytes, as: LifelineMessages.MapField<Int32, [Swift.UInt8]>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_bytes)
-                _message.fields.pointee.by_bytes = settled.entries
-                _message.fields.pointee.n_by_bytes = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_bytes = map._typedEntries()
+                _message.fields.pointee.n_by_bytes = map.count
             }
             yield &map
         }
@@ -1708,9 +1714,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_color, count: fields.pointee.n_by_color, as: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_color)
-                _message.fields.pointee.by_color = settled.entries
-                _message.fields.pointee.n_by_color = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_color = map._typedEntries()
+                _message.fields.pointee.n_by_color = map.count
             }
             yield &map
         }
@@ -1728,9 +1734,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_point, count: fields.pointee.n_by_point, as: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.by_point)
-                _message.fields.pointee.by_point = settled.entries
-                _message.fields.pointee.n_by_point = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.by_point = map._typedEntries()
+                _message.fields.pointee.n_by_point = map.count
             }
             yield &map
         }
@@ -1739,6 +1745,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__MapValues
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__map_values__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -1755,9 +1762,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_int32, count: fields.pointee.n_of_int32, as: LifelineMessages.MapField<Int32, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.of_int32)
-                _message.fields.pointee.of_int32 = settled.entries
-                _message.fields.pointee.n_of_int32 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.of_int32 = map._typedEntries()
+                _message.fields.pointee.n_of_int32 = map.count
             }
             yield &map
         }
@@ -1775,9 +1782,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_int64, count: fields.pointee.n_of_int64, as: LifelineMessages.MapField<Int64, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.of_int64)
-                _message.fields.pointee.of_int64 = settled.entries
-                _message.fields.pointee.n_of_int64 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.of_int64 = map._typedEntries()
+                _message.fields.pointee.n_of_int64 = map.count
             }
             yield &map
         }
@@ -1795,9 +1802,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_uint32, count: fields.pointee.n_of_uint32, as: LifelineMessages.MapField<UInt32, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.of_uint32)
-                _message.fields.pointee.of_uint32 = settled.entries
-                _message.fields.pointee.n_of_uint32 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.of_uint32 = map._typedEntries()
+                _message.fields.pointee.n_of_uint32 = map.count
             }
             yield &map
         }
@@ -1815,9 +1822,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_uint64, count: fields.pointee.n_of_uint64, as: LifelineMessages.MapField<UInt64, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.of_uint64)
-                _message.fields.pointee.of_uint64 = settled.entries
-                _message.fields.pointee.n_of_uint64 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.of_uint64 = map._typedEntries()
+                _message.fields.pointee.n_of_uint64 = map.count
             }
             yield &map
         }
@@ -1835,9 +1842,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_sint32, count: fields.pointee.n_of_sint32, as: LifelineMessages.MapField<Int32, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.of_sint32)
-                _message.fields.pointee.of_sint32 = settled.entries
-                _message.fields.pointee.n_of_sint32 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.of_sint32 = map._typedEntries()
+                _message.fields.pointee.n_of_sint32 = map.count
             }
             yield &map
         }
@@ -1855,9 +1862,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_sint64, count: fields.pointee.n_of_sint64, as: LifelineMessages.MapField<Int64, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.of_sint64)
-                _message.fields.pointee.of_sint64 = settled.entries
-                _message.fields.pointee.n_of_sint64 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.of_sint64 = map._typedEntries()
+                _message.fields.pointee.n_of_sint64 = map.count
             }
             yield &map
         }
@@ -1875,9 +1882,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_fixed32, count: fields.pointee.n_of_fixed32, as: LifelineMessages.MapField<UInt32, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.of_fixed32)
-                _message.fields.pointee.of_fixed32 = settled.entries
-                _message.fields.pointee.n_of_fixed32 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.of_fixed32 = map._typedEntries()
+                _message.fields.pointee.n_of_fixed32 = map.count
             }
             yield &map
         }
@@ -1895,9 +1902,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_fixed64, count: fields.pointee.n_of_fixed64, as: LifelineMessages.MapField<UInt64, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.of_fixed64)
-                _message.fields.pointee.of_fixed64 = settled.entries
-                _message.fields.pointee.n_of_fixed64 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.of_fixed64 = map._typedEntries()
+                _message.fields.pointee.n_of_fixed64 = map.count
             }
             yield &map
         }
@@ -1915,9 +1922,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_sfixed32, count: fields.pointee.n_of_sfixed32, as: LifelineMessages.MapField<Int32, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.of_sfixed32)
-                _message.fields.pointee.of_sfixed32 = settled.entries
-                _message.fields.pointee.n_of_sfixed32 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.of_sfixed32 = map._typedEntries()
+                _message.fields.pointee.n_of_sfixed32 = map.count
             }
             yield &map
         }
@@ -1935,9 +1942,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_sfixed64, count: fields.pointee.n_of_sfixed64, as: LifelineMessages.MapField<Int64, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.of_sfixed64)
-                _message.fields.pointee.of_sfixed64 = settled.entries
-                _message.fields.pointee.n_of_sfixed64 = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.of_sfixed64 = map._typedEntries()
+                _message.fields.pointee.n_of_sfixed64 = map.count
             }
             yield &map
         }
@@ -1955,9 +1962,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_bool, count: fields.pointee.n_of_bool, as: LifelineMessages.MapField<Bool, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.of_bool)
-                _message.fields.pointee.of_bool = settled.entries
-                _message.fields.pointee.n_of_bool = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.of_bool = map._typedEntries()
+                _message.fields.pointee.n_of_bool = map.count
             }
             yield &map
         }
@@ -1975,9 +1982,9 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_string, count: fields.pointee.n_of_string, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                let settled = _settle(&map, asTyped: _message.fields.pointee.of_string)
-                _message.fields.pointee.of_string = settled.entries
-                _message.fields.pointee.n_of_string = settled.count
+                _message.settle(&map, as: Self._table)
+                _message.fields.pointee.of_string = map._typedEntries()
+                _message.fields.pointee.n_of_string = map.count
             }
             yield &map
         }
@@ -1986,6 +1993,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__MapKeys
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__map_keys__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -49,7 +49,7 @@ extension SwiftProperty {
             printer.print(
                 "var lent = _message.lend(\(mutableValue), as: \(type).self)",
                 "defer {",
-                "    let settled = _settle(&lent, from: \(value))",
+                "    let settled = _message.settle(&lent, from: \(value), as: Self._table)",
                 "    \(value) = settled",
                 "}",
                 "yield &lent"

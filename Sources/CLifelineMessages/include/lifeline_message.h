@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <protobuf-c/protobuf-c.h>
-
 #include "lifeline_arena.h"
 #include "lifeline_table.h"
 
@@ -39,10 +37,11 @@ typedef struct LifelineFailure {
 // A new message with every field absent. NULL when the arena's budget is exhausted.
 void *_Nullable lifeline_message_create(const LifelineMessageTable *table, LifelineArena *arena);
 
-// Makes `value`, of a string or bytes field, a copy of `bytes`: where the old bytes are, if there is room for them, else in
-// `arena`. False, with nothing changed, when the arena's budget is exhausted.
+// Makes `*count` bytes at `*data`, a string or bytes field, a copy of `new_count` bytes: where the old ones are, if there is
+// room for them, else in `arena`. False, with nothing changed, when the arena's budget is exhausted.
 bool lifeline_bytes_assign(
-    LifelineArena *arena, const uint8_t *_Nullable bytes, size_t count, ProtobufCBinaryData *value);
+    LifelineArena *arena, size_t *count, uint8_t *_Nullable *_Nonnull data, const uint8_t *_Nullable new_bytes,
+    size_t new_count);
 
 typedef struct LifelineDecodeOptions {
     uint32_t maximum_depth;      // how many messages and groups may stand inside each other below the first
