@@ -54,7 +54,8 @@ static LifelineArenaBlock *_Nullable take_block(LifelineArena *arena, size_t siz
     return block;
 }
 
-static void *_Nullable allocate_from_new_block(LifelineArena *arena, size_t size) {
+// Apart from what the common case needs.
+__attribute__((noinline)) static void *_Nullable allocate_from_new_block(LifelineArena *arena, size_t size) {
     if (size > lifeline_largest_size - sizeof(LifelineArenaBlock)) return NULL;
     size_t needed = sizeof(LifelineArenaBlock) + size;
     size_t wanted = (size_t)arena->next_block_size * LIFELINE_ARENA_UNIT;

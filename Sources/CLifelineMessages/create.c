@@ -4,7 +4,7 @@
 
 // A new message is its type's default instance: every field absent.
 void *lifeline_message_create(const LifelineMessageTable *table, LifelineArena *arena) {
-    void *message = lifeline_arena_allocate(arena, table->size);
+    void *message = lifeline_arena_allocate_inline(arena, table->size);
     if (message != NULL) lifeline_clear_message(table, message, table->size);
     return message;
 }
@@ -12,7 +12,7 @@ void *lifeline_message_create(const LifelineMessageTable *table, LifelineArena *
 bool lifeline_bytes_assign(
     LifelineArena *arena, size_t *count, uint8_t **data, const uint8_t *new_bytes, size_t new_count) {
     if (new_count > *count) {
-        uint8_t *memory = lifeline_arena_allocate(arena, new_count);
+        uint8_t *memory = lifeline_arena_allocate_inline(arena, new_count);
         if (memory == NULL) return false;
         *data = memory;
     }

@@ -61,7 +61,13 @@ extension BorrowedStorage {
 
 extension BorrowedStorage {
     /// Replaces what `value`, a field in this storage, holds. Bytes that fit where the old ones are take their place.
-    @usableFromInline func assign(_ bytes: UnsafeBufferPointer<UInt8>, to value: inout BytesValue) {
+    @inlinable @inline(__always) func assign(_ bytes: UnsafeBufferPointer<UInt8>, to value: inout BytesValue) {
+        if !lifeline_bytes_assign(arena, &value.len, &value.data, bytes.baseAddress, bytes.count) {
+            assignBeyondAllowance(bytes, to: &value)
+        }
+    }
+
+    @usableFromInline func assignBeyondAllowance(_ bytes: UnsafeBufferPointer<UInt8>, to value: inout BytesValue) {
         take { lifeline_bytes_assign($0, &value.len, &value.data, bytes.baseAddress, bytes.count) ? () : nil }
     }
 
@@ -86,7 +92,7 @@ extension BorrowedStorage {
 extension String {
     /// Calls `body` with the UTF-8 of the text. Unlike `withUTF8`, it asks for no mutable copy of the text.
     @inlinable @inline(__always) func withUTF8Bytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
-        utf8Span.span.withUnsafeBufferPointer(body)
+        utf8.span.withUnsafeBufferPointer(body)
     }
 }
 

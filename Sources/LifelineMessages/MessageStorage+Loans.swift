@@ -28,9 +28,9 @@ extension BorrowedStorage {
     /// this storage must be the only one.
     @usableFromInline func lend() -> MessageStorage {
         let root = with(\.rootHeader)
-        let loan = MessageStorage.takeSpareLoan(of: root)
+        let loan = MessageStorage.takeSpareLoan()
         loan.withUnsafeMutablePointerToHeader { header in
-            header.pointee.link = unmanaged
+            header.pointee.lender = unmanaged
             header.pointee.arena.limit = UnsafeMutableRawPointer(root).assumingMemoryBound(to: UInt8.self)
             header.pointee.arena.budget = 0
         }
@@ -46,7 +46,7 @@ extension BorrowedStorage {
         guard isLender(of: storage) else { return false }
         if isKnownUniquelyReferenced(&storage) {
             header.pointee.arena.lending = Lending.none
-            MessageStorage.keepSpareLoan(storage.take().unsafelyUnwrapped, for: with(\.rootHeader))
+            MessageStorage.keepSpareLoan(&storage)
         } else {
             // What the other one refers to is this storage's as well, so it has to move away before it changes.
             storage.unsafelyUnwrapped.becomeOverdue()
@@ -58,7 +58,7 @@ extension BorrowedStorage {
     private func isLender(of storage: MessageStorage?) -> Bool {
         guard let storage else { return false }
         return storage.withUnsafeMutablePointerToHeader { header in
-            header.pointee.arena.next == nil && header.pointee.link?.toOpaque() == unmanaged.toOpaque()
+            header.pointee.arena.next == nil && header.pointee.lender?.toOpaque() == unmanaged.toOpaque()
         }
     }
 
@@ -74,36 +74,32 @@ extension BorrowedStorage {
 }
 
 extension MessageStorage {
-    /// Releases what a storage that is freed links to, if that counts.
-    @usableFromInline static func releaseLink(of header: UnsafeMutablePointer<Header>) {
-        let link = header.pointee.link.unsafelyUnwrapped
-        let isLoanThatIsOut = header.pointee.arena.next == nil && header.pointee.arena.limit != nil
-        if isLoanThatIsOut {
-            // The lender is still there: either the loan counts, or its parent has not settled yet.
-            let lender = link._withUnsafeGuaranteedRef { BorrowedStorage($0) }
-            if lender.exchangeLending(Lending.isGone) == Lending.isOut { return }
-        }
-        link.release()
+    /// Ends a loan that is out, when the object is freed.
+    @usableFromInline static func endLoan(of lender: Unmanaged<MessageStorage>) {
+        // The lender is still there: either the loan counts, or its parent has not settled yet.
+        let borrowed = lender._withUnsafeGuaranteedRef { BorrowedStorage($0) }
+        if borrowed.exchangeLending(Lending.isGone) == Lending.isCounted { lender.release() }
     }
 }
 
 // MARK: - Spare loans
 
-// Kept by the storage with the memory, so that changing one submessage after the other creates no objects.
+// A thread keeps some, so that changing one submessage after the other creates no objects.
 extension MessageStorage {
-    fileprivate static func takeSpareLoan(of root: UnsafeMutablePointer<Header>) -> MessageStorage {
-        guard let spare = root.pointee.link?.takeRetainedValue() else {
-            return create(uninitializedByteCount: 0)
-        }
-        root.pointee.link = spare.withUnsafeMutablePointerToHeader { $0.pointee.link }
-        return spare
+    fileprivate static func takeSpareLoan() -> MessageStorage {
+        guard let spare = lifeline_spares_take() else { return create(uninitializedByteCount: 0) }
+        return Unmanaged<MessageStorage>.fromOpaque(spare).takeRetainedValue()
     }
 
-    fileprivate static func keepSpareLoan(_ loan: consuming MessageStorage, for root: UnsafeMutablePointer<Header>) {
-        loan.withUnsafeMutablePointerToHeader {
-            $0.pointee.arena.limit = nil
-            $0.pointee.link = root.pointee.link
+    /// Takes over the reference `loan`, which must be the only one.
+    fileprivate static func keepSpareLoan(_ loan: inout MessageStorage?) {
+        // As bits, which is what an Unmanaged is too: Swift 6.3 counts where `Unmanaged.passRetained` could move.
+        let spare = withUnsafeMutableBytes(of: &loan) { reference in
+            defer { reference.storeBytes(of: nil, as: Unmanaged<MessageStorage>?.self) }
+            return reference.load(as: Unmanaged<MessageStorage>.self)
         }
-        root.pointee.link = .passRetained(loan)
+        spare._withUnsafeGuaranteedRef { $0.withUnsafeMutablePointerToHeader { $0.pointee.lender = nil } }
+        let isKept = lifeline_spares_keep(spare.toOpaque()) { Unmanaged<MessageStorage>.fromOpaque($0).release() }
+        if !isKept { spare.release() }
     }
 }

@@ -21,9 +21,8 @@ public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> 
     @frozen public struct Header {
         /// First, so that a pointer to a storage's arena is one to its header. A loan's has no memory.
         @usableFromInline var arena = LifelineArena()
-        /// The newest of the loans that came back and are kept for the next ones; its own link leads to the one before.
-        /// Of a loan that is out: its lender.
-        @usableFromInline var link: Unmanaged<MessageStorage>?
+        /// Of a loan that is out.
+        @usableFromInline var lender: Unmanaged<MessageStorage>?
 
         @inlinable init() {}
     }
@@ -33,7 +32,7 @@ public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> 
     @inlinable deinit {
         withUnsafeMutablePointerToHeader { header in
             if header.pointee.arena.blocks != nil { lifeline_arena_destroy(&header.pointee.arena) }
-            if header.pointee.link != nil { MessageStorage.releaseLink(of: header) }
+            if let lender = header.pointee.lender { MessageStorage.endLoan(of: lender) }
         }
     }
 
