@@ -22,6 +22,7 @@ public import CProtobufC
 
     @inlinable var arena: UnsafeMutablePointer<LifelineArena> { with(\.arena) }
     @inlinable var isOverdue: Bool { with(\.isOverdue) }
+    @inlinable var mayHoldMalformedText: Bool { with(\.mayHoldMalformedText) }
 }
 
 // MARK: - Allocating
@@ -85,7 +86,7 @@ extension BorrowedStorage {
 
     /// To be called when something is copied from `source`.
     private func inheritText(from source: BorrowedStorage) {
-        if source.with(\.mayHoldMalformedText) { arena.pointee.may_hold_malformed_text = true }
+        if source.mayHoldMalformedText { arena.pointee.may_hold_malformed_text = true }
     }
 }
 

@@ -73,7 +73,8 @@ extension Bool: FieldElement {
 
 extension String: FieldElement {
     @inlinable public static func _load(_ value: BytesValue, in storage: MessageStorage) -> String {
-        storage.string(value)
+        defer { extendLifetime(storage) }
+        return String(value, isValid: !storage.mayHoldMalformedText)
     }
 
     @inlinable public static func _store(_ element: String, in storage: BorrowedStorage) -> BytesValue {
@@ -92,7 +93,7 @@ extension String: FieldElement {
 extension Array: FieldElement where Element == UInt8 {
     @inlinable public static func _load(_ value: BytesValue, in storage: MessageStorage) -> [UInt8] {
         defer { extendLifetime(storage) }
-        return [UInt8](UnsafeBufferPointer(start: value.data, count: value.len))
+        return [UInt8](value.buffer)
     }
 
     @inlinable public static func _store(_ element: [UInt8], in storage: BorrowedStorage) -> BytesValue {

@@ -140,10 +140,12 @@ extension MapField where Key == String, Value == String {
     @inlinable public func forEachUTF8Span<Failure: Error>(
         _ body: (_ key: UTF8Span, _ value: UTF8Span) throws(Failure) -> Void
     ) throws(Failure) {
+        guard let _storage else { return }
+        defer { extendLifetime(_storage) }
+        let isValid = !_storage.mayHoldMalformedText
         for position in 0..<count {
-            try _storage.unsafelyUnwrapped.withUTF8Span(key(at: position)) { (key) throws(Failure) in
-                try _storage.unsafelyUnwrapped.withUTF8Span(valuePointer(at: position).pointee) {
-                    (value) throws(Failure) in
+            try key(at: position).withUTF8Span(isValid: isValid) { (key) throws(Failure) in
+                try valuePointer(at: position).pointee.withUTF8Span(isValid: isValid) { (value) throws(Failure) in
                     try body(key, value)
                 }
             }

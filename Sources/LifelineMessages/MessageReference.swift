@@ -29,8 +29,8 @@ public typealias BytesValue = ProtobufCBinaryData
 extension MessageReference {
     /// The text of a field. What is not UTF-8, which a proto2 string may hold, reads as U+FFFD.
     @inlinable public func string(_ value: BytesValue) -> String {
-        guard let storage else { return "" }
-        return storage.string(value)
+        defer { extendLifetime(self) }
+        return String(value, isValid: !mayHoldMalformedText)
     }
 
     /// Calls `body` with the text of a field, without making a String of it.
@@ -38,8 +38,8 @@ extension MessageReference {
         _ value: BytesValue,
         _ body: (UTF8Span) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        guard let storage else { return try body("".utf8Span) }
-        return try storage.withUTF8Span(value, body)
+        defer { extendLifetime(self) }
+        return try value.withUTF8Span(isValid: !mayHoldMalformedText, body)
     }
 
     /// Calls `body` with the bytes of a field, without copying them.
@@ -47,40 +47,39 @@ extension MessageReference {
         _ value: BytesValue,
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        defer { extendLifetime(storage) }
-        return try body(Span(_unsafeElements: UnsafeBufferPointer<UInt8>(start: value.data, count: value.len)))
+        defer { extendLifetime(self) }
+        return try body(Span(_unsafeElements: value.buffer))
     }
 
     @inlinable public func bytes(_ value: BytesValue) -> [UInt8] {
-        defer { extendLifetime(storage) }
-        return [UInt8](UnsafeBufferPointer(start: value.data, count: value.len))
+        defer { extendLifetime(self) }
+        return [UInt8](value.buffer)
+    }
+
+    @inlinable @inline(__always) var mayHoldMalformedText: Bool {
+        storage != nil && BorrowedStorage(storage.unsafelyUnwrapped).mayHoldMalformedText
     }
 }
 
-extension MessageStorage {
-    /// The text of `value`, which is in this storage.
-    @inlinable func string(_ value: BytesValue) -> String {
-        defer { extendLifetime(self) }
-        let bytes = UnsafeBufferPointer<UInt8>(start: value.data, count: value.len)
-        if mayHoldMalformedText { return String(decoding: bytes, as: UTF8.self) }
-        return String(copying: UTF8Span(unchecked: Span(_unsafeElements: bytes)))
-    }
+extension BytesValue {
+    @inlinable @inline(__always) var buffer: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: data, count: len) }
 
     @inlinable func withUTF8Span<Result: ~Copyable, Failure: Error>(
-        _ value: BytesValue,
+        isValid: Bool,
         _ body: (UTF8Span) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        defer { extendLifetime(self) }
-        if mayHoldMalformedText { return try body(string(value).utf8Span) }
-        let bytes = UnsafeBufferPointer<UInt8>(start: value.data, count: value.len)
-        return try body(UTF8Span(unchecked: Span(_unsafeElements: bytes)))
+        if !isValid { return try body(String(self, isValid: false).utf8Span) }
+        return try body(UTF8Span(unchecked: Span(_unsafeElements: buffer)))
     }
+}
 
-    @inlinable func withSpan<Result: ~Copyable, Failure: Error>(
-        _ value: BytesValue,
-        _ body: (Span<UInt8>) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        defer { extendLifetime(self) }
-        return try body(Span(_unsafeElements: UnsafeBufferPointer<UInt8>(start: value.data, count: value.len)))
+extension String {
+    /// The text of a field, which is UTF-8 if `isValid`, and is not checked again then.
+    @usableFromInline init(_ value: BytesValue, isValid: Bool) {
+        if isValid {
+            self.init(copying: UTF8Span(unchecked: Span(_unsafeElements: value.buffer)))
+        } else {
+            self.init(decoding: value.buffer, as: UTF8.self)
+        }
     }
 }

@@ -63,6 +63,29 @@ extension RepeatedField: RandomAccessCollection, MutableCollection {
         }
     }
 
+    /// Goes through the elements, holding their memory once for all of them.
+    @frozen public struct Iterator: IteratorProtocol {
+        @usableFromInline let storage: MessageStorage?
+        @usableFromInline var place: UnsafeMutablePointer<Element._CValue>?
+        @usableFromInline var remaining: Int
+
+        @inlinable init(_ field: RepeatedField) {
+            storage = field._storage
+            place = field._elements
+            remaining = field.count
+        }
+
+        @inlinable public mutating func next() -> Element? {
+            guard remaining > 0 else { return nil }
+            let current = place.unsafelyUnwrapped
+            place = current + 1
+            remaining &-= 1
+            return Element._load(current.pointee, in: storage.unsafelyUnwrapped)
+        }
+    }
+
+    @inlinable public func makeIterator() -> Iterator { Iterator(self) }
+
     @inlinable public mutating func swapAt(_ first: Int, _ second: Int) {
         precondition(first >= 0 && first < count && second >= 0 && second < count, "Index out of bounds")
         _makeUnique()
@@ -174,7 +197,9 @@ extension RepeatedField where Element == String {
         _ body: (UTF8Span) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
-        return try _storage.unsafelyUnwrapped.withUTF8Span(_elements.unsafelyUnwrapped[position], body)
+        defer { extendLifetime(_storage) }
+        let isValid = !BorrowedStorage(_storage.unsafelyUnwrapped).mayHoldMalformedText
+        return try _elements.unsafelyUnwrapped[position].withUTF8Span(isValid: isValid, body)
     }
 }
 
@@ -185,7 +210,8 @@ extension RepeatedField where Element == [UInt8] {
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
-        return try _storage.unsafelyUnwrapped.withSpan(_elements.unsafelyUnwrapped[position], body)
+        defer { extendLifetime(_storage) }
+        return try body(Span(_unsafeElements: _elements.unsafelyUnwrapped[position].buffer))
     }
 }
 
