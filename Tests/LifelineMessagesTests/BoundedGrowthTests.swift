@@ -6,7 +6,7 @@ import Testing
 /// Setting something again and again must not let a message grow: an arena takes nothing back, but is left behind in time.
 ///
 /// Each test runs in a process of its own, for the memory that is measured is the process's.
-@Suite(.enabled(if: !isSanitized, "Sanitizers keep freed memory."), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: !isSanitized, "Sanitizers keep freed memory."), .timeLimit(.minutes(5)))
 struct BoundedGrowthTests {
     /// Changes `message` until, without a bound, it would have taken 240 MB. It may take 32.
     private static func expectBoundedGrowth(

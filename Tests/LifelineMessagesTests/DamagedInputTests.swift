@@ -3,7 +3,7 @@ import LifelineTestSupport
 import Testing
 
 /// Every kind of field, cut off and damaged in every place: a message or an error comes of it, and never a trap.
-@Suite(.timeLimit(.minutes(2))) struct DamagedInputTests {
+@Suite(.timeLimit(.minutes(5))) struct DamagedInputTests {
     /// Decodes as `M`. A message that comes of it must survive encoding. Returns whether one did.
     @discardableResult
     private func expectMessageOrError<M: Message>(_ bytes: [UInt8], as _: M.Type) throws -> Bool {

@@ -5,7 +5,7 @@ import TestProtos
 import Testing
 
 /// Fields that are not what their message type says, in every place and kind: the encoding's rules, to the letter.
-@Suite(.timeLimit(.minutes(1))) struct HostileFieldsTests {
+@Suite(.timeLimit(.minutes(5))) struct HostileFieldsTests {
     private typealias Singular = Test_Scalars_Proto3_Singular
 
     private func code<M: Message>(_ bytes: [UInt8], as _: M.Type) -> MessageError.Code? {

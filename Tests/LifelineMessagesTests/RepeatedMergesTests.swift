@@ -5,7 +5,7 @@ import TestProtos
 import Testing
 
 /// Submessages that come in thousands of parts, a few bytes each: the right result, in linear time.
-@Suite(.timeLimit(.minutes(1))) struct RepeatedMergesTests {
+@Suite(.timeLimit(.minutes(5))) struct RepeatedMergesTests {
     private static let count = 262_144
 
     private func many(_ part: [UInt8], count: Int = count) -> [UInt8] {

@@ -4,7 +4,7 @@ import TestProtos
 import Testing
 
 /// One message that many tasks read, copy and change their copies of: what a ThreadSanitizer run is to look at.
-@Suite(.timeLimit(.minutes(1))) struct SharedMessagesTests {
+@Suite(.timeLimit(.minutes(5))) struct SharedMessagesTests {
     private static let taskCount = 16
     private static let roundCount = 30
 

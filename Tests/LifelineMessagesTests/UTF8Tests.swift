@@ -4,7 +4,7 @@ import TestProtos
 import Testing
 
 /// What the decoder takes for UTF-8, against what Swift does.
-@Suite(.timeLimit(.minutes(2))) struct UTF8Tests {
+@Suite(.timeLimit(.minutes(5))) struct UTF8Tests {
     /// A message with one string, whose bytes are written over again and again: building messages would take longer.
     private struct Input {
         private var bytes: [UInt8]
