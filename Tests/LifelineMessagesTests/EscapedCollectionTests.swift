@@ -34,6 +34,28 @@ import Testing
         #expect(message.mentions == [99, 2, 3])
     }
 
+    /// The copy is the only one that holds the loan then, and the whole is as it was when it was lent.
+    @Test func changingTheCopyFirst() {
+        var message = ValueSemanticsTests.sample()
+        var numbers: RepeatedField<UInt64> = []
+        var messages: RepeatedField<Sample_Chat_V1_Attachment> = []
+        var map: MapField<String, String> = [:]
+        func lookAt(_ list: inout RepeatedField<UInt64>) { numbers = list }
+        func lookAt(_ list: inout RepeatedField<Sample_Chat_V1_Attachment>) { messages = list }
+        func lookAt(_ field: inout MapField<String, String>) { map = field }
+        lookAt(&message.mentions)
+        numbers[0] = 9
+        #expect(message == ValueSemanticsTests.sample())
+        lookAt(&message.attachments)
+        messages[0].url = "other"
+        messages.swapAt(0, 1)
+        #expect(message == ValueSemanticsTests.sample())
+        lookAt(&message.headers)
+        map["k"] = "other"
+        #expect(message == ValueSemanticsTests.sample())
+        #expect(numbers == [9, 2, 3] && messages.map(\.url) == ["b", "other"] && map == ["k": "other"])
+    }
+
     @Test func aListOfTextTwoLevelsDown() {
         var message = ChatMessage.with { $0.replyTo.poll.choices = ["a", "b"] }
         let before = message

@@ -69,6 +69,23 @@ import Testing
         #expect(kept?.name == "by the copy")
     }
 
+    /// The copy is the only one that holds the loan then, and the whole is as it was when it was lent.
+    @Test(arguments: ways.indices) func changingTheCopyFirst(way: Int) throws {
+        var tree = Self.tree()
+        var kept = Tree()
+        Self.ways[way].lend(&tree) { kept = $0 }
+        let bytes = try tree.serializedBytes()
+        kept.name = "other"
+        kept.left.name = "other"
+        kept.children.append(.with { $0.name = "other" })
+        kept.named["other"] = .init()
+        #expect(try tree.serializedBytes() == bytes)
+        #expect(kept.name == "other" && kept.left.name == "other" && kept.children.last?.name == "other")
+        let keptBytes = try kept.serializedBytes()
+        change(&tree, way: way)
+        #expect(try kept.serializedBytes() == keptBytes)
+    }
+
     @Test(arguments: ways.indices) func whatIsLentGoesOnBeingChanged(way: Int) {
         var tree = Self.tree()
         var kept: [Tree] = []
