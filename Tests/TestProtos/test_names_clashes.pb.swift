@@ -836,3 +836,210 @@ public import LifelineMessages
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
+/// Fields named as the methods that lend others.
+@frozen public struct Test_Names_Lending: LifelineMessages.Message {
+    @inlinable public var name: String {
+        get { _message.string(_message.fields.pointee.name) }
+        set {
+            let fields = _mutableFields()
+            _message.assign(newValue, to: &fields.pointee.name)
+        }
+    }
+    /// Calls `body` with the text of `name`, without a copy.
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+    }
+
+    @inlinable public var data: [Swift.UInt8] {
+        get { _message.bytes(_message.fields.pointee.data) }
+        set {
+            let fields = _mutableFields()
+            _message.assign(newValue, to: &fields.pointee.data)
+        }
+    }
+    /// Calls `body` with the bytes of `data`, without a copy.
+    @inlinable public func withDataSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.data, body)
+    }
+
+    @inlinable public var title: String {
+        get { _message.fields.pointee.has_title_case.rawValue == 3 ? _message.string(_message.fields.pointee.title) : "" }
+        set {
+            let fields = _mutableFields()
+            if fields.pointee.has_title_case.rawValue != 3 {
+                fields.pointee.title = _message.emptyBytes
+            }
+            fields.pointee.has_title_case.rawValue = 3
+            _message.assign(newValue, to: &fields.pointee.title)
+        }
+    }
+    /// Whether `title` is set.
+    @inlinable public var hasTitle: Bool { _message.fields.pointee.has_title_case.rawValue == 3 }
+    /// Forgets `title`; it then reads as its default.
+    @inlinable public mutating func clearTitle() { _mutableFields().pointee.has_title_case.rawValue = 0 }
+    /// Calls `body` with the text of `title`, without a copy.
+    @inlinable public func withTitleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_title_case.rawValue == 3 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.title, body)
+    }
+
+    @inlinable public var chosen: [Swift.UInt8] {
+        get { _message.fields.pointee.choice_case.rawValue == 4 ? _message.bytes(_message.fields.pointee.chosen) : [] }
+        set {
+            let fields = _mutableFields()
+            if fields.pointee.choice_case.rawValue != 4 {
+                fields.pointee.chosen = _message.emptyBytes
+            }
+            fields.pointee.choice_case.rawValue = 4
+            _message.assign(newValue, to: &fields.pointee.chosen)
+        }
+    }
+    /// Calls `body` with the bytes of `chosen`, without a copy.
+    @inlinable public func withChosenSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.choice_case.rawValue == 4 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.fields.pointee.chosen, body)
+    }
+
+    @inlinable public var withChosenSpan_5: Int32 {
+        get { _message.fields.pointee.choice_case.rawValue == 5 ? _message.fields.pointee.withchosenspan : 0 }
+        set {
+            let fields = _mutableFields()
+            fields.pointee.choice_case.rawValue = 5
+            fields.pointee.withchosenspan = newValue
+        }
+    }
+
+    @inlinable public var withNameUtf8Span: Int32 {
+        get { _message.fields.pointee.withnameutf8span }
+        set { _mutableFields().pointee.withnameutf8span = newValue }
+    }
+
+    @inlinable public var withTitleSpan: String {
+        get { _message.string(_message.fields.pointee.with_title_span) }
+        set {
+            let fields = _mutableFields()
+            _message.assign(newValue, to: &fields.pointee.with_title_span)
+        }
+    }
+    /// Calls `body` with the text of `withTitleSpan`, without a copy.
+    @inlinable public func withWithTitleSpanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.with_title_span, body)
+    }
+
+    @inlinable public var withDataSpan_8: [Swift.UInt8] {
+        get { _message.bytes(_message.fields.pointee.with_data_span) }
+        set {
+            let fields = _mutableFields()
+            _message.assign(newValue, to: &fields.pointee.with_data_span)
+        }
+    }
+    /// Calls `body` with the bytes of `withDataSpan_8`, without a copy.
+    @inlinable public func withWithDataSpanSpan_8<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.with_data_span, body)
+    }
+
+    @inlinable public var withTitleUtf8Span: LifelineMessages.RepeatedField<String> {
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.withtitleutf8span, count: _message.fields.pointee.n_withtitleutf8span) }
+        set {
+            let fields = _mutableFields()
+            let list = _message.copy(newValue)
+            fields.pointee.withtitleutf8span = list._elements
+            fields.pointee.n_withtitleutf8span = list.count
+        }
+        _modify {
+            let fields = _mutableFields()
+            var list = _message.lend(fields.pointee.withtitleutf8span, count: fields.pointee.n_withtitleutf8span, of: String.self)
+            defer {
+                _settle(&list)
+                _message.fields.pointee.withtitleutf8span = list._elements
+                _message.fields.pointee.n_withtitleutf8span = list.count
+            }
+            yield &list
+        }
+    }
+
+    /// The older field keeps its name.
+    @inlinable public var withLateSpan: Bool {
+        get { _message.fields.pointee.with_late_span != 0 }
+        set { _mutableFields().pointee.with_late_span = newValue ? 1 : 0 }
+    }
+
+    @inlinable public var late_11: [Swift.UInt8] {
+        get { _message.bytes(_message.fields.pointee.late) }
+        set {
+            let fields = _mutableFields()
+            _message.assign(newValue, to: &fields.pointee.late)
+        }
+    }
+    /// Calls `body` with the bytes of `late_11`, without a copy.
+    @inlinable public func withLateSpan_11<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.late, body)
+    }
+
+    @inlinable public var withLateUtf8Span: String {
+        get { _message.string(_message.fields.pointee.withlateutf8span) }
+        set {
+            let fields = _mutableFields()
+            _message.assign(newValue, to: &fields.pointee.withlateutf8span)
+        }
+    }
+    /// Calls `body` with the text of `withLateUtf8Span`, without a copy.
+    @inlinable public func withWithLateUtf8SpanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.withlateutf8span, body)
+    }
+
+    /// Lists have no such method.
+    @inlinable public var many: LifelineMessages.RepeatedField<String> {
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.many, count: _message.fields.pointee.n_many) }
+        set {
+            let fields = _mutableFields()
+            let list = _message.copy(newValue)
+            fields.pointee.many = list._elements
+            fields.pointee.n_many = list.count
+        }
+        _modify {
+            let fields = _mutableFields()
+            var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: String.self)
+            defer {
+                _settle(&list)
+                _message.fields.pointee.many = list._elements
+                _message.fields.pointee.n_many = list.count
+            }
+            yield &list
+        }
+    }
+
+    @inlinable public var withManyUtf8Span: Bool {
+        get { _message.fields.pointee.withmanyutf8span != 0 }
+        set { _mutableFields().pointee.withmanyutf8span = newValue ? 1 : 0 }
+    }
+
+    @inlinable public var choice: OneOf_Choice? {
+        get {
+            switch _message.fields.pointee.choice_case.rawValue {
+            case 4: .chosen(self.chosen)
+            case 5: .withChosenSpan_5(self.withChosenSpan_5)
+            default: nil
+            }
+        }
+        set {
+            switch newValue {
+            case .chosen(let value)?: self.chosen = value
+            case .withChosenSpan_5(let value)?: self.withChosenSpan_5 = value
+            case nil: _mutableFields().pointee.choice_case.rawValue = 0
+            }
+        }
+    }
+
+    /// What `choice` can hold.
+    @frozen public enum OneOf_Choice: Hashable, Sendable {
+        case chosen([Swift.UInt8])
+        case withChosenSpan_5(Int32)
+    }
+
+    public typealias _Fields = CTestProtos.Test__Names__Lending
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__lending__get_table() }
+    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+}
+
