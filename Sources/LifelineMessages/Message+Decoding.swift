@@ -141,7 +141,6 @@ extension MessageStorage {
 
         let arena = arena
         var options = LifelineDecodeOptions(options)
-        if options.accept_malformed_text { arena.pointee.may_hold_malformed_text = true }
         var failure = LifelineFailure()
         arena.pointee.budget = options.budget
         let isDecoded = lifeline_message_decode(

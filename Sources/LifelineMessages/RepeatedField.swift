@@ -183,9 +183,7 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
 
 extension RepeatedField {
     /// Calls `body` with each element in turn. Unlike a `for` loop, it does not retain messages to pass them.
-    @inlinable public func forEach<Failure: Error>(
-        _ body: (Element) throws(Failure) -> Void
-    ) throws(Failure) {
+    @inlinable public func forEach(_ body: (Element) throws -> Void) rethrows {
         for position in 0..<count { try body(self[position]) }
     }
 }

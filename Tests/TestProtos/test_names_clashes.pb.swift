@@ -950,7 +950,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.withtitleutf8span, count: fields.pointee.n_withtitleutf8span, of: String.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.withtitleutf8span = list._elements
                 _message.fields.pointee.n_withtitleutf8span = list.count
             }
@@ -1001,7 +1001,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: String.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many = list._elements
                 _message.fields.pointee.n_many = list.count
             }
@@ -1040,6 +1040,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__Lending
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__lending__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -18,7 +18,7 @@ typedef struct LifelineArena {
     LifelineArenaBlock *_Nullable blocks;   // blocks that the arena allocated itself, newest first
     uint32_t budget;                        // what may still be taken from malloc: see lifeline_arena_budget
     uint16_t next_block_size;               // in the same unit
-    bool may_hold_malformed_text;           // for whoever reads the strings in it; nothing here asks
+    bool may_hold_malformed_text;           // strings in it may be other than UTF-8: decoding sets this
     uint8_t lending;                        // for whoever lends the arena; nothing here asks
 } LifelineArena;
 
