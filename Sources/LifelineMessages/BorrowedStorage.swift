@@ -25,6 +25,15 @@ public import CProtobufC
     @inlinable var mayHoldMalformedText: Bool { with(\.mayHoldMalformedText) }
 }
 
+/// Calls `body` with `storage`, which must be there, and which is kept alive meanwhile.
+@inlinable @inline(__always) func withBorrowed<Result>(
+    _ storage: MessageStorage?,
+    _ body: (BorrowedStorage) -> Result
+) -> Result {
+    defer { extendLifetime(storage) }
+    return body(BorrowedStorage(storage.unsafelyUnwrapped))
+}
+
 // MARK: - Allocating
 
 extension BorrowedStorage {
@@ -79,9 +88,11 @@ extension BorrowedStorage {
     }
 
     /// A copy of `value`, which is in `source`. As it is: text that is not UTF-8 stays so.
-    @usableFromInline func copy(_ value: BytesValue, from source: BorrowedStorage) -> BytesValue {
-        inheritText(from: source)
-        return store(UnsafeBufferPointer(start: value.data, count: value.len))
+    @usableFromInline func copy(_ value: BytesValue, from source: MessageStorage) -> BytesValue {
+        withBorrowed(source) { source in
+            inheritText(from: source)
+            return store(value.buffer)
+        }
     }
 
     /// To be called when something is copied from `source`.
@@ -109,10 +120,12 @@ extension BorrowedStorage {
     @usableFromInline func copy(
         _ message: UnsafeRawPointer,
         as table: UnsafePointer<MessageTable>,
-        from source: BorrowedStorage?
+        from source: MessageStorage?
     ) -> UnsafeMutableRawPointer {
         guard let source else { return create(table) }
-        inheritText(from: source)
-        return take { lifeline_message_copy(table, message, $0) }
+        return withBorrowed(source) { source in
+            inheritText(from: source)
+            return take { lifeline_message_copy(table, message, $0) }
+        }
     }
 }

@@ -17,7 +17,7 @@ public protocol FieldElement: Hashable, Sendable {
     static func _store(_ element: Self, in storage: BorrowedStorage) -> _CValue
 
     /// A copy of `value`, which is in `source`, with all that it points to in `storage`.
-    static func _copy(_ value: _CValue, from source: BorrowedStorage, into storage: BorrowedStorage) -> _CValue
+    static func _copy(_ value: _CValue, from source: MessageStorage, into storage: BorrowedStorage) -> _CValue
 
     /// A value through which what `value` holds can be changed in place, where the type allows for that.
     static func _lend(_ value: inout _CValue, from storage: BorrowedStorage) -> Self
@@ -32,7 +32,7 @@ public protocol FieldElement: Hashable, Sendable {
 extension FieldElement {
     @inlinable public static func _copy(
         _ value: _CValue,
-        from _: BorrowedStorage,
+        from _: MessageStorage,
         into _: BorrowedStorage
     ) -> _CValue {
         value
@@ -83,7 +83,7 @@ extension String: FieldElement {
 
     @inlinable public static func _copy(
         _ value: BytesValue,
-        from source: BorrowedStorage,
+        from source: MessageStorage,
         into storage: BorrowedStorage
     ) -> BytesValue {
         storage.copy(value, from: source)
@@ -102,7 +102,7 @@ extension Array: FieldElement where Element == UInt8 {
 
     @inlinable public static func _copy(
         _ value: BytesValue,
-        from source: BorrowedStorage,
+        from source: MessageStorage,
         into storage: BorrowedStorage
     ) -> BytesValue {
         storage.copy(value, from: source)
@@ -120,14 +120,12 @@ extension Message {
     @inlinable public static func _store(_ element: Self, in storage: BorrowedStorage) -> UnsafeMutablePointer<_Fields>?
     {
         let message = element._message
-        defer { extendLifetime(message) }
-        return storage.copy(message.fields, as: _table, from: message.storage.map(BorrowedStorage.init))
-            .assumingMemoryBound(to: _Fields.self)
+        return storage.copy(message.fields, as: _table, from: message.storage).assumingMemoryBound(to: _Fields.self)
     }
 
     @inlinable public static func _copy(
         _ value: UnsafeMutablePointer<_Fields>?,
-        from source: BorrowedStorage,
+        from source: MessageStorage,
         into storage: BorrowedStorage
     ) -> UnsafeMutablePointer<_Fields>? {
         guard let value else { return nil }

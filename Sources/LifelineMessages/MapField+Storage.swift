@@ -54,8 +54,7 @@ extension MapField {
 
     /// Inserts an entry whose key is not there yet where it belongs. The storage must be unique.
     @inlinable mutating func insert(_ key: Key, _ value: Value, at position: Int) {
-        let storage = mutableStorage
-        let entry = Self.makeEntry(Key._store(key, in: storage), Value._store(value, in: storage), in: storage)
+        let entry = withStorage { Self.makeEntry(Key._store(key, in: $0), Value._store(value, in: $0), in: $0) }
         reserve(count + 1)
         let gap = _entries.unsafelyUnwrapped + position
         (gap + 1).update(from: gap, count: count - position)
@@ -75,8 +74,10 @@ extension MapField {
         return entry
     }
 
-    /// The storage of a field that `makeUnique` was called for.
-    @inlinable @inline(__always) var mutableStorage: BorrowedStorage { BorrowedStorage(_storage.unsafelyUnwrapped) }
+    /// Calls `body` with the storage of a field that `makeUnique` was called for.
+    @inlinable @inline(__always) func withStorage<Result>(_ body: (BorrowedStorage) -> Result) -> Result {
+        withBorrowed(_storage, body)
+    }
 
     @inlinable mutating func makeUnique() {
         if isWritable(&_storage) { return }
@@ -85,7 +86,7 @@ extension MapField {
 
     @inlinable mutating func reserve(_ capacity: Int) {
         let stride = MemoryLayout<UnsafeMutableRawPointer>.stride
-        let reserved = mutableStorage.reserve(_entries, count: count, capacity: capacity, stride: stride)
+        let reserved = withStorage { $0.reserve(_entries, count: count, capacity: capacity, stride: stride) }
         _entries = reserved.assumingMemoryBound(to: UnsafeMutableRawPointer.self)
     }
 
@@ -95,13 +96,13 @@ extension MapField {
         guard let _storage, count > 0 else { return copy }
         copy.reserve(count)
         let copies = copy._entries.unsafelyUnwrapped
-        let (source, target) = (BorrowedStorage(_storage), BorrowedStorage(storage))
-        for position in 0..<count {
-            let key = Key._copy(key(at: position), from: source, into: target)
-            let value = Value._copy(valuePointer(at: position).pointee, from: source, into: target)
-            copies[position] = Self.makeEntry(key, value, in: target)
+        copy.withStorage { target in
+            for position in 0..<count {
+                let key = Key._copy(key(at: position), from: _storage, into: target)
+                let value = Value._copy(valuePointer(at: position).pointee, from: _storage, into: target)
+                copies[position] = Self.makeEntry(key, value, in: target)
+            }
         }
-        extendLifetime(_storage)
         copy._count = count
         return copy
     }

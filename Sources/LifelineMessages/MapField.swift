@@ -89,12 +89,12 @@ extension MapField {
             let found = find(key)
             let position = found.position ?? found.insertion
             if found.position == nil { insert(key, defaultValue(), at: position) }
-            var value = Value._lend(&valuePointer(at: position).pointee, from: mutableStorage)
+            var value = withStorage { Value._lend(&valuePointer(at: position).pointee, from: $0) }
             defer {
                 let lent = valuePointer(at: position).pointee
-                if !Value._settle(&value, lent, from: mutableStorage) {
+                if !withStorage({ Value._settle(&value, lent, from: $0) }) {
                     makeUnique()
-                    valuePointer(at: position).pointee = Value._store(value, in: mutableStorage)
+                    valuePointer(at: position).pointee = withStorage { Value._store(value, in: $0) }
                 }
             }
             yield &value
@@ -111,7 +111,7 @@ extension MapField {
             return nil
         }
         let old = self.value(at: position)
-        valuePointer(at: position).pointee = Value._store(value, in: mutableStorage)
+        valuePointer(at: position).pointee = withStorage { Value._store(value, in: $0) }
         return old
     }
 

@@ -135,7 +135,7 @@ extension MessageStorage {
         options: DecodingOptions
     ) throws(MessageError) {
         guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: table) }
-        let copy = BorrowedStorage(self).allocate(byteCount: bytes.count &+ LIFELINE_INPUT_SLOP)
+        let copy = withBorrowed(self) { $0.allocate(byteCount: bytes.count &+ LIFELINE_INPUT_SLOP) }
         if let source = bytes.baseAddress { copy.copyMemory(from: source, byteCount: bytes.count) }
         (copy + bytes.count).initializeMemory(as: UInt8.self, repeating: 0, count: LIFELINE_INPUT_SLOP)
 

@@ -17,12 +17,14 @@ extension MessageReference {
         let size = storage == nil ? Int(table.pointee.size) : lifeline_message_copy_size(table, fields)
         // Half as much again, and at least 256 bytes, for what is about to be set.
         let copied = MessageStorage.create(byteCount: size &+ max(size / 2, 256) &+ reserved)
-        let copy = BorrowedStorage(copied).copy(fields, as: table, from: storage.map(BorrowedStorage.init))
+        let copy = withBorrowed(copied) { $0.copy(fields, as: table, from: storage) }
         self = MessageReference(storage: copied, fields: copy.assumingMemoryBound(to: Fields.self))
     }
 
-    /// The storage of a message that `mutableFields` was called for.
-    @inlinable @inline(__always) var mutableStorage: BorrowedStorage { BorrowedStorage(storage.unsafelyUnwrapped) }
+    /// Calls `body` with the storage of a message that `mutableFields` was called for.
+    @inlinable @inline(__always) func withStorage<Result>(_ body: (BorrowedStorage) -> Result) -> Result {
+        withBorrowed(storage, body)
+    }
 }
 
 // MARK: - Strings and bytes
@@ -32,11 +34,11 @@ extension MessageReference {
     @inlinable public var emptyBytes: BytesValue { BytesValue(len: 0, data: nil) }
 
     @inlinable public func assign(_ text: String, to value: inout BytesValue) {
-        text.withUTF8Bytes { mutableStorage.assign($0, to: &value) }
+        text.withUTF8Bytes { bytes in withStorage { $0.assign(bytes, to: &value) } }
     }
 
     @inlinable public func assign(_ bytes: [UInt8], to value: inout BytesValue) {
-        bytes.withUnsafeBufferPointer { mutableStorage.assign($0, to: &value) }
+        bytes.withUnsafeBufferPointer { bytes in withStorage { $0.assign(bytes, to: &value) } }
     }
 }
 
@@ -45,17 +47,17 @@ extension MessageReference {
 extension MessageReference {
     /// A new message in this one's arena, with no field set.
     @inlinable public func create<M: Message>(_: M.Type) -> UnsafeMutablePointer<M._Fields> {
-        mutableStorage.create(M._table).assumingMemoryBound(to: M._Fields.self)
+        withStorage { $0.create(M._table) }.assumingMemoryBound(to: M._Fields.self)
     }
 
     /// A deep copy of `message` in this one's arena.
     @inlinable public func copy<M: Message>(_ message: M) -> UnsafeMutablePointer<M._Fields>? {
-        M._store(message, in: mutableStorage)
+        withStorage { M._store(message, in: $0) }
     }
 
     /// Lends a submessage, to be changed in place. `settle` ends the loan.
     @inlinable public func lend<M: Message>(_ fields: UnsafeMutablePointer<M._Fields>?, as: M.Type) -> M {
-        M(_message: MessageReference<M._Fields>(storage: mutableStorage.lend(), fields: fields.unsafelyUnwrapped))
+        M(_message: MessageReference<M._Fields>(storage: withStorage { $0.lend() }, fields: fields.unsafelyUnwrapped))
     }
 
     /// Ends the loan of `message`, which was lent with its fields at `lent`. `table` is this message's own.
@@ -66,14 +68,14 @@ extension MessageReference {
         from lent: UnsafeMutablePointer<M._Fields>?,
         as table: UnsafePointer<MessageTable>
     ) -> UnsafeMutablePointer<M._Fields>? {
-        if message._message.fields == lent, mutableStorage.takeBack(&message._message.storage) { return lent }
+        if message._message.fields == lent, withStorage({ $0.takeBack(&message._message.storage) }) { return lent }
         leaveLoan(as: table)
         return copy(message)
     }
 
     /// To be called when what was lent was replaced.
     @usableFromInline mutating func leaveLoan(as table: UnsafePointer<MessageTable>) {
-        mutableStorage.settleWithoutLoan()
+        withStorage { $0.settleWithoutLoan() }
         _ = mutableFields(as: table)
     }
 }
@@ -92,7 +94,7 @@ extension MessageReference {
         count: Int,
         of: Element.Type
     ) -> RepeatedField<Element> {
-        RepeatedField(_storage: mutableStorage.lend(), elements: elements, count: count)
+        RepeatedField(_storage: withStorage { $0.lend() }, elements: elements, count: count)
     }
 
     /// Ends the loan of a repeated field. Afterwards `list` is in the arena of this message.
@@ -100,7 +102,7 @@ extension MessageReference {
         _ list: inout RepeatedField<Element>,
         as table: UnsafePointer<MessageTable>
     ) {
-        if mutableStorage.takeBack(&list._storage) { return }
+        if withStorage({ $0.takeBack(&list._storage) }) { return }
         leaveLoan(as: table)
         list = copy(list)
     }
@@ -120,7 +122,7 @@ extension MessageReference {
         count: Int,
         as: MapField<Key, Value>.Type
     ) -> MapField<Key, Value> {
-        MapField(_storage: mutableStorage.lend(), entries: MapField<Key, Value>.untyped(entries), count: count)
+        MapField(_storage: withStorage { $0.lend() }, entries: MapField<Key, Value>.untyped(entries), count: count)
     }
 
     /// Ends the loan of a map field. Afterwards `map` is in the arena of this message.
@@ -128,7 +130,7 @@ extension MessageReference {
         _ map: inout MapField<Key, Value>,
         as table: UnsafePointer<MessageTable>
     ) {
-        if mutableStorage.takeBack(&map._storage) { return }
+        if withStorage({ $0.takeBack(&map._storage) }) { return }
         leaveLoan(as: table)
         map = copy(map)
     }

@@ -46,17 +46,17 @@ extension RepeatedField: RandomAccessCollection, MutableCollection {
         set {
             precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
             _makeUnique()
-            _elements.unsafelyUnwrapped[position] = Element._store(newValue, in: mutableStorage)
+            _elements.unsafelyUnwrapped[position] = withStorage { Element._store(newValue, in: $0) }
         }
         _modify {
             precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
             _makeUnique()
-            var element = Element._lend(&_elements.unsafelyUnwrapped[position], from: mutableStorage)
+            var element = withStorage { Element._lend(&_elements.unsafelyUnwrapped[position], from: $0) }
             defer {
                 let lent = _elements.unsafelyUnwrapped[position]
-                if !Element._settle(&element, lent, from: mutableStorage) {
+                if !withStorage({ Element._settle(&element, lent, from: $0) }) {
                     _makeUnique()
-                    _elements.unsafelyUnwrapped[position] = Element._store(element, in: mutableStorage)
+                    _elements.unsafelyUnwrapped[position] = withStorage { Element._store(element, in: $0) }
                 }
             }
             yield &element
@@ -121,7 +121,7 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
     @inlinable public mutating func append(_ element: Element) {
         _makeUnique()
         _reserve(count &+ 1)
-        _elements.unsafelyUnwrapped[count] = Element._store(element, in: mutableStorage)
+        _elements.unsafelyUnwrapped[count] = withStorage { Element._store(element, in: $0) }
         _count &+= 1
     }
 
@@ -162,7 +162,7 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
         var filled = 0
         for element in newElements {
             precondition(filled < insertedCount, "A collection has more elements than its count says")
-            gap[filled] = Element._store(element, in: mutableStorage)
+            gap[filled] = withStorage { Element._store(element, in: $0) }
             filled += 1
         }
         precondition(filled == insertedCount, "A collection has fewer elements than its count says")
@@ -196,7 +196,7 @@ extension RepeatedField where Element == String {
     ) throws(Failure) -> Result {
         precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
         defer { extendLifetime(_storage) }
-        let isValid = !BorrowedStorage(_storage.unsafelyUnwrapped).mayHoldMalformedText
+        let isValid = withStorage { !$0.mayHoldMalformedText }
         return try _elements.unsafelyUnwrapped[position].withUTF8Span(isValid: isValid, body)
     }
 }
@@ -222,7 +222,7 @@ extension RepeatedField where Element: Message {
     ) throws(Failure) {
         _makeUnique()
         _reserve(count &+ 1)
-        let message = mutableStorage.create(Element._table)
+        let message = withStorage { $0.create(Element._table) }
         _elements.unsafelyUnwrapped[count] = message.assumingMemoryBound(to: Element._Fields.self)
         _count &+= 1
         do throws(Failure) {
@@ -237,8 +237,10 @@ extension RepeatedField where Element: Message {
 // MARK: - Storage
 
 extension RepeatedField {
-    /// The storage of a field that `_makeUnique` was called for.
-    @inlinable @inline(__always) var mutableStorage: BorrowedStorage { BorrowedStorage(_storage.unsafelyUnwrapped) }
+    /// Calls `body` with the storage of a field that has elements, or that `_makeUnique` was called for.
+    @inlinable @inline(__always) func withStorage<Result>(_ body: (BorrowedStorage) -> Result) -> Result {
+        withBorrowed(_storage, body)
+    }
 
     @inlinable mutating func _makeUnique() {
         if !isWritable(&_storage) { _moveToNewStorage() }
@@ -253,7 +255,7 @@ extension RepeatedField {
         if let _elements, capacity <= lifeline_array_header(_elements).pointee.capacity { return }
         guard capacity > 0 else { return }
         let stride = MemoryLayout<Element._CValue>.stride
-        let reserved = mutableStorage.reserve(_elements, count: count, capacity: capacity, stride: stride)
+        let reserved = withStorage { $0.reserve(_elements, count: count, capacity: capacity, stride: stride) }
         _elements = reserved.assumingMemoryBound(to: Element._CValue.self)
     }
 
@@ -263,9 +265,11 @@ extension RepeatedField {
         guard let _storage, let _elements, count > 0 else { return copy }
         copy._reserve(count)
         let copies = copy._elements.unsafelyUnwrapped
-        let (source, target) = (BorrowedStorage(_storage), BorrowedStorage(storage))
-        for position in 0..<count { copies[position] = Element._copy(_elements[position], from: source, into: target) }
-        extendLifetime(_storage)
+        copy.withStorage { target in
+            for position in 0..<count {
+                copies[position] = Element._copy(_elements[position], from: _storage, into: target)
+            }
+        }
         copy._count = count
         return copy
     }

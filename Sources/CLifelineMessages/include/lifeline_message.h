@@ -70,10 +70,11 @@ bool lifeline_message_decode(
     LifelineArena *arena, const LifelineDecodeOptions *options, LifelineFailure *failure);
 
 // Bytes of memory that lifeline_message_parse needs for an input of `count` bytes: for a copy of it, the root, and most of
-// what comes below it. Measured on messages of a chat, that is 0.5 to 1.6 times the input; what does not fit takes
-// blocks that are small, so that too little costs no more memory than too much.
+// what comes below it. Measured on messages of a chat, that is 0.5 to 1.6 times the input; of large messages, most of the
+// input is often text or bytes, and they take what does not fit in blocks, as they do where it was too little.
 static inline size_t lifeline_message_parse_size(const LifelineMessageTable *table, size_t count) {
-    return ((count + 7) & ~(size_t)7) + table->size + ((count + count / 4 + 23) & ~(size_t)7);
+    size_t below = count / 4 + (count < 1024 ? count : 1024);
+    return ((count + 7) & ~(size_t)7) + table->size + ((below + 23) & ~(size_t)7);
 }
 
 // Starts `arena` in `memory` (8-aligned), of the size that lifeline_message_parse_size says, with a copy of `bytes`, and
