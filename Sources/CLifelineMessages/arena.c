@@ -23,6 +23,7 @@ void lifeline_arena_init(LifelineArena *arena, void *memory, size_t size, size_t
     if (next_block_size < smallest_block_size) next_block_size = smallest_block_size;
     arena->next_block_size = (uint16_t)(next_block_size / LIFELINE_ARENA_UNIT);
     arena->may_hold_malformed_text = false;
+    arena->lending = 0;
 }
 
 void lifeline_arena_destroy(LifelineArena *arena) {
@@ -53,7 +54,8 @@ static LifelineArenaBlock *_Nullable take_block(LifelineArena *arena, size_t siz
     return block;
 }
 
-static void *_Nullable allocate_from_new_block(LifelineArena *arena, size_t size) {
+// Apart from what the common case needs.
+__attribute__((noinline)) static void *_Nullable allocate_from_new_block(LifelineArena *arena, size_t size) {
     if (size > lifeline_largest_size - sizeof(LifelineArenaBlock)) return NULL;
     size_t needed = sizeof(LifelineArenaBlock) + size;
     size_t wanted = (size_t)arena->next_block_size * LIFELINE_ARENA_UNIT;
@@ -94,4 +96,8 @@ size_t lifeline_arena_block_bytes(const LifelineArena *arena) {
     size_t total = 0;
     for (const LifelineArenaBlock *block = arena->blocks; block != NULL; block = block->older) total += block->size;
     return total;
+}
+
+uint8_t lifeline_arena_exchange_lending(LifelineArena *arena, uint8_t lending) {
+    return __atomic_exchange_n(&arena->lending, lending, __ATOMIC_ACQ_REL);
 }

@@ -21,6 +21,13 @@ static inline void *_Nullable lifeline_arena_take(LifelineArena *arena, size_t s
     return memory;
 }
 
+// What lifeline_arena_allocate does.
+static inline void *_Nullable lifeline_arena_allocate_inline(LifelineArena *arena, size_t size) {
+    if (size > lifeline_largest_size) return NULL;
+    void *memory = lifeline_arena_take(arena, lifeline_rounded_up(size));
+    return memory != NULL ? memory : lifeline_arena_allocate(arena, size);
+}
+
 // Elements of a repeated field that had none, with room for `needed` and maybe more. At most UINT16_MAX of them, so that
 // no size overflows. NULL when the current block has no room.
 static inline void *_Nullable lifeline_first_elements(LifelineArena *arena, size_t needed, size_t element_size) {

@@ -125,6 +125,9 @@ LifelineStep lifeline_decode_child(
 
 static bool decode_message(LifelineDecoder *decoder, const LifelineMessageTable *table, void *message, size_t count) {
     *decoder->failure = (LifelineFailure){.status = LIFELINE_OK};
+    if (decoder->accept_malformed_text || (table->flags & LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT) != 0) {
+        decoder->arena->may_hold_malformed_text = true;
+    }
     if (count == 0) return true;
     LifelineInput input = {.next = decoder->bytes, .end = decoder->bytes + count};
     bool decoded = decoder->decode_fields(decoder, table, message, input);
@@ -176,7 +179,5 @@ void *lifeline_message_parse(
     size_t root_size = lifeline_rounded_up(table->size);
     void *message = lifeline_arena_take(arena, root_size);
     lifeline_clear_message(table, message, root_size);
-    arena->may_hold_malformed_text =
-        options->accept_malformed_text || (table->flags & LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT) != 0;
     return lifeline_message_decode(table, message, copy, count, arena, options, failure) ? message : NULL;
 }

@@ -14,24 +14,35 @@ public protocol FieldElement: Hashable, Sendable {
     static func _load(_ value: _CValue, in storage: MessageStorage) -> Self
 
     /// `element` as C keeps it, with a copy of all that it points to in `storage`.
-    static func _store(_ element: Self, in storage: MessageStorage) -> _CValue
+    static func _store(_ element: Self, in storage: BorrowedStorage) -> _CValue
+
+    /// A copy of `value`, which is in `source`, with all that it points to in `storage`.
+    static func _copy(_ value: _CValue, from source: BorrowedStorage, into storage: BorrowedStorage) -> _CValue
 
     /// A value through which what `value` holds can be changed in place, where the type allows for that.
-    static func _lend(_ value: inout _CValue, from storage: MessageStorage) -> Self
+    static func _lend(_ value: inout _CValue, from storage: BorrowedStorage) -> Self
 
     /// Ends a loan of `value`. Returns false when `element` has to be stored anew.
-    static func _settle(_ element: inout Self, _ value: _CValue, from storage: MessageStorage) -> Bool
+    static func _settle(_ element: inout Self, _ value: _CValue, from storage: BorrowedStorage) -> Bool
 
     /// What a map's value is when its entry has none.
     init()
 }
 
 extension FieldElement {
-    @inlinable public static func _lend(_ value: inout _CValue, from storage: MessageStorage) -> Self {
-        _load(value, in: storage)
+    @inlinable public static func _copy(
+        _ value: _CValue,
+        from _: BorrowedStorage,
+        into _: BorrowedStorage
+    ) -> _CValue {
+        value
     }
 
-    @inlinable public static func _settle(_: inout Self, _: _CValue, from _: MessageStorage) -> Bool { false }
+    @inlinable public static func _lend(_ value: inout _CValue, from storage: BorrowedStorage) -> Self {
+        storage.with { _load(value, in: $0) }
+    }
+
+    @inlinable public static func _settle(_: inout Self, _: _CValue, from _: BorrowedStorage) -> Bool { false }
 }
 
 // MARK: - Scalars
@@ -41,7 +52,7 @@ public protocol _PlainFieldElement: FieldElement where _CValue == Self {}
 
 extension _PlainFieldElement {
     @inlinable public static func _load(_ value: Self, in _: MessageStorage) -> Self { value }
-    @inlinable public static func _store(_ element: Self, in _: MessageStorage) -> Self { element }
+    @inlinable public static func _store(_ element: Self, in _: BorrowedStorage) -> Self { element }
 }
 
 extension Int32: _PlainFieldElement {}
@@ -53,7 +64,7 @@ extension Double: _PlainFieldElement {}
 
 extension Bool: FieldElement {
     @inlinable public static func _load(_ value: protobuf_c_boolean, in _: MessageStorage) -> Bool { value != 0 }
-    @inlinable public static func _store(_ element: Bool, in _: MessageStorage) -> protobuf_c_boolean {
+    @inlinable public static func _store(_ element: Bool, in _: BorrowedStorage) -> protobuf_c_boolean {
         element ? 1 : 0
     }
 }
@@ -62,31 +73,39 @@ extension Bool: FieldElement {
 
 extension String: FieldElement {
     @inlinable public static func _load(_ value: BytesValue, in storage: MessageStorage) -> String {
-        storage.string(value)
+        defer { extendLifetime(storage) }
+        return String(value, isValid: !storage.mayHoldMalformedText)
     }
 
-    @inlinable public static func _store(_ element: String, in storage: MessageStorage) -> BytesValue {
-        var element = element
-        return element.withUTF8 { storage.store(UnsafeRawBufferPointer($0)) }
+    @inlinable public static func _store(_ element: String, in storage: BorrowedStorage) -> BytesValue {
+        element.withUTF8Bytes { storage.store($0) }
+    }
+
+    @inlinable public static func _copy(
+        _ value: BytesValue,
+        from source: BorrowedStorage,
+        into storage: BorrowedStorage
+    ) -> BytesValue {
+        storage.copy(value, from: source)
     }
 }
 
 extension Array: FieldElement where Element == UInt8 {
     @inlinable public static func _load(_ value: BytesValue, in storage: MessageStorage) -> [UInt8] {
         defer { extendLifetime(storage) }
-        return [UInt8](UnsafeBufferPointer(start: value.data, count: value.len))
+        return [UInt8](value.buffer)
     }
 
-    @inlinable public static func _store(_ element: [UInt8], in storage: MessageStorage) -> BytesValue {
-        element.withUnsafeBytes { storage.store($0) }
+    @inlinable public static func _store(_ element: [UInt8], in storage: BorrowedStorage) -> BytesValue {
+        element.withUnsafeBufferPointer { storage.store($0) }
     }
-}
 
-extension MessageStorage {
-    @usableFromInline func store(_ bytes: UnsafeRawBufferPointer) -> BytesValue {
-        var value = BytesValue(len: 0, data: nil)
-        assign(bytes, to: &value)
-        return value
+    @inlinable public static func _copy(
+        _ value: BytesValue,
+        from source: BorrowedStorage,
+        into storage: BorrowedStorage
+    ) -> BytesValue {
+        storage.copy(value, from: source)
     }
 }
 
@@ -98,16 +117,28 @@ extension Message {
         return Self(_message: MessageReference(storage: storage, fields: value))
     }
 
-    @inlinable public static func _store(_ element: Self, in storage: MessageStorage) -> UnsafeMutablePointer<_Fields>?
+    @inlinable public static func _store(_ element: Self, in storage: BorrowedStorage) -> UnsafeMutablePointer<_Fields>?
     {
-        storage.copy(element)
+        let message = element._message
+        defer { extendLifetime(message) }
+        return storage.copy(message.fields, as: _table, from: message.storage.map(BorrowedStorage.init))
+            .assumingMemoryBound(to: _Fields.self)
+    }
+
+    @inlinable public static func _copy(
+        _ value: UnsafeMutablePointer<_Fields>?,
+        from source: BorrowedStorage,
+        into storage: BorrowedStorage
+    ) -> UnsafeMutablePointer<_Fields>? {
+        guard let value else { return nil }
+        return storage.copy(value, as: _table, from: source).assumingMemoryBound(to: _Fields.self)
     }
 
     @inlinable public static func _lend(
         _ value: inout UnsafeMutablePointer<_Fields>?,
-        from storage: MessageStorage
+        from storage: BorrowedStorage
     ) -> Self {
-        let fields = value ?? storage.copy(Self())
+        let fields = value ?? storage.create(Self._table).assumingMemoryBound(to: _Fields.self)
         value = fields
         return Self(_message: MessageReference(storage: storage.lend(), fields: fields))
     }
@@ -115,10 +146,10 @@ extension Message {
     @inlinable public static func _settle(
         _ element: inout Self,
         _ value: UnsafeMutablePointer<_Fields>?,
-        from storage: MessageStorage
+        from storage: BorrowedStorage
     ) -> Bool {
-        guard element._message.fields == value, storage.isLender(of: element._message.storage) else { return false }
-        storage.takeBack(&element._message.storage)
-        return true
+        if element._message.fields == value, storage.takeBack(&element._message.storage) { return true }
+        storage.settleWithoutLoan()
+        return false
     }
 }

@@ -1,4 +1,3 @@
-public import CLifelineMessages
 public import CProtobufC
 
 // An entry's struct is what protoc-gen-c makes of a message with the fields key = 1 and value = 2: the base that all
@@ -29,7 +28,7 @@ extension MapField {
     }
 
     @inlinable func value(at position: Int) -> Value {
-        Value._load(valuePointer(at: position).pointee, in: _storage)
+        Value._load(valuePointer(at: position).pointee, in: _storage.unsafelyUnwrapped)
     }
 }
 
@@ -55,7 +54,8 @@ extension MapField {
 
     /// Inserts an entry whose key is not there yet where it belongs. The storage must be unique.
     @inlinable mutating func insert(_ key: Key, _ value: Value, at position: Int) {
-        let entry = Self.makeEntry(key, value, in: _storage)
+        let storage = mutableStorage
+        let entry = Self.makeEntry(Key._store(key, in: storage), Value._store(value, in: storage), in: storage)
         reserve(count + 1)
         let gap = _entries.unsafelyUnwrapped + position
         (gap + 1).update(from: gap, count: count - position)
@@ -63,34 +63,45 @@ extension MapField {
         _count += 1
     }
 
-    @inlinable static func makeEntry(_ key: Key, _ value: Value, in storage: MessageStorage) -> UnsafeMutableRawPointer
-    {
+    @inlinable static func makeEntry(
+        _ key: Key._CValue,
+        _ value: Value._CValue,
+        in storage: BorrowedStorage
+    ) -> UnsafeMutableRawPointer {
         let entry = storage.allocate(byteCount: entrySize)
         entry.initializeMemory(as: UInt8.self, repeating: 0, count: entrySize)
-        entry.storeBytes(of: Key._store(key, in: storage), toByteOffset: keyOffset, as: Key._CValue.self)
-        entry.storeBytes(of: Value._store(value, in: storage), toByteOffset: valueOffset, as: Value._CValue.self)
+        entry.storeBytes(of: key, toByteOffset: keyOffset, as: Key._CValue.self)
+        entry.storeBytes(of: value, toByteOffset: valueOffset, as: Value._CValue.self)
         return entry
     }
 
+    /// The storage of a field that `makeUnique` was called for.
+    @inlinable @inline(__always) var mutableStorage: BorrowedStorage { BorrowedStorage(_storage.unsafelyUnwrapped) }
+
     @inlinable mutating func makeUnique() {
-        guard !isKnownUniquelyReferenced(&_storage) || _storage.isOverdue else { return }
+        if isWritable(&_storage) { return }
         self = _copied(into: MessageStorage.create(byteCount: count * (Self.entrySize + 8) + 256))
     }
 
     @inlinable mutating func reserve(_ capacity: Int) {
         let stride = MemoryLayout<UnsafeMutableRawPointer>.stride
-        _entries = _storage.take { lifeline_array_reserve($0, _entries, count, capacity, stride) }
-            .assumingMemoryBound(to: UnsafeMutableRawPointer.self)
+        let reserved = mutableStorage.reserve(_entries, count: count, capacity: capacity, stride: stride)
+        _entries = reserved.assumingMemoryBound(to: UnsafeMutableRawPointer.self)
     }
 
     /// A deep copy, in `storage`.
     @inlinable func _copied(into storage: MessageStorage) -> MapField {
         var copy = MapField(_storage: storage, entries: nil, count: 0)
-        guard count > 0 else { return copy }
+        guard let _storage, count > 0 else { return copy }
         copy.reserve(count)
-        for (position, entry) in enumerated() {
-            copy._entries.unsafelyUnwrapped[position] = Self.makeEntry(entry.key, entry.value, in: storage)
+        let copies = copy._entries.unsafelyUnwrapped
+        let (source, target) = (BorrowedStorage(_storage), BorrowedStorage(storage))
+        for position in 0..<count {
+            let key = Key._copy(key(at: position), from: source, into: target)
+            let value = Value._copy(valuePointer(at: position).pointee, from: source, into: target)
+            copies[position] = Self.makeEntry(key, value, in: target)
         }
+        extendLifetime(_storage)
         copy._count = count
         return copy
     }
@@ -128,8 +139,7 @@ extension String: MapKey {
     }
 
     @inlinable public static func _withCValue<Result>(of key: String, _ body: (BytesValue) -> Result) -> Result {
-        var key = key
-        return key.withUTF8 { bytes in
+        key.withUTF8Bytes { bytes in
             body(BytesValue(len: bytes.count, data: UnsafeMutablePointer(mutating: bytes.baseAddress)))
         }
     }

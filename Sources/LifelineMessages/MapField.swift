@@ -19,14 +19,15 @@ public protocol MapKey: FieldElement {
 
     @usableFromInline typealias Entries = UnsafeMutablePointer<UnsafeMutableRawPointer>
 
-    public var _storage: MessageStorage
+    /// Nil while there never was an entry.
+    public var _storage: MessageStorage?
     /// Pointers to entry structs, which begin as ProtobufCMessage does; preceded by a LifelineArrayHeader.
     @usableFromInline var _entries: Entries?
     @usableFromInline var _count: Int
     /// How many entries there are.
     @inlinable public var count: Int { _count }
 
-    @inlinable init(_storage: MessageStorage, entries: Entries?, count: Int) {
+    @inlinable init(_storage: MessageStorage?, entries: Entries?, count: Int) {
         self._storage = _storage
         self._entries = entries
         self._count = count
@@ -57,7 +58,7 @@ public protocol MapKey: FieldElement {
 
 extension MapField {
     @inlinable public init() {
-        self.init(_storage: .empty, entries: nil, count: 0)
+        self.init(_storage: nil, entries: nil, count: 0)
     }
 
     /// A map of `pairs`; where a key comes more than once, its last value counts.
@@ -88,11 +89,12 @@ extension MapField {
             let found = find(key)
             let position = found.position ?? found.insertion
             if found.position == nil { insert(key, defaultValue(), at: position) }
-            var value = Value._lend(&valuePointer(at: position).pointee, from: _storage)
+            var value = Value._lend(&valuePointer(at: position).pointee, from: mutableStorage)
             defer {
-                if !Value._settle(&value, valuePointer(at: position).pointee, from: _storage) {
+                let lent = valuePointer(at: position).pointee
+                if !Value._settle(&value, lent, from: mutableStorage) {
                     makeUnique()
-                    valuePointer(at: position).pointee = Value._store(value, in: _storage)
+                    valuePointer(at: position).pointee = Value._store(value, in: mutableStorage)
                 }
             }
             yield &value
@@ -109,7 +111,7 @@ extension MapField {
             return nil
         }
         let old = self.value(at: position)
-        valuePointer(at: position).pointee = Value._store(value, in: _storage)
+        valuePointer(at: position).pointee = Value._store(value, in: mutableStorage)
         return old
     }
 
@@ -138,9 +140,12 @@ extension MapField where Key == String, Value == String {
     @inlinable public func forEachUTF8Span<Failure: Error>(
         _ body: (_ key: UTF8Span, _ value: UTF8Span) throws(Failure) -> Void
     ) throws(Failure) {
+        guard let _storage else { return }
+        defer { extendLifetime(_storage) }
+        let isValid = !_storage.mayHoldMalformedText
         for position in 0..<count {
-            try _storage.withUTF8Span(key(at: position)) { (key) throws(Failure) in
-                try _storage.withUTF8Span(valuePointer(at: position).pointee) { (value) throws(Failure) in
+            try key(at: position).withUTF8Span(isValid: isValid) { (key) throws(Failure) in
+                try valuePointer(at: position).pointee.withUTF8Span(isValid: isValid) { (value) throws(Failure) in
                     try body(key, value)
                 }
             }
@@ -169,7 +174,7 @@ extension MapField: RandomAccessCollection {
 
     @inlinable public subscript(index: Index) -> (key: Key, value: Value) {
         precondition(index.position >= 0 && index.position < count, "A map's index is out of bounds")
-        return (Key._load(key(at: index.position), in: _storage), value(at: index.position))
+        return (Key._load(key(at: index.position), in: _storage.unsafelyUnwrapped), value(at: index.position))
     }
 }
 

@@ -88,8 +88,9 @@ extension Message {
     ) throws(MessageError) {
         var merged = self
         try withContiguousBytes(of: bytes) { (bytes) throws(MessageError) in
-            merged._makeUnique(reserving: 2 &* bytes.count)
-            try merged._message.storage.merge(bytes, into: merged._message.fields, as: Self._table, options: options)
+            merged._message.makeUnique(as: Self._table, reserving: 2 &* bytes.count)
+            let storage = merged._message.storage.unsafelyUnwrapped
+            try storage.merge(bytes, into: merged._message.fields, as: Self._table, options: options)
         }
         if !partial { try merged._requireInitialized() }
         self = merged
@@ -134,13 +135,12 @@ extension MessageStorage {
         options: DecodingOptions
     ) throws(MessageError) {
         guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: table) }
-        let copy = allocate(byteCount: bytes.count &+ LIFELINE_INPUT_SLOP)
+        let copy = BorrowedStorage(self).allocate(byteCount: bytes.count &+ LIFELINE_INPUT_SLOP)
         if let source = bytes.baseAddress { copy.copyMemory(from: source, byteCount: bytes.count) }
         (copy + bytes.count).initializeMemory(as: UInt8.self, repeating: 0, count: LIFELINE_INPUT_SLOP)
 
-        let arena = allocator
+        let arena = arena
         var options = LifelineDecodeOptions(options)
-        if options.accept_malformed_text { arena.pointee.may_hold_malformed_text = true }
         var failure = LifelineFailure()
         arena.pointee.budget = options.budget
         let isDecoded = lifeline_message_decode(

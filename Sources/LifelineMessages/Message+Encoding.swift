@@ -22,7 +22,7 @@ extension Message {
     ) throws(MessageError) {
         if !partial { try _requireInitialized() }
         defer { extendLifetime(self) }
-        try MessageEncoding().withBytes(of: _message.fields, as: Self._table) { buffer.append(contentsOf: $0) }
+        try MessageEncoding().append(_message.fields, as: Self._table, to: &buffer)
     }
 
     /// Calls `body` with the encoded message, which is valid for the time of the call.
@@ -34,9 +34,7 @@ extension Message {
     ) throws -> Result {
         if !partial { try _requireInitialized() }
         defer { extendLifetime(self) }
-        return try MessageEncoding().withBytes(of: _message.fields, as: Self._table) { bytes in
-            Swift.Result { try body(bytes) }
-        }.get()
+        return try MessageEncoding().withBytes(of: _message.fields, as: Self._table, body)
     }
 
     /// Calls `body` with the encoded message behind its length as a varint: one frame of a delimited stream. The memory
@@ -49,9 +47,7 @@ extension Message {
     ) throws -> Result {
         if !partial { try _requireInitialized() }
         defer { extendLifetime(self) }
-        return try MessageEncoding(isDelimited: true).withBytes(of: _message.fields, as: Self._table) { bytes in
-            Swift.Result { try body(bytes) }
-        }.get()
+        return try MessageEncoding(isDelimited: true).withBytes(of: _message.fields, as: Self._table, body)
     }
 
     /// Encodes the message into the end of `buffer`, without allocating: messages are written from their end to their
@@ -87,37 +83,54 @@ extension Message {
         self.maximumDepth = maximumDepth
     }
 
-    /// Most messages fit, and it is the most that Swift takes from the stack for a temporary buffer.
-    private static let bufferSize = 1_024
-
     @usableFromInline func array(
         of message: UnsafeRawPointer,
         as table: UnsafePointer<MessageTable>
     ) throws(MessageError) -> [UInt8] {
+        var failure = LifelineFailure()
         // By way of a typed buffer: an array is made of it with a single copy.
-        try withBytes(of: message, as: table) { [UInt8]($0.assumingMemoryBound(to: UInt8.self)) }
+        let array = bytes(of: message, as: table, &failure) { [UInt8]($0.assumingMemoryBound(to: UInt8.self)) }
+        guard let array else { throw MessageError(failure, as: table) }
+        return array
     }
 
-    @usableFromInline func withBytes<Result>(
+    @inlinable func append(
+        _ message: UnsafeRawPointer,
+        as table: UnsafePointer<MessageTable>,
+        to buffer: inout some RangeReplaceableCollection<UInt8>
+    ) throws(MessageError) {
+        var failure = LifelineFailure()
+        let appended: Void? = bytes(of: message, as: table, &failure) { buffer.append(contentsOf: $0) }
+        if appended == nil { throw MessageError(failure, as: table) }
+    }
+
+    @inlinable func withBytes<Result>(
         of message: UnsafeRawPointer,
         as table: UnsafePointer<MessageTable>,
-        _ body: (UnsafeRawBufferPointer) -> Result
-    ) throws(MessageError) -> Result {
-        let result: Swift.Result<Result, MessageError> = withUnsafeTemporaryAllocation(
-            byteCount: Self.bufferSize,
-            alignment: 8
-        ) { buffer in
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) throws -> Result {
+        var failure = LifelineFailure()
+        let result = try bytes(of: message, as: table, &failure, body)
+        guard let result else { throw MessageError(failure, as: table) }
+        return result
+    }
+
+    /// What `body` makes of the encoded message; nil when encoding failed.
+    @inlinable @inline(__always) func bytes<Result>(
+        of message: UnsafeRawPointer,
+        as table: UnsafePointer<MessageTable>,
+        _ failure: inout LifelineFailure,
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) rethrows -> Result? {
+        // Most messages fit, and it is the most that Swift takes from the stack for a temporary buffer.
+        try withUnsafeTemporaryAllocation(byteCount: 1_024, alignment: 8) { buffer in
             var encoder = LifelineEncoder()
             lifeline_encoder_init(&encoder, buffer.baseAddress, buffer.count, true)
             defer { lifeline_encoder_destroy(&encoder) }
-            var failure = LifelineFailure()
-            guard encode(message, as: table, with: &encoder, &failure) else {
-                return .failure(MessageError(failure, typeName: String(cString: table.pointee.full_name)))
-            }
+            guard encode(message, as: table, with: &encoder, &failure) else { return nil }
             let start = encoder.memory.map { UnsafeRawPointer($0 + encoder.start) }
-            return .success(body(UnsafeRawBufferPointer(start: start, count: encoder.capacity - encoder.start)))
+            return try body(UnsafeRawBufferPointer(start: start, count: encoder.capacity - encoder.start))
         }
-        return try result.get()
     }
 
     /// Where in `buffer` the encoded message begins; nil when there is too little room.
@@ -131,10 +144,10 @@ extension Message {
         var failure = LifelineFailure()
         if encode(message, as: table, with: &encoder, &failure) { return encoder.start }
         if failure.status == LIFELINE_NO_ROOM { return nil }
-        throw MessageError(failure, typeName: String(cString: table.pointee.full_name))
+        throw MessageError(failure, as: table)
     }
 
-    private func encode(
+    @inlinable @inline(__always) func encode(
         _ message: UnsafeRawPointer,
         as table: UnsafePointer<MessageTable>,
         with encoder: inout LifelineEncoder,

@@ -11,8 +11,8 @@ extension Message {
     /// Forgets the fields that the message type does not know; those of submessages stay.
     public mutating func removeUnknownFields() {
         guard base.n_unknown_fields > 0 else { return }
-        UnsafeMutableRawPointer(_mutableFields()).assumingMemoryBound(to: ProtobufCMessage.self)
-            .pointee.n_unknown_fields = 0
+        let fields = UnsafeMutableRawPointer(_message.mutableFields(as: Self._table))
+        fields.assumingMemoryBound(to: ProtobufCMessage.self).pointee.n_unknown_fields = 0
     }
 
     /// What every struct of protobuf-c's begins with.

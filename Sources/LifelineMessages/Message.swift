@@ -29,7 +29,7 @@ extension Message {
 
     /// A message with no field set. It takes no memory until one is.
     @inlinable public init() {
-        self.init(_message: MessageReference(storage: .empty, fields: Self._defaultFields))
+        self.init(_message: MessageReference(storage: nil, fields: Self._defaultFields))
     }
 
     /// A new message, made by `populate`.
@@ -51,7 +51,7 @@ extension Message {
 // MARK: - For generated code
 
 extension Message {
-    /// The struct with no field set that all such messages share. Never written to: see `MessageStorage.empty`.
+    /// The struct with no field set that all such messages share. Never written to: they have no storage.
     @inlinable static var _defaultFields: UnsafeMutablePointer<_Fields> {
         UnsafeMutableRawPointer(mutating: _table.pointee.default_instance).assumingMemoryBound(to: _Fields.self)
     }
@@ -65,20 +65,6 @@ extension Message {
             self.init()
         }
     }
-
-    /// The struct, to be written to: copied first where somebody else refers to it, or to leave garbage behind.
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> {
-        if !isKnownUniquelyReferenced(&_message.storage) || _message.storage.isOverdue { _makeUnique(reserving: 0) }
-        return _message.fields
-    }
-
-    /// Moves the message to a storage of its own, which has room for `reserved` bytes more.
-    @usableFromInline mutating func _makeUnique(reserving reserved: Int) {
-        // Half as much again, and at least 256 bytes, for what is about to be set.
-        let size = lifeline_message_copy_size(Self._table, _message.fields)
-        let storage = MessageStorage.create(byteCount: size &+ max(size / 2, 256) &+ reserved)
-        _message = MessageReference(storage: storage, fields: storage.copy(self))
-    }
 }
 
 extension Message {
@@ -91,11 +77,9 @@ extension Message {
     public func hash(into hasher: inout Hasher) {
         // Equal messages have the same encoding: it is deterministic, maps included.
         defer { extendLifetime(self) }
-        do throws(MessageError) {
-            let encoding = MessageEncoding(maximumDepth: .max)
-            try encoding.withBytes(of: _message.fields, as: Self._table) { hasher.combine(bytes: $0) }
-        } catch {
-            hasher.combine(Self.protoMessageName)
-        }
+        let encoding = MessageEncoding(maximumDepth: .max)
+        var failure = LifelineFailure()
+        let hashed: Void? = encoding.bytes(of: _message.fields, as: Self._table, &failure) { hasher.combine(bytes: $0) }
+        if hashed == nil { hasher.combine(Self.protoMessageName) }
     }
 }

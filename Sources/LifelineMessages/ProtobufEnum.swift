@@ -16,5 +16,5 @@ extension ProtobufEnum {
     @inlinable public var _cValue: Int32 { Int32(truncatingIfNeeded: rawValue) }
 
     @inlinable public static func _load(_ value: Int32, in _: MessageStorage) -> Self { _load(value) }
-    @inlinable public static func _store(_ element: Self, in _: MessageStorage) -> Int32 { element._cValue }
+    @inlinable public static func _store(_ element: Self, in _: BorrowedStorage) -> Int32 { element._cValue }
 }

@@ -8,14 +8,15 @@ public import CLifelineMessages
     // @unchecked Sendable: see MessageStorage; the elements are in `_storage` and are written to only while that is
     // uniquely referenced.
 
-    public var _storage: MessageStorage
+    /// Nil while there never was an element.
+    public var _storage: MessageStorage?
     /// Preceded by a LifelineArrayHeader with the capacity; nil when there is none.
     public var _elements: UnsafeMutablePointer<Element._CValue>?
     @usableFromInline var _count: Int
     /// How many elements there are.
     @inlinable public var count: Int { _count }
 
-    @inlinable init(_storage: MessageStorage, elements: UnsafeMutablePointer<Element._CValue>?, count: Int) {
+    @inlinable init(_storage: MessageStorage?, elements: UnsafeMutablePointer<Element._CValue>?, count: Int) {
         self._storage = _storage
         self._elements = elements
         self._count = count
@@ -40,26 +41,50 @@ extension RepeatedField: RandomAccessCollection, MutableCollection {
     @inlinable public subscript(position: Int) -> Element {
         _read {
             precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
-            yield Element._load(_elements.unsafelyUnwrapped[position], in: _storage)
+            yield Element._load(_elements.unsafelyUnwrapped[position], in: _storage.unsafelyUnwrapped)
         }
         set {
             precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
             _makeUnique()
-            _elements.unsafelyUnwrapped[position] = Element._store(newValue, in: _storage)
+            _elements.unsafelyUnwrapped[position] = Element._store(newValue, in: mutableStorage)
         }
         _modify {
             precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
             _makeUnique()
-            var element = Element._lend(&_elements.unsafelyUnwrapped[position], from: _storage)
+            var element = Element._lend(&_elements.unsafelyUnwrapped[position], from: mutableStorage)
             defer {
-                if !Element._settle(&element, _elements.unsafelyUnwrapped[position], from: _storage) {
+                let lent = _elements.unsafelyUnwrapped[position]
+                if !Element._settle(&element, lent, from: mutableStorage) {
                     _makeUnique()
-                    _elements.unsafelyUnwrapped[position] = Element._store(element, in: _storage)
+                    _elements.unsafelyUnwrapped[position] = Element._store(element, in: mutableStorage)
                 }
             }
             yield &element
         }
     }
+
+    /// Goes through the elements, holding their memory once for all of them.
+    @frozen public struct Iterator: IteratorProtocol {
+        @usableFromInline let storage: MessageStorage?
+        @usableFromInline var place: UnsafeMutablePointer<Element._CValue>?
+        @usableFromInline var remaining: Int
+
+        @inlinable init(_ field: RepeatedField) {
+            storage = field._storage
+            place = field._elements
+            remaining = field.count
+        }
+
+        @inlinable public mutating func next() -> Element? {
+            guard remaining > 0 else { return nil }
+            let current = place.unsafelyUnwrapped
+            place = current + 1
+            remaining &-= 1
+            return Element._load(current.pointee, in: storage.unsafelyUnwrapped)
+        }
+    }
+
+    @inlinable public func makeIterator() -> Iterator { Iterator(self) }
 
     @inlinable public mutating func swapAt(_ first: Int, _ second: Int) {
         precondition(first >= 0 && first < count && second >= 0 && second < count, "Index out of bounds")
@@ -81,7 +106,7 @@ extension RepeatedField: RandomAccessCollection, MutableCollection {
 
 extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
     @inlinable public init() {
-        self.init(_storage: .empty, elements: nil, count: 0)
+        self.init(_storage: nil, elements: nil, count: 0)
     }
 
     @inlinable public init(arrayLiteral elements: Element...) {
@@ -96,14 +121,29 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
     @inlinable public mutating func append(_ element: Element) {
         _makeUnique()
         _reserve(count &+ 1)
-        _elements.unsafelyUnwrapped[count] = Element._store(element, in: _storage)
+        _elements.unsafelyUnwrapped[count] = Element._store(element, in: mutableStorage)
         _count &+= 1
     }
 
     @inlinable public mutating func append(contentsOf newElements: some Sequence<Element>) {
+        if newElements.withContiguousStorageIfAvailable({ appendPlain($0) }) == true { return }
         _makeUnique()
         _reserve(count &+ newElements.underestimatedCount)
         for element in newElements { append(element) }
+    }
+
+    /// Appends elements that C keeps as Swift does, all at once. Returns false, with nothing done, for others.
+    @inlinable mutating func appendPlain(_ newElements: UnsafeBufferPointer<Element>) -> Bool {
+        guard Element._CValue.self == Element.self else { return false }
+        guard let source = newElements.baseAddress, newElements.count > 0 else { return true }
+        _makeUnique()
+        _reserve(count &+ newElements.count)
+        (_elements.unsafelyUnwrapped + count).update(
+            from: UnsafeRawPointer(source).assumingMemoryBound(to: Element._CValue.self),
+            count: newElements.count
+        )
+        _count &+= newElements.count
+        return true
     }
 
     @inlinable public mutating func replaceSubrange(
@@ -122,7 +162,7 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
         var filled = 0
         for element in newElements {
             precondition(filled < insertedCount, "A collection has more elements than its count says")
-            gap[filled] = Element._store(element, in: _storage)
+            gap[filled] = Element._store(element, in: mutableStorage)
             filled += 1
         }
         precondition(filled == insertedCount, "A collection has fewer elements than its count says")
@@ -143,9 +183,7 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
 
 extension RepeatedField {
     /// Calls `body` with each element in turn. Unlike a `for` loop, it does not retain messages to pass them.
-    @inlinable public func forEach<Failure: Error>(
-        _ body: (Element) throws(Failure) -> Void
-    ) throws(Failure) {
+    @inlinable public func forEach(_ body: (Element) throws -> Void) rethrows {
         for position in 0..<count { try body(self[position]) }
     }
 }
@@ -157,7 +195,9 @@ extension RepeatedField where Element == String {
         _ body: (UTF8Span) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
-        return try _storage.withUTF8Span(_elements.unsafelyUnwrapped[position], body)
+        defer { extendLifetime(_storage) }
+        let isValid = !BorrowedStorage(_storage.unsafelyUnwrapped).mayHoldMalformedText
+        return try _elements.unsafelyUnwrapped[position].withUTF8Span(isValid: isValid, body)
     }
 }
 
@@ -168,7 +208,8 @@ extension RepeatedField where Element == [UInt8] {
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
-        return try _storage.withSpan(_elements.unsafelyUnwrapped[position], body)
+        defer { extendLifetime(_storage) }
+        return try body(Span(_unsafeElements: _elements.unsafelyUnwrapped[position].buffer))
     }
 }
 
@@ -181,7 +222,7 @@ extension RepeatedField where Element: Message {
     ) throws(Failure) {
         _makeUnique()
         _reserve(count &+ 1)
-        let message = _storage.take { lifeline_message_create(Element._table, $0) }
+        let message = mutableStorage.create(Element._table)
         _elements.unsafelyUnwrapped[count] = message.assumingMemoryBound(to: Element._Fields.self)
         _count &+= 1
         do throws(Failure) {
@@ -196,8 +237,11 @@ extension RepeatedField where Element: Message {
 // MARK: - Storage
 
 extension RepeatedField {
+    /// The storage of a field that `_makeUnique` was called for.
+    @inlinable @inline(__always) var mutableStorage: BorrowedStorage { BorrowedStorage(_storage.unsafelyUnwrapped) }
+
     @inlinable mutating func _makeUnique() {
-        if !isKnownUniquelyReferenced(&_storage) || _storage.isOverdue { _moveToNewStorage() }
+        if !isWritable(&_storage) { _moveToNewStorage() }
     }
 
     @usableFromInline mutating func _moveToNewStorage() {
@@ -206,19 +250,22 @@ extension RepeatedField {
     }
 
     @inlinable mutating func _reserve(_ capacity: Int) {
+        if let _elements, capacity <= lifeline_array_header(_elements).pointee.capacity { return }
         guard capacity > 0 else { return }
         let stride = MemoryLayout<Element._CValue>.stride
-        _elements = _storage.take { lifeline_array_reserve($0, _elements, count, capacity, stride) }
-            .assumingMemoryBound(to: Element._CValue.self)
+        let reserved = mutableStorage.reserve(_elements, count: count, capacity: capacity, stride: stride)
+        _elements = reserved.assumingMemoryBound(to: Element._CValue.self)
     }
 
     /// A deep copy, in `storage`.
     @inlinable func _copied(into storage: MessageStorage) -> RepeatedField {
         var copy = RepeatedField(_storage: storage, elements: nil, count: 0)
+        guard let _storage, let _elements, count > 0 else { return copy }
         copy._reserve(count)
-        for position in 0..<count {
-            copy._elements.unsafelyUnwrapped[position] = Element._store(self[position], in: storage)
-        }
+        let copies = copy._elements.unsafelyUnwrapped
+        let (source, target) = (BorrowedStorage(_storage), BorrowedStorage(storage))
+        for position in 0..<count { copies[position] = Element._copy(_elements[position], from: source, into: target) }
+        extendLifetime(_storage)
         copy._count = count
         return copy
     }

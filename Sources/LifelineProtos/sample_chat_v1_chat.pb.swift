@@ -83,6 +83,7 @@ public import LifelineWellKnownTypes
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__User
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__chat__v1__user__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -133,6 +134,7 @@ public import LifelineWellKnownTypes
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Attachment
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__chat__v1__attachment__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -163,6 +165,7 @@ public import LifelineWellKnownTypes
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Location
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__chat__v1__location__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -192,7 +195,7 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.choices, count: fields.pointee.n_choices, of: String.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.choices = list._elements
                 _message.fields.pointee.n_choices = list.count
             }
@@ -213,7 +216,7 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.votes, count: fields.pointee.n_votes, as: LifelineMessages.MapField<UInt64, UInt32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.votes = map._typedEntries()
                 _message.fields.pointee.n_votes = map.count
             }
@@ -230,9 +233,12 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.closes_at == nil { fields.pointee.closes_at = _message.create(Google_Protobuf_Timestamp.self) }
-            var loan = _message.lend(fields.pointee.closes_at, as: Google_Protobuf_Timestamp.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.closes_at = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.closes_at, as: Google_Protobuf_Timestamp.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.closes_at, as: Self._table)
+                _message.fields.pointee.closes_at = settled
+            }
+            yield &lent
         }
     }
     /// Whether `closesAt` is set.
@@ -243,6 +249,7 @@ public import LifelineWellKnownTypes
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Poll
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__chat__v1__poll__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -308,7 +315,7 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.attachments, count: fields.pointee.n_attachments, of: Sample_Chat_V1_Attachment.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.attachments = list._elements
                 _message.fields.pointee.n_attachments = list.count
             }
@@ -328,7 +335,7 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.headers, count: fields.pointee.n_headers, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.headers = map._typedEntries()
                 _message.fields.pointee.n_headers = map.count
             }
@@ -349,7 +356,7 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.mentions, count: fields.pointee.n_mentions, of: UInt64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.mentions = list._elements
                 _message.fields.pointee.n_mentions = list.count
             }
@@ -377,9 +384,12 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.author == nil { fields.pointee.author = _message.create(Sample_Chat_V1_User.self) }
-            var loan = _message.lend(fields.pointee.author, as: Sample_Chat_V1_User.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.author = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.author, as: Sample_Chat_V1_User.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.author, as: Self._table)
+                _message.fields.pointee.author = settled
+            }
+            yield &lent
         }
     }
     /// Whether `author` is set.
@@ -416,9 +426,12 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.sent_at == nil { fields.pointee.sent_at = _message.create(Google_Protobuf_Timestamp.self) }
-            var loan = _message.lend(fields.pointee.sent_at, as: Google_Protobuf_Timestamp.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.sent_at = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.sent_at, as: Google_Protobuf_Timestamp.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.sent_at, as: Self._table)
+                _message.fields.pointee.sent_at = settled
+            }
+            yield &lent
         }
     }
     /// Whether `sentAt` is set.
@@ -436,9 +449,12 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.reply_to == nil { fields.pointee.reply_to = _message.create(Sample_Chat_V1_ChatMessage.self) }
-            var loan = _message.lend(fields.pointee.reply_to, as: Sample_Chat_V1_ChatMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.reply_to = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.reply_to, as: Sample_Chat_V1_ChatMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.reply_to, as: Self._table)
+                _message.fields.pointee.reply_to = settled
+            }
+            yield &lent
         }
     }
     /// Whether `replyTo` is set.
@@ -459,9 +475,12 @@ public import LifelineWellKnownTypes
                 fields.pointee.location = _message.create(Sample_Chat_V1_Location.self)
                 fields.pointee.body_case.rawValue = 15
             }
-            var loan = _message.lend(fields.pointee.location, as: Sample_Chat_V1_Location.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.location = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.location, as: Sample_Chat_V1_Location.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.location, as: Self._table)
+                _message.fields.pointee.location = settled
+            }
+            yield &lent
         }
     }
 
@@ -478,9 +497,12 @@ public import LifelineWellKnownTypes
                 fields.pointee.poll = _message.create(Sample_Chat_V1_Poll.self)
                 fields.pointee.body_case.rawValue = 16
             }
-            var loan = _message.lend(fields.pointee.poll, as: Sample_Chat_V1_Poll.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.poll = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.poll, as: Sample_Chat_V1_Poll.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.poll, as: Self._table)
+                _message.fields.pointee.poll = settled
+            }
+            yield &lent
         }
     }
 
@@ -531,7 +553,7 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.reactions, count: fields.pointee.n_reactions, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.reactions = map._typedEntries()
                 _message.fields.pointee.n_reactions = map.count
             }
@@ -576,7 +598,7 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.signal, count: fields.pointee.n_signal, of: Float.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.signal = list._elements
                 _message.fields.pointee.n_signal = list.count
             }
@@ -596,7 +618,7 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.kinds_seen, count: fields.pointee.n_kinds_seen, of: Sample_Chat_V1_Kind.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.kinds_seen = list._elements
                 _message.fields.pointee.n_kinds_seen = list.count
             }
@@ -637,6 +659,7 @@ public import LifelineWellKnownTypes
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__ChatMessage
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__chat__v1__chat_message__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

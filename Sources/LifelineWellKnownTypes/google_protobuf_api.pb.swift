@@ -41,7 +41,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.methods, count: fields.pointee.n_methods, of: Google_Protobuf_Method.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.methods = list._elements
                 _message.fields.pointee.n_methods = list.count
             }
@@ -62,7 +62,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.options = list._elements
                 _message.fields.pointee.n_options = list.count
             }
@@ -112,9 +112,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.source_context == nil { fields.pointee.source_context = _message.create(Google_Protobuf_SourceContext.self) }
-            var loan = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.source_context = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.source_context, as: Self._table)
+                _message.fields.pointee.source_context = settled
+            }
+            yield &lent
         }
     }
     /// Whether `sourceContext` is set.
@@ -135,7 +138,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.mixins, count: fields.pointee.n_mixins, of: Google_Protobuf_Mixin.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.mixins = list._elements
                 _message.fields.pointee.n_mixins = list.count
             }
@@ -152,6 +155,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Api
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__api__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -221,7 +225,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.options = list._elements
                 _message.fields.pointee.n_options = list.count
             }
@@ -238,6 +242,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Method
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__method__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -350,6 +355,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Mixin
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__mixin__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -55,7 +55,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.fields, count: fields.pointee.n_fields, as: LifelineMessages.MapField<String, Google_Protobuf_Value>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.fields = map._typedEntries()
                 _message.fields.pointee.n_fields = map.count
             }
@@ -66,6 +66,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Struct
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__struct__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -138,9 +139,12 @@ public import LifelineMessages
                 fields.pointee.struct_value = _message.create(Google_Protobuf_Struct.self)
                 fields.pointee.kind_case.rawValue = 5
             }
-            var loan = _message.lend(fields.pointee.struct_value, as: Google_Protobuf_Struct.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.struct_value = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.struct_value, as: Google_Protobuf_Struct.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.struct_value, as: Self._table)
+                _message.fields.pointee.struct_value = settled
+            }
+            yield &lent
         }
     }
 
@@ -158,9 +162,12 @@ public import LifelineMessages
                 fields.pointee.list_value = _message.create(Google_Protobuf_ListValue.self)
                 fields.pointee.kind_case.rawValue = 6
             }
-            var loan = _message.lend(fields.pointee.list_value, as: Google_Protobuf_ListValue.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.list_value = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.list_value, as: Google_Protobuf_ListValue.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.list_value, as: Self._table)
+                _message.fields.pointee.list_value = settled
+            }
+            yield &lent
         }
     }
 
@@ -209,6 +216,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Value
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -229,7 +237,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.values, count: fields.pointee.n_values, of: Google_Protobuf_Value.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.values = list._elements
                 _message.fields.pointee.n_values = list.count
             }
@@ -240,6 +248,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__ListValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__list_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

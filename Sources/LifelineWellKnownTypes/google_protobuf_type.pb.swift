@@ -62,7 +62,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.fields, count: fields.pointee.n_fields, of: Google_Protobuf_Field.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.fields = list._elements
                 _message.fields.pointee.n_fields = list.count
             }
@@ -83,7 +83,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.oneofs, count: fields.pointee.n_oneofs, of: String.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.oneofs = list._elements
                 _message.fields.pointee.n_oneofs = list.count
             }
@@ -104,7 +104,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.options = list._elements
                 _message.fields.pointee.n_options = list.count
             }
@@ -122,9 +122,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.source_context == nil { fields.pointee.source_context = _message.create(Google_Protobuf_SourceContext.self) }
-            var loan = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.source_context = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.source_context, as: Self._table)
+                _message.fields.pointee.source_context = settled
+            }
+            yield &lent
         }
     }
     /// Whether `sourceContext` is set.
@@ -141,6 +144,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Type
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__type__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -217,7 +221,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.options = list._elements
                 _message.fields.pointee.n_options = list.count
             }
@@ -390,6 +394,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Field
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__field__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -421,7 +426,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.enumvalue, count: fields.pointee.n_enumvalue, of: Google_Protobuf_EnumValue.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.enumvalue = list._elements
                 _message.fields.pointee.n_enumvalue = list.count
             }
@@ -442,7 +447,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.options = list._elements
                 _message.fields.pointee.n_options = list.count
             }
@@ -460,9 +465,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.source_context == nil { fields.pointee.source_context = _message.create(Google_Protobuf_SourceContext.self) }
-            var loan = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.source_context = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.source_context, as: Self._table)
+                _message.fields.pointee.source_context = settled
+            }
+            yield &lent
         }
     }
     /// Whether `sourceContext` is set.
@@ -479,6 +487,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Enum
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__enum__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -516,7 +525,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.options = list._elements
                 _message.fields.pointee.n_options = list.count
             }
@@ -527,6 +536,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__EnumValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__enum_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -562,9 +572,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.value == nil { fields.pointee.value = _message.create(Google_Protobuf_Any.self) }
-            var loan = _message.lend(fields.pointee.value, as: Google_Protobuf_Any.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.value = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.value, as: Google_Protobuf_Any.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.value, as: Self._table)
+                _message.fields.pointee.value = settled
+            }
+            yield &lent
         }
     }
     /// Whether `value` is set.
@@ -575,6 +588,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Option
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__option__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

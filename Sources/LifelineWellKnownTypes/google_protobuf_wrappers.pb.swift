@@ -17,6 +17,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__DoubleValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__double_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -33,6 +34,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__FloatValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__float_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -49,6 +51,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Int64Value
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__int64_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -65,6 +68,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__UInt64Value
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__uint64_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -81,6 +85,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Int32Value
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__int32_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -97,6 +102,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__UInt32Value
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__uint32_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -113,6 +119,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__BoolValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__bool_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -136,6 +143,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__StringValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__string_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -159,6 +167,7 @@ public import LifelineMessages
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__BytesValue
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__bytes_value__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -128,6 +128,34 @@ import Testing
         #expect(decoded.nCount == [4] && decoded.count == [5: 6])
     }
 
+    @Test func fieldsNamedLikeTheMethodsThatLendOthers() throws {
+        let message = Test_Names_Lending.with {
+            $0.name = "n"
+            $0.data = [1]
+            $0.title = "t"
+            $0.withChosenSpan_5 = 5
+            $0.withNameUtf8Span = 6
+            $0.withTitleSpan = "s"
+            $0.withDataSpan_8 = [8]
+            $0.withTitleUtf8Span = ["r"]
+            $0.withLateSpan = true
+            $0.late_11 = [11]
+            $0.withLateUtf8Span = "l"
+            $0.many = ["m"]
+            $0.withManyUtf8Span = true
+        }
+        let decoded = try Test_Names_Lending(serializedBytes: message.serializedBytes())
+        #expect(decoded == message)
+        #expect(decoded.withNameUTF8Span { String(copying: $0) } == "n" && decoded.withNameUtf8Span == 6)
+        #expect(decoded.withDataSpan { $0[0] } == 1 && decoded.withWithDataSpanSpan_8 { $0[0] } == 8)
+        #expect(decoded.withTitleUTF8Span { String(copying: $0) } == "t" && decoded.withTitleUtf8Span == ["r"])
+        #expect(decoded.withWithTitleSpanUTF8Span { String(copying: $0) } == "s" && decoded.withTitleSpan == "s")
+        #expect(decoded.choice == .withChosenSpan_5(5) && decoded.withChosenSpan_5 == 5)
+        #expect(decoded.withChosenSpan { $0.isEmpty })
+        #expect(decoded.withLateSpan && decoded.withLateSpan_11 { $0[0] } == 11)
+        #expect(decoded.withWithLateUtf8SpanUTF8Span { String(copying: $0) } == "l")
+    }
+
     @Test func typesNamedLikeOthers() throws {
         let message = Test_Names_Types.with {
             $0.of1.text = "Message"

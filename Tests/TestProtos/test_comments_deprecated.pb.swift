@@ -84,7 +84,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: Test_Comments_DeprecatedKind.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many = list._elements
                 _message.fields.pointee.n_many = list.count
             }
@@ -105,7 +105,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<String, Test_Comments_Deprecated>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped = map._typedEntries()
                 _message.fields.pointee.n_mapped = map.count
             }
@@ -127,9 +127,12 @@ public import LifelineMessages
                 fields.pointee.nested = _message.create(Test_Comments_Deprecated.self)
                 fields.pointee.choice_case.rawValue = 5
             }
-            var loan = _message.lend(fields.pointee.nested, as: Test_Comments_Deprecated.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.nested = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.nested, as: Test_Comments_Deprecated.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.nested, as: Self._table)
+                _message.fields.pointee.nested = settled
+            }
+            yield &lent
         }
     }
 
@@ -185,6 +188,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Comments__Deprecated
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__comments__deprecated__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -8,6 +8,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Empty__Nothing
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__empty__nothing__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -21,9 +22,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.nothing == nil { fields.pointee.nothing = _message.create(Test_Empty_Nothing.self) }
-            var loan = _message.lend(fields.pointee.nothing, as: Test_Empty_Nothing.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.nothing = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.nothing, as: Test_Empty_Nothing.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.nothing, as: Self._table)
+                _message.fields.pointee.nothing = settled
+            }
+            yield &lent
         }
     }
     /// Whether `nothing` is set.
@@ -43,7 +47,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.nothings, count: fields.pointee.n_nothings, of: Test_Empty_Nothing.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.nothings = list._elements
                 _message.fields.pointee.n_nothings = list.count
             }
@@ -63,7 +67,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<Bool, Test_Empty_Nothing>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped = map._typedEntries()
                 _message.fields.pointee.n_mapped = map.count
             }
@@ -84,9 +88,12 @@ public import LifelineMessages
                 fields.pointee.chosen = _message.create(Test_Empty_Nothing.self)
                 fields.pointee.choice_case.rawValue = 4
             }
-            var loan = _message.lend(fields.pointee.chosen, as: Test_Empty_Nothing.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.chosen = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.chosen, as: Test_Empty_Nothing.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.chosen, as: Self._table)
+                _message.fields.pointee.chosen = settled
+            }
+            yield &lent
         }
     }
 
@@ -113,6 +120,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Empty__HoldsNothing
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__empty__holds_nothing__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -27,9 +27,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.left == nil { fields.pointee.left = _message.create(Test_Imports_Tree.self) }
-            var loan = _message.lend(fields.pointee.left, as: Test_Imports_Tree.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.left = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.left, as: Test_Imports_Tree.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.left, as: Self._table)
+                _message.fields.pointee.left = settled
+            }
+            yield &lent
         }
     }
     /// Whether `left` is set.
@@ -50,9 +53,12 @@ public import LifelineMessages
                 fields.pointee.right = _message.create(Test_Imports_Tree.self)
                 fields.pointee.has_right_case.rawValue = 3
             }
-            var loan = _message.lend(fields.pointee.right, as: Test_Imports_Tree.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.right = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.right, as: Test_Imports_Tree.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.right, as: Self._table)
+                _message.fields.pointee.right = settled
+            }
+            yield &lent
         }
     }
     /// Whether `right` is set.
@@ -72,7 +78,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.children, count: fields.pointee.n_children, of: Test_Imports_Tree.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.children = list._elements
                 _message.fields.pointee.n_children = list.count
             }
@@ -92,7 +98,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.named, count: fields.pointee.n_named, as: LifelineMessages.MapField<String, Test_Imports_Tree>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.named = map._typedEntries()
                 _message.fields.pointee.n_named = map.count
             }
@@ -113,9 +119,12 @@ public import LifelineMessages
                 fields.pointee.branch = _message.create(Test_Imports_Tree.self)
                 fields.pointee.grafted_case.rawValue = 6
             }
-            var loan = _message.lend(fields.pointee.branch, as: Test_Imports_Tree.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.branch = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.branch, as: Test_Imports_Tree.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.branch, as: Self._table)
+                _message.fields.pointee.branch = settled
+            }
+            yield &lent
         }
     }
 
@@ -132,9 +141,12 @@ public import LifelineMessages
                 fields.pointee.leaf = _message.create(Test_Imports_Tree.Leaf.self)
                 fields.pointee.grafted_case.rawValue = 7
             }
-            var loan = _message.lend(fields.pointee.leaf, as: Test_Imports_Tree.Leaf.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.leaf = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.leaf, as: Test_Imports_Tree.Leaf.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.leaf, as: Self._table)
+                _message.fields.pointee.leaf = settled
+            }
+            yield &lent
         }
     }
 
@@ -171,9 +183,12 @@ public import LifelineMessages
             _modify {
                 let fields = _mutableFields()
                 if fields.pointee.tree == nil { fields.pointee.tree = _message.create(Test_Imports_Tree.self) }
-                var loan = _message.lend(fields.pointee.tree, as: Test_Imports_Tree.self)
-                defer { if let moved = _settle(&loan) { _message.fields.pointee.tree = moved } }
-                yield &loan.message
+                var lent = _message.lend(fields.pointee.tree, as: Test_Imports_Tree.self)
+                defer {
+                    let settled = _message.settle(&lent, from: _message.fields.pointee.tree, as: Self._table)
+                    _message.fields.pointee.tree = settled
+                }
+                yield &lent
             }
         }
         /// Whether `tree` is set.
@@ -190,9 +205,12 @@ public import LifelineMessages
             _modify {
                 let fields = _mutableFields()
                 if fields.pointee.vein == nil { fields.pointee.vein = _message.create(Test_Imports_Tree.Leaf.Vein.self) }
-                var loan = _message.lend(fields.pointee.vein, as: Test_Imports_Tree.Leaf.Vein.self)
-                defer { if let moved = _settle(&loan) { _message.fields.pointee.vein = moved } }
-                yield &loan.message
+                var lent = _message.lend(fields.pointee.vein, as: Test_Imports_Tree.Leaf.Vein.self)
+                defer {
+                    let settled = _message.settle(&lent, from: _message.fields.pointee.vein, as: Self._table)
+                    _message.fields.pointee.vein = settled
+                }
+                yield &lent
             }
         }
         /// Whether `vein` is set.
@@ -210,9 +228,12 @@ public import LifelineMessages
                 _modify {
                     let fields = _mutableFields()
                     if fields.pointee.leaf == nil { fields.pointee.leaf = _message.create(Test_Imports_Tree.Leaf.self) }
-                    var loan = _message.lend(fields.pointee.leaf, as: Test_Imports_Tree.Leaf.self)
-                    defer { if let moved = _settle(&loan) { _message.fields.pointee.leaf = moved } }
-                    yield &loan.message
+                    var lent = _message.lend(fields.pointee.leaf, as: Test_Imports_Tree.Leaf.self)
+                    defer {
+                        let settled = _message.settle(&lent, from: _message.fields.pointee.leaf, as: Self._table)
+                        _message.fields.pointee.leaf = settled
+                    }
+                    yield &lent
                 }
             }
             /// Whether `leaf` is set.
@@ -229,9 +250,12 @@ public import LifelineMessages
                 _modify {
                     let fields = _mutableFields()
                     if fields.pointee.vein == nil { fields.pointee.vein = _message.create(Test_Imports_Tree.Leaf.Vein.self) }
-                    var loan = _message.lend(fields.pointee.vein, as: Test_Imports_Tree.Leaf.Vein.self)
-                    defer { if let moved = _settle(&loan) { _message.fields.pointee.vein = moved } }
-                    yield &loan.message
+                    var lent = _message.lend(fields.pointee.vein, as: Test_Imports_Tree.Leaf.Vein.self)
+                    defer {
+                        let settled = _message.settle(&lent, from: _message.fields.pointee.vein, as: Self._table)
+                        _message.fields.pointee.vein = settled
+                    }
+                    yield &lent
                 }
             }
             /// Whether `vein` is set.
@@ -242,18 +266,21 @@ public import LifelineMessages
             public typealias _Fields = CTestProtos.Test__Imports__Tree__Leaf__Vein
             @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__tree__leaf__vein__get_table() }
             public var _message: LifelineMessages.MessageReference<_Fields>
+            @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
         }
 
         public typealias _Fields = CTestProtos.Test__Imports__Tree__Leaf
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__tree__leaf__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Test__Imports__Tree
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__tree__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -267,9 +294,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.hatches == nil { fields.pointee.hatches = _message.create(Test_Imports_Hen.self) }
-            var loan = _message.lend(fields.pointee.hatches, as: Test_Imports_Hen.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.hatches = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.hatches, as: Test_Imports_Hen.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.hatches, as: Self._table)
+                _message.fields.pointee.hatches = settled
+            }
+            yield &lent
         }
     }
     /// Whether `hatches` is set.
@@ -280,6 +310,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Imports__Egg
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__egg__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -296,7 +327,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.lays, count: fields.pointee.n_lays, of: Test_Imports_Egg.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.lays = list._elements
                 _message.fields.pointee.n_lays = list.count
             }
@@ -307,6 +338,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Imports__Hen
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__hen__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -16,9 +16,12 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.left == nil { fields.pointee.left = _message.create(Test_Imports_Left_Item.self) }
-            var loan = _message.lend(fields.pointee.left, as: Test_Imports_Left_Item.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.left = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.left, as: Test_Imports_Left_Item.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.left, as: Self._table)
+                _message.fields.pointee.left = settled
+            }
+            yield &lent
         }
     }
     /// Whether `left` is set.
@@ -35,9 +38,12 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.right == nil { fields.pointee.right = _message.create(Test_Imports_Right_Item.self) }
-            var loan = _message.lend(fields.pointee.right, as: Test_Imports_Right_Item.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.right = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.right, as: Test_Imports_Right_Item.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.right, as: Self._table)
+                _message.fields.pointee.right = settled
+            }
+            yield &lent
         }
     }
     /// Whether `right` is set.
@@ -57,7 +63,7 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.lefts, count: fields.pointee.n_lefts, as: LifelineMessages.MapField<String, Test_Imports_Left_Item>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.lefts = map._typedEntries()
                 _message.fields.pointee.n_lefts = map.count
             }
@@ -77,7 +83,7 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.moods, count: fields.pointee.n_moods, of: Test_Empty_Mood.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.moods = list._elements
                 _message.fields.pointee.n_moods = list.count
             }
@@ -98,9 +104,12 @@ public import LifelineWellKnownTypes
                 fields.pointee.either_left = _message.create(Test_Imports_Left_Item.self)
                 fields.pointee.either_case.rawValue = 5
             }
-            var loan = _message.lend(fields.pointee.either_left, as: Test_Imports_Left_Item.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.either_left = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.either_left, as: Test_Imports_Left_Item.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.either_left, as: Self._table)
+                _message.fields.pointee.either_left = settled
+            }
+            yield &lent
         }
     }
 
@@ -117,9 +126,12 @@ public import LifelineWellKnownTypes
                 fields.pointee.either_right = _message.create(Test_Imports_Right_Item.self)
                 fields.pointee.either_case.rawValue = 6
             }
-            var loan = _message.lend(fields.pointee.either_right, as: Test_Imports_Right_Item.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.either_right = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.either_right, as: Test_Imports_Right_Item.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.either_right, as: Self._table)
+                _message.fields.pointee.either_right = settled
+            }
+            yield &lent
         }
     }
 
@@ -136,9 +148,12 @@ public import LifelineWellKnownTypes
                 fields.pointee.either_time = _message.create(Google_Protobuf_Timestamp.self)
                 fields.pointee.either_case.rawValue = 7
             }
-            var loan = _message.lend(fields.pointee.either_time, as: Google_Protobuf_Timestamp.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.either_time = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.either_time, as: Google_Protobuf_Timestamp.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.either_time, as: Self._table)
+                _message.fields.pointee.either_time = settled
+            }
+            yield &lent
         }
     }
 
@@ -151,9 +166,12 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.anything == nil { fields.pointee.anything = _message.create(Google_Protobuf_Any.self) }
-            var loan = _message.lend(fields.pointee.anything, as: Google_Protobuf_Any.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.anything = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.anything, as: Google_Protobuf_Any.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.anything, as: Self._table)
+                _message.fields.pointee.anything = settled
+            }
+            yield &lent
         }
     }
     /// Whether `anything` is set.
@@ -170,9 +188,12 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.properties == nil { fields.pointee.properties = _message.create(Google_Protobuf_Struct.self) }
-            var loan = _message.lend(fields.pointee.properties, as: Google_Protobuf_Struct.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.properties = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.properties, as: Google_Protobuf_Struct.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.properties, as: Self._table)
+                _message.fields.pointee.properties = settled
+            }
+            yield &lent
         }
     }
     /// Whether `properties` is set.
@@ -194,9 +215,12 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.wrapped == nil { fields.pointee.wrapped = _message.create(Google_Protobuf_Int64Value.self) }
-            var loan = _message.lend(fields.pointee.wrapped, as: Google_Protobuf_Int64Value.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.wrapped = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.wrapped, as: Google_Protobuf_Int64Value.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.wrapped, as: Self._table)
+                _message.fields.pointee.wrapped = settled
+            }
+            yield &lent
         }
     }
     /// Whether `wrapped` is set.
@@ -216,7 +240,7 @@ public import LifelineWellKnownTypes
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.values, count: fields.pointee.n_values, as: LifelineMessages.MapField<Int64, Google_Protobuf_Value>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.values = map._typedEntries()
                 _message.fields.pointee.n_values = map.count
             }
@@ -233,9 +257,12 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.unpackaged == nil { fields.pointee.unpackaged = _message.create(Unpackaged.self) }
-            var loan = _message.lend(fields.pointee.unpackaged, as: Unpackaged.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.unpackaged = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.unpackaged, as: Unpackaged.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.unpackaged, as: Self._table)
+                _message.fields.pointee.unpackaged = settled
+            }
+            yield &lent
         }
     }
     /// Whether `unpackaged` is set.
@@ -277,6 +304,7 @@ public import LifelineWellKnownTypes
     public typealias _Fields = CTestProtos.Test__Imports__User
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__user__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

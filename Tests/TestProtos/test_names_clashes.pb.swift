@@ -43,6 +43,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__Presence
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__presence__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -59,7 +60,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.items, count: fields.pointee.n_items, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.items = list._elements
                 _message.fields.pointee.n_items = list.count
             }
@@ -89,7 +90,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.n_count, count: fields.pointee.n_n_count, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.n_count = list._elements
                 _message.fields.pointee.n_n_count = list.count
             }
@@ -109,7 +110,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.count_5, count: fields.pointee.n_count_5, as: LifelineMessages.MapField<Int32, Int32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.count_5 = map._typedEntries()
                 _message.fields.pointee.n_count_5 = map.count
             }
@@ -120,6 +121,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__Counts
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__counts__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -200,9 +202,12 @@ public import LifelineMessages
                 fields.pointee.baz_qux = _message.create(Test_Names_Oneofs.Nested.self)
                 fields.pointee.bar_case.rawValue = 8
             }
-            var loan = _message.lend(fields.pointee.baz_qux, as: Test_Names_Oneofs.Nested.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.baz_qux = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.baz_qux, as: Test_Names_Oneofs.Nested.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.baz_qux, as: Self._table)
+                _message.fields.pointee.baz_qux = settled
+            }
+            yield &lent
         }
     }
 
@@ -219,9 +224,12 @@ public import LifelineMessages
                 fields.pointee.qux = _message.create(Test_Names_Oneofs.Nested.self)
                 fields.pointee.bar_baz_of_case.rawValue = 9
             }
-            var loan = _message.lend(fields.pointee.qux, as: Test_Names_Oneofs.Nested.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.qux = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.qux, as: Test_Names_Oneofs.Nested.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.qux, as: Self._table)
+                _message.fields.pointee.qux = settled
+            }
+            yield &lent
         }
     }
 
@@ -234,9 +242,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.oneof_x == nil { fields.pointee.oneof_x = _message.create(Test_Names_Oneofs.Nested.self) }
-            var loan = _message.lend(fields.pointee.oneof_x, as: Test_Names_Oneofs.Nested.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.oneof_x = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.oneof_x, as: Test_Names_Oneofs.Nested.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.oneof_x, as: Self._table)
+                _message.fields.pointee.oneof_x = settled
+            }
+            yield &lent
         }
     }
     /// Whether `oneOfX` is set.
@@ -262,9 +273,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.x_case_message == nil { fields.pointee.x_case_message = _message.create(Test_Names_Oneofs.XCase.self) }
-            var loan = _message.lend(fields.pointee.x_case_message, as: Test_Names_Oneofs.XCase.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.x_case_message = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.x_case_message, as: Test_Names_Oneofs.XCase.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.x_case_message, as: Self._table)
+                _message.fields.pointee.x_case_message = settled
+            }
+            yield &lent
         }
     }
     /// Whether `xCaseMessage` is set.
@@ -281,9 +295,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.x_message == nil { fields.pointee.x_message = _message.create(Test_Names_Oneofs.X.self) }
-            var loan = _message.lend(fields.pointee.x_message, as: Test_Names_Oneofs.X.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.x_message = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.x_message, as: Test_Names_Oneofs.X.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.x_message, as: Self._table)
+                _message.fields.pointee.x_message = settled
+            }
+            yield &lent
         }
     }
     /// Whether `xMessage` is set.
@@ -467,6 +484,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Oneofs__Nested
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneofs__nested__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -479,6 +497,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Oneofs__XCase
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneofs__xcase__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -515,12 +534,14 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Oneofs__X
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneofs__x__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Oneofs
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneofs__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -539,9 +560,12 @@ public import LifelineMessages
                 fields.pointee.circle = _message.create(Test_Names_Shape.Circle.self)
                 fields.pointee.shape_case.rawValue = 1
             }
-            var loan = _message.lend(fields.pointee.circle, as: Test_Names_Shape.Circle.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.circle = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.circle, as: Test_Names_Shape.Circle.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.circle, as: Self._table)
+                _message.fields.pointee.circle = settled
+            }
+            yield &lent
         }
     }
 
@@ -586,12 +610,14 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Shape__Circle
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__shape__circle__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Shape
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__shape__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -606,9 +632,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.recursive == nil { fields.pointee.recursive = _message.create(Test_Names_recursive.self) }
-            var loan = _message.lend(fields.pointee.recursive, as: Test_Names_recursive.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.recursive = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.recursive, as: Test_Names_recursive.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.recursive, as: Self._table)
+                _message.fields.pointee.recursive = settled
+            }
+            yield &lent
         }
     }
     /// Whether `recursive` is set.
@@ -628,7 +657,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.test, count: fields.pointee.n_test, of: Test_Names_recursive.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.test = list._elements
                 _message.fields.pointee.n_test = list.count
             }
@@ -648,7 +677,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.names, count: fields.pointee.n_names, as: LifelineMessages.MapField<String, Test_Names_recursive>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.names = map._typedEntries()
                 _message.fields.pointee.n_names = map.count
             }
@@ -659,6 +688,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__Recursive
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__recursive__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -671,6 +701,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__LowerCase
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__lower_case__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -683,6 +714,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__LowerCaseN2
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__lower_case__n2__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -695,6 +727,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__LowerCaseN3
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__lower__case__n3__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -707,6 +740,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__Leading
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names____leading__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -719,6 +753,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__LeadingN2
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__leading__n2__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -736,7 +771,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.value, count: fields.pointee.n_value, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.value = map._typedEntries()
                 _message.fields.pointee.n_value = map.count
             }
@@ -753,9 +788,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.value_message == nil { fields.pointee.value_message = _message.create(Test_Names_Entries.Value.self) }
-            var loan = _message.lend(fields.pointee.value_message, as: Test_Names_Entries.Value.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.value_message = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.value_message, as: Test_Names_Entries.Value.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.value_message, as: Self._table)
+                _message.fields.pointee.value_message = settled
+            }
+            yield &lent
         }
     }
     /// Whether `valueMessage` is set.
@@ -776,7 +814,7 @@ public import LifelineMessages
                 let fields = _mutableFields()
                 var map = _message.lend(entries: fields.pointee.entry, count: fields.pointee.n_entry, as: LifelineMessages.MapField<String, Int32>.self)
                 defer {
-                    _settle(&map)
+                    _message.settle(&map, as: Self._table)
                     _message.fields.pointee.entry = map._typedEntries()
                     _message.fields.pointee.n_entry = map.count
                 }
@@ -787,12 +825,222 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Entries__Value
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__entries__value__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Entries
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__entries__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+}
+
+/// Fields named as the methods that lend others.
+@frozen public struct Test_Names_Lending: LifelineMessages.Message {
+    @inlinable public var name: String {
+        get { _message.string(_message.fields.pointee.name) }
+        set {
+            let fields = _mutableFields()
+            _message.assign(newValue, to: &fields.pointee.name)
+        }
+    }
+    /// Calls `body` with the text of `name`, without a copy.
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+    }
+
+    @inlinable public var data: [Swift.UInt8] {
+        get { _message.bytes(_message.fields.pointee.data) }
+        set {
+            let fields = _mutableFields()
+            _message.assign(newValue, to: &fields.pointee.data)
+        }
+    }
+    /// Calls `body` with the bytes of `data`, without a copy.
+    @inlinable public func withDataSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.data, body)
+    }
+
+    @inlinable public var title: String {
+        get { _message.fields.pointee.has_title_case.rawValue == 3 ? _message.string(_message.fields.pointee.title) : "" }
+        set {
+            let fields = _mutableFields()
+            if fields.pointee.has_title_case.rawValue != 3 {
+                fields.pointee.title = _message.emptyBytes
+            }
+            fields.pointee.has_title_case.rawValue = 3
+            _message.assign(newValue, to: &fields.pointee.title)
+        }
+    }
+    /// Whether `title` is set.
+    @inlinable public var hasTitle: Bool { _message.fields.pointee.has_title_case.rawValue == 3 }
+    /// Forgets `title`; it then reads as its default.
+    @inlinable public mutating func clearTitle() { _mutableFields().pointee.has_title_case.rawValue = 0 }
+    /// Calls `body` with the text of `title`, without a copy.
+    @inlinable public func withTitleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.has_title_case.rawValue == 3 else { return try body("".utf8Span) }
+        return try _message.withUTF8Span(_message.fields.pointee.title, body)
+    }
+
+    @inlinable public var chosen: [Swift.UInt8] {
+        get { _message.fields.pointee.choice_case.rawValue == 4 ? _message.bytes(_message.fields.pointee.chosen) : [] }
+        set {
+            let fields = _mutableFields()
+            if fields.pointee.choice_case.rawValue != 4 {
+                fields.pointee.chosen = _message.emptyBytes
+            }
+            fields.pointee.choice_case.rawValue = 4
+            _message.assign(newValue, to: &fields.pointee.chosen)
+        }
+    }
+    /// Calls `body` with the bytes of `chosen`, without a copy.
+    @inlinable public func withChosenSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.fields.pointee.choice_case.rawValue == 4 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.fields.pointee.chosen, body)
+    }
+
+    @inlinable public var withChosenSpan_5: Int32 {
+        get { _message.fields.pointee.choice_case.rawValue == 5 ? _message.fields.pointee.withchosenspan : 0 }
+        set {
+            let fields = _mutableFields()
+            fields.pointee.choice_case.rawValue = 5
+            fields.pointee.withchosenspan = newValue
+        }
+    }
+
+    @inlinable public var withNameUtf8Span: Int32 {
+        get { _message.fields.pointee.withnameutf8span }
+        set { _mutableFields().pointee.withnameutf8span = newValue }
+    }
+
+    @inlinable public var withTitleSpan: String {
+        get { _message.string(_message.fields.pointee.with_title_span) }
+        set {
+            let fields = _mutableFields()
+            _message.assign(newValue, to: &fields.pointee.with_title_span)
+        }
+    }
+    /// Calls `body` with the text of `withTitleSpan`, without a copy.
+    @inlinable public func withWithTitleSpanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.with_title_span, body)
+    }
+
+    @inlinable public var withDataSpan_8: [Swift.UInt8] {
+        get { _message.bytes(_message.fields.pointee.with_data_span) }
+        set {
+            let fields = _mutableFields()
+            _message.assign(newValue, to: &fields.pointee.with_data_span)
+        }
+    }
+    /// Calls `body` with the bytes of `withDataSpan_8`, without a copy.
+    @inlinable public func withWithDataSpanSpan_8<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.with_data_span, body)
+    }
+
+    @inlinable public var withTitleUtf8Span: LifelineMessages.RepeatedField<String> {
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.withtitleutf8span, count: _message.fields.pointee.n_withtitleutf8span) }
+        set {
+            let fields = _mutableFields()
+            let list = _message.copy(newValue)
+            fields.pointee.withtitleutf8span = list._elements
+            fields.pointee.n_withtitleutf8span = list.count
+        }
+        _modify {
+            let fields = _mutableFields()
+            var list = _message.lend(fields.pointee.withtitleutf8span, count: fields.pointee.n_withtitleutf8span, of: String.self)
+            defer {
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.withtitleutf8span = list._elements
+                _message.fields.pointee.n_withtitleutf8span = list.count
+            }
+            yield &list
+        }
+    }
+
+    /// The older field keeps its name.
+    @inlinable public var withLateSpan: Bool {
+        get { _message.fields.pointee.with_late_span != 0 }
+        set { _mutableFields().pointee.with_late_span = newValue ? 1 : 0 }
+    }
+
+    @inlinable public var late_11: [Swift.UInt8] {
+        get { _message.bytes(_message.fields.pointee.late) }
+        set {
+            let fields = _mutableFields()
+            _message.assign(newValue, to: &fields.pointee.late)
+        }
+    }
+    /// Calls `body` with the bytes of `late_11`, without a copy.
+    @inlinable public func withLateSpan_11<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withSpan(_message.fields.pointee.late, body)
+    }
+
+    @inlinable public var withLateUtf8Span: String {
+        get { _message.string(_message.fields.pointee.withlateutf8span) }
+        set {
+            let fields = _mutableFields()
+            _message.assign(newValue, to: &fields.pointee.withlateutf8span)
+        }
+    }
+    /// Calls `body` with the text of `withLateUtf8Span`, without a copy.
+    @inlinable public func withWithLateUtf8SpanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.withUTF8Span(_message.fields.pointee.withlateutf8span, body)
+    }
+
+    /// Lists have no such method.
+    @inlinable public var many: LifelineMessages.RepeatedField<String> {
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.many, count: _message.fields.pointee.n_many) }
+        set {
+            let fields = _mutableFields()
+            let list = _message.copy(newValue)
+            fields.pointee.many = list._elements
+            fields.pointee.n_many = list.count
+        }
+        _modify {
+            let fields = _mutableFields()
+            var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: String.self)
+            defer {
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.many = list._elements
+                _message.fields.pointee.n_many = list.count
+            }
+            yield &list
+        }
+    }
+
+    @inlinable public var withManyUtf8Span: Bool {
+        get { _message.fields.pointee.withmanyutf8span != 0 }
+        set { _mutableFields().pointee.withmanyutf8span = newValue ? 1 : 0 }
+    }
+
+    @inlinable public var choice: OneOf_Choice? {
+        get {
+            switch _message.fields.pointee.choice_case.rawValue {
+            case 4: .chosen(self.chosen)
+            case 5: .withChosenSpan_5(self.withChosenSpan_5)
+            default: nil
+            }
+        }
+        set {
+            switch newValue {
+            case .chosen(let value)?: self.chosen = value
+            case .withChosenSpan_5(let value)?: self.withChosenSpan_5 = value
+            case nil: _mutableFields().pointee.choice_case.rawValue = 0
+            }
+        }
+    }
+
+    /// What `choice` can hold.
+    @frozen public enum OneOf_Choice: Hashable, Sendable {
+        case chosen([Swift.UInt8])
+        case withChosenSpan_5(Int32)
+    }
+
+    public typealias _Fields = CTestProtos.Test__Names__Lending
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__lending__get_table() }
+    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

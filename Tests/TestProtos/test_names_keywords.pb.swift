@@ -1988,6 +1988,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__CWords
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__cwords__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -3219,6 +3220,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__SwiftWords
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__swift_words__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -4234,6 +4236,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__Members
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__members__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -4250,7 +4253,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.class_1, count: fields.pointee.n_class_1, of: String.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.class_1 = list._elements
                 _message.fields.pointee.n_class_1 = list.count
             }
@@ -4270,7 +4273,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.self_2, count: fields.pointee.n_self_2, of: String.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.self_2 = list._elements
                 _message.fields.pointee.n_self_2 = list.count
             }
@@ -4290,7 +4293,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.in, count: fields.pointee.n_in, of: String.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.in = list._elements
                 _message.fields.pointee.n_in = list.count
             }
@@ -4310,7 +4313,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.init_4, count: fields.pointee.n_init_4, of: String.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.init_4 = list._elements
                 _message.fields.pointee.n_init_4 = list.count
             }
@@ -4330,7 +4333,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.fields, count: fields.pointee.n_fields, of: String.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.fields = list._elements
                 _message.fields.pointee.n_fields = list.count
             }
@@ -4350,7 +4353,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.list, count: fields.pointee.n_list, of: String.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.list = list._elements
                 _message.fields.pointee.n_list = list.count
             }
@@ -4370,7 +4373,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.count, count: fields.pointee.n_count, of: String.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.count = list._elements
                 _message.fields.pointee.n_count = list.count
             }
@@ -4390,7 +4393,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.default_8, count: fields.pointee.n_default_8, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.default_8 = map._typedEntries()
                 _message.fields.pointee.n_default_8 = map.count
             }
@@ -4410,7 +4413,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map, count: fields.pointee.n_map, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map = map._typedEntries()
                 _message.fields.pointee.n_map = map.count
             }
@@ -4430,7 +4433,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.type_10, count: fields.pointee.n_type_10, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.type_10 = map._typedEntries()
                 _message.fields.pointee.n_type_10 = map.count
             }
@@ -4450,7 +4453,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.entries, count: fields.pointee.n_entries, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.entries = map._typedEntries()
                 _message.fields.pointee.n_entries = map.count
             }
@@ -4461,6 +4464,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__RepeatedWords
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__repeated_words__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -9165,6 +9169,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__OneofWords
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneof_words__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -10158,6 +10163,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__OneofsNamed
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneofs_named__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

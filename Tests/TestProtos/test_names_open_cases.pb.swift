@@ -194,7 +194,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: Test_Names_OpenCases_Open.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many = list._elements
                 _message.fields.pointee.n_many = list.count
             }
@@ -214,7 +214,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<String, Test_Names_OpenCases_Open>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped = map._typedEntries()
                 _message.fields.pointee.n_mapped = map.count
             }
@@ -259,6 +259,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__OpenCases__Holder
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__open_cases__holder__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

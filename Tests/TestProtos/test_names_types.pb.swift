@@ -14,9 +14,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_1 == nil { fields.pointee.of_1 = _message.create(Test_Names_Types.MessageMessage.self) }
-            var loan = _message.lend(fields.pointee.of_1, as: Test_Names_Types.MessageMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_1 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_1, as: Test_Names_Types.MessageMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_1, as: Self._table)
+                _message.fields.pointee.of_1 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of1` is set.
@@ -36,7 +39,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_1, count: fields.pointee.n_many_1, of: Test_Names_Types.MessageMessage.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many_1 = list._elements
                 _message.fields.pointee.n_many_1 = list.count
             }
@@ -56,7 +59,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_1, count: fields.pointee.n_map_1, as: LifelineMessages.MapField<Int32, Test_Names_Types.MessageMessage>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map_1 = map._typedEntries()
                 _message.fields.pointee.n_map_1 = map.count
             }
@@ -73,9 +76,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_2 == nil { fields.pointee.of_2 = _message.create(Test_Names_Types.StringMessage.self) }
-            var loan = _message.lend(fields.pointee.of_2, as: Test_Names_Types.StringMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_2 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_2, as: Test_Names_Types.StringMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_2, as: Self._table)
+                _message.fields.pointee.of_2 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of2` is set.
@@ -95,7 +101,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_2, count: fields.pointee.n_many_2, of: Test_Names_Types.StringMessage.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many_2 = list._elements
                 _message.fields.pointee.n_many_2 = list.count
             }
@@ -115,7 +121,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_2, count: fields.pointee.n_map_2, as: LifelineMessages.MapField<Int32, Test_Names_Types.StringMessage>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map_2 = map._typedEntries()
                 _message.fields.pointee.n_map_2 = map.count
             }
@@ -132,9 +138,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_3 == nil { fields.pointee.of_3 = _message.create(Test_Names_Types.Int32Message.self) }
-            var loan = _message.lend(fields.pointee.of_3, as: Test_Names_Types.Int32Message.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_3 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_3, as: Test_Names_Types.Int32Message.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_3, as: Self._table)
+                _message.fields.pointee.of_3 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of3` is set.
@@ -154,7 +163,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_3, count: fields.pointee.n_many_3, of: Test_Names_Types.Int32Message.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many_3 = list._elements
                 _message.fields.pointee.n_many_3 = list.count
             }
@@ -174,7 +183,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_3, count: fields.pointee.n_map_3, as: LifelineMessages.MapField<Int32, Test_Names_Types.Int32Message>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map_3 = map._typedEntries()
                 _message.fields.pointee.n_map_3 = map.count
             }
@@ -191,9 +200,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_4 == nil { fields.pointee.of_4 = _message.create(Test_Names_Types.Int64Message.self) }
-            var loan = _message.lend(fields.pointee.of_4, as: Test_Names_Types.Int64Message.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_4 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_4, as: Test_Names_Types.Int64Message.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_4, as: Self._table)
+                _message.fields.pointee.of_4 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of4` is set.
@@ -213,7 +225,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_4, count: fields.pointee.n_many_4, of: Test_Names_Types.Int64Message.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many_4 = list._elements
                 _message.fields.pointee.n_many_4 = list.count
             }
@@ -233,7 +245,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_4, count: fields.pointee.n_map_4, as: LifelineMessages.MapField<Int32, Test_Names_Types.Int64Message>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map_4 = map._typedEntries()
                 _message.fields.pointee.n_map_4 = map.count
             }
@@ -250,9 +262,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_5 == nil { fields.pointee.of_5 = _message.create(Test_Names_Types.UInt32Message.self) }
-            var loan = _message.lend(fields.pointee.of_5, as: Test_Names_Types.UInt32Message.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_5 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_5, as: Test_Names_Types.UInt32Message.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_5, as: Self._table)
+                _message.fields.pointee.of_5 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of5` is set.
@@ -272,7 +287,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_5, count: fields.pointee.n_many_5, of: Test_Names_Types.UInt32Message.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many_5 = list._elements
                 _message.fields.pointee.n_many_5 = list.count
             }
@@ -292,7 +307,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_5, count: fields.pointee.n_map_5, as: LifelineMessages.MapField<Int32, Test_Names_Types.UInt32Message>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map_5 = map._typedEntries()
                 _message.fields.pointee.n_map_5 = map.count
             }
@@ -309,9 +324,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_6 == nil { fields.pointee.of_6 = _message.create(Test_Names_Types.UInt64Message.self) }
-            var loan = _message.lend(fields.pointee.of_6, as: Test_Names_Types.UInt64Message.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_6 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_6, as: Test_Names_Types.UInt64Message.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_6, as: Self._table)
+                _message.fields.pointee.of_6 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of6` is set.
@@ -331,7 +349,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_6, count: fields.pointee.n_many_6, of: Test_Names_Types.UInt64Message.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many_6 = list._elements
                 _message.fields.pointee.n_many_6 = list.count
             }
@@ -351,7 +369,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_6, count: fields.pointee.n_map_6, as: LifelineMessages.MapField<Int32, Test_Names_Types.UInt64Message>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map_6 = map._typedEntries()
                 _message.fields.pointee.n_map_6 = map.count
             }
@@ -368,9 +386,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_7 == nil { fields.pointee.of_7 = _message.create(Test_Names_Types.IntMessage.self) }
-            var loan = _message.lend(fields.pointee.of_7, as: Test_Names_Types.IntMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_7 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_7, as: Test_Names_Types.IntMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_7, as: Self._table)
+                _message.fields.pointee.of_7 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of7` is set.
@@ -390,7 +411,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_7, count: fields.pointee.n_many_7, of: Test_Names_Types.IntMessage.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many_7 = list._elements
                 _message.fields.pointee.n_many_7 = list.count
             }
@@ -410,7 +431,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_7, count: fields.pointee.n_map_7, as: LifelineMessages.MapField<Int32, Test_Names_Types.IntMessage>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map_7 = map._typedEntries()
                 _message.fields.pointee.n_map_7 = map.count
             }
@@ -427,9 +448,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_8 == nil { fields.pointee.of_8 = _message.create(Test_Names_Types.BoolMessage.self) }
-            var loan = _message.lend(fields.pointee.of_8, as: Test_Names_Types.BoolMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_8 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_8, as: Test_Names_Types.BoolMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_8, as: Self._table)
+                _message.fields.pointee.of_8 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of8` is set.
@@ -449,7 +473,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_8, count: fields.pointee.n_many_8, of: Test_Names_Types.BoolMessage.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many_8 = list._elements
                 _message.fields.pointee.n_many_8 = list.count
             }
@@ -469,7 +493,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_8, count: fields.pointee.n_map_8, as: LifelineMessages.MapField<Int32, Test_Names_Types.BoolMessage>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map_8 = map._typedEntries()
                 _message.fields.pointee.n_map_8 = map.count
             }
@@ -486,9 +510,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_9 == nil { fields.pointee.of_9 = _message.create(Test_Names_Types.FloatMessage.self) }
-            var loan = _message.lend(fields.pointee.of_9, as: Test_Names_Types.FloatMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_9 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_9, as: Test_Names_Types.FloatMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_9, as: Self._table)
+                _message.fields.pointee.of_9 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of9` is set.
@@ -505,9 +532,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_10 == nil { fields.pointee.of_10 = _message.create(Test_Names_Types.DoubleMessage.self) }
-            var loan = _message.lend(fields.pointee.of_10, as: Test_Names_Types.DoubleMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_10 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_10, as: Test_Names_Types.DoubleMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_10, as: Self._table)
+                _message.fields.pointee.of_10 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of10` is set.
@@ -524,9 +554,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_11 == nil { fields.pointee.of_11 = _message.create(Test_Names_Types.Optional.self) }
-            var loan = _message.lend(fields.pointee.of_11, as: Test_Names_Types.Optional.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_11 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_11, as: Test_Names_Types.Optional.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_11, as: Self._table)
+                _message.fields.pointee.of_11 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of11` is set.
@@ -543,9 +576,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_12 == nil { fields.pointee.of_12 = _message.create(Test_Names_Types.Array.self) }
-            var loan = _message.lend(fields.pointee.of_12, as: Test_Names_Types.Array.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_12 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_12, as: Test_Names_Types.Array.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_12, as: Self._table)
+                _message.fields.pointee.of_12 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of12` is set.
@@ -562,9 +598,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_13 == nil { fields.pointee.of_13 = _message.create(Test_Names_Types.RepeatedField.self) }
-            var loan = _message.lend(fields.pointee.of_13, as: Test_Names_Types.RepeatedField.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_13 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_13, as: Test_Names_Types.RepeatedField.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_13, as: Self._table)
+                _message.fields.pointee.of_13 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of13` is set.
@@ -581,9 +620,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_14 == nil { fields.pointee.of_14 = _message.create(Test_Names_Types.MapField.self) }
-            var loan = _message.lend(fields.pointee.of_14, as: Test_Names_Types.MapField.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_14 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_14, as: Test_Names_Types.MapField.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_14, as: Self._table)
+                _message.fields.pointee.of_14 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of14` is set.
@@ -600,9 +642,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_15 == nil { fields.pointee.of_15 = _message.create(Test_Names_Types.MessageReference.self) }
-            var loan = _message.lend(fields.pointee.of_15, as: Test_Names_Types.MessageReference.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_15 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_15, as: Test_Names_Types.MessageReference.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_15, as: Self._table)
+                _message.fields.pointee.of_15 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of15` is set.
@@ -619,9 +664,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_16 == nil { fields.pointee.of_16 = _message.create(Test_Names_Types.MessageTable.self) }
-            var loan = _message.lend(fields.pointee.of_16, as: Test_Names_Types.MessageTable.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_16 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_16, as: Test_Names_Types.MessageTable.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_16, as: Self._table)
+                _message.fields.pointee.of_16 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of16` is set.
@@ -638,9 +686,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_17 == nil { fields.pointee.of_17 = _message.create(Test_Names_Types.ProtobufEnum.self) }
-            var loan = _message.lend(fields.pointee.of_17, as: Test_Names_Types.ProtobufEnum.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_17 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_17, as: Test_Names_Types.ProtobufEnum.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_17, as: Self._table)
+                _message.fields.pointee.of_17 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of17` is set.
@@ -657,9 +708,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_18 == nil { fields.pointee.of_18 = _message.create(Test_Names_Types.FieldElement.self) }
-            var loan = _message.lend(fields.pointee.of_18, as: Test_Names_Types.FieldElement.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_18 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_18, as: Test_Names_Types.FieldElement.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_18, as: Self._table)
+                _message.fields.pointee.of_18 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of18` is set.
@@ -676,9 +730,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_19 == nil { fields.pointee.of_19 = _message.create(Test_Names_Types.TypeMessage.self) }
-            var loan = _message.lend(fields.pointee.of_19, as: Test_Names_Types.TypeMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_19 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_19, as: Test_Names_Types.TypeMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_19, as: Self._table)
+                _message.fields.pointee.of_19 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of19` is set.
@@ -695,9 +752,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_20 == nil { fields.pointee.of_20 = _message.create(Test_Names_Types.ProtocolMessage.self) }
-            var loan = _message.lend(fields.pointee.of_20, as: Test_Names_Types.ProtocolMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_20 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_20, as: Test_Names_Types.ProtocolMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_20, as: Self._table)
+                _message.fields.pointee.of_20 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of20` is set.
@@ -714,9 +774,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_21 == nil { fields.pointee.of_21 = _message.create(Test_Names_Types.SelfMessage.self) }
-            var loan = _message.lend(fields.pointee.of_21, as: Test_Names_Types.SelfMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_21 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_21, as: Test_Names_Types.SelfMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_21, as: Self._table)
+                _message.fields.pointee.of_21 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of21` is set.
@@ -733,9 +796,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_22 == nil { fields.pointee.of_22 = _message.create(Test_Names_Types.AnyMessage.self) }
-            var loan = _message.lend(fields.pointee.of_22, as: Test_Names_Types.AnyMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_22 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_22, as: Test_Names_Types.AnyMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_22, as: Self._table)
+                _message.fields.pointee.of_22 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of22` is set.
@@ -752,9 +818,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_23 == nil { fields.pointee.of_23 = _message.create(Test_Names_Types.AnyObject.self) }
-            var loan = _message.lend(fields.pointee.of_23, as: Test_Names_Types.AnyObject.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_23 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_23, as: Test_Names_Types.AnyObject.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_23, as: Self._table)
+                _message.fields.pointee.of_23 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of23` is set.
@@ -771,9 +840,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_24 == nil { fields.pointee.of_24 = _message.create(Test_Names_Types.UInt8.self) }
-            var loan = _message.lend(fields.pointee.of_24, as: Test_Names_Types.UInt8.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_24 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_24, as: Test_Names_Types.UInt8.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_24, as: Self._table)
+                _message.fields.pointee.of_24 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of24` is set.
@@ -790,9 +862,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_25 == nil { fields.pointee.of_25 = _message.create(Test_Names_Types.UnsafePointer.self) }
-            var loan = _message.lend(fields.pointee.of_25, as: Test_Names_Types.UnsafePointer.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_25 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_25, as: Test_Names_Types.UnsafePointer.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_25, as: Self._table)
+                _message.fields.pointee.of_25 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of25` is set.
@@ -809,9 +884,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_26 == nil { fields.pointee.of_26 = _message.create(Test_Names_Types.Fields.self) }
-            var loan = _message.lend(fields.pointee.of_26, as: Test_Names_Types.Fields.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_26 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_26, as: Test_Names_Types.Fields.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_26, as: Self._table)
+                _message.fields.pointee.of_26 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of26` is set.
@@ -828,9 +906,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_27 == nil { fields.pointee.of_27 = _message.create(Test_Names_Types.FILE.self) }
-            var loan = _message.lend(fields.pointee.of_27, as: Test_Names_Types.FILE.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_27 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_27, as: Test_Names_Types.FILE.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_27, as: Self._table)
+                _message.fields.pointee.of_27 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of27` is set.
@@ -847,9 +928,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_28 == nil { fields.pointee.of_28 = _message.create(Test_Names_Types.SwiftMessage.self) }
-            var loan = _message.lend(fields.pointee.of_28, as: Test_Names_Types.SwiftMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_28 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_28, as: Test_Names_Types.SwiftMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_28, as: Self._table)
+                _message.fields.pointee.of_28 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of28` is set.
@@ -866,9 +950,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_29 == nil { fields.pointee.of_29 = _message.create(Test_Names_Types.HashableMessage.self) }
-            var loan = _message.lend(fields.pointee.of_29, as: Test_Names_Types.HashableMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_29 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_29, as: Test_Names_Types.HashableMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_29, as: Self._table)
+                _message.fields.pointee.of_29 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of29` is set.
@@ -885,9 +972,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_30 == nil { fields.pointee.of_30 = _message.create(Test_Names_Types.SendableMessage.self) }
-            var loan = _message.lend(fields.pointee.of_30, as: Test_Names_Types.SendableMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_30 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_30, as: Test_Names_Types.SendableMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_30, as: Self._table)
+                _message.fields.pointee.of_30 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of30` is set.
@@ -904,9 +994,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_31 == nil { fields.pointee.of_31 = _message.create(Test_Names_Types.EquatableMessage.self) }
-            var loan = _message.lend(fields.pointee.of_31, as: Test_Names_Types.EquatableMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_31 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_31, as: Test_Names_Types.EquatableMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_31, as: Self._table)
+                _message.fields.pointee.of_31 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of31` is set.
@@ -923,9 +1016,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_32 == nil { fields.pointee.of_32 = _message.create(Test_Names_Types.Error.self) }
-            var loan = _message.lend(fields.pointee.of_32, as: Test_Names_Types.Error.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_32 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_32, as: Test_Names_Types.Error.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_32, as: Self._table)
+                _message.fields.pointee.of_32 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of32` is set.
@@ -942,9 +1038,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_33 == nil { fields.pointee.of_33 = _message.create(Test_Names_Types.Result.self) }
-            var loan = _message.lend(fields.pointee.of_33, as: Test_Names_Types.Result.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_33 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_33, as: Test_Names_Types.Result.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_33, as: Self._table)
+                _message.fields.pointee.of_33 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of33` is set.
@@ -961,9 +1060,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_34 == nil { fields.pointee.of_34 = _message.create(Test_Names_Types.foo_bar.self) }
-            var loan = _message.lend(fields.pointee.of_34, as: Test_Names_Types.foo_bar.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_34 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_34, as: Test_Names_Types.foo_bar.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_34, as: Self._table)
+                _message.fields.pointee.of_34 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of34` is set.
@@ -980,9 +1082,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_35 == nil { fields.pointee.of_35 = _message.create(Test_Names_Types.FooBar.self) }
-            var loan = _message.lend(fields.pointee.of_35, as: Test_Names_Types.FooBar.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_35 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_35, as: Test_Names_Types.FooBar.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_35, as: Self._table)
+                _message.fields.pointee.of_35 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of35` is set.
@@ -999,9 +1104,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_36 == nil { fields.pointee.of_36 = _message.create(Test_Names_Types.Foo_Bar.self) }
-            var loan = _message.lend(fields.pointee.of_36, as: Test_Names_Types.Foo_Bar.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_36 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_36, as: Test_Names_Types.Foo_Bar.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_36, as: Self._table)
+                _message.fields.pointee.of_36 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of36` is set.
@@ -1018,9 +1126,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_37 == nil { fields.pointee.of_37 = _message.create(Test_Names_Types.fooBar.self) }
-            var loan = _message.lend(fields.pointee.of_37, as: Test_Names_Types.fooBar.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_37 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_37, as: Test_Names_Types.fooBar.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_37, as: Self._table)
+                _message.fields.pointee.of_37 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of37` is set.
@@ -1037,9 +1148,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_38 == nil { fields.pointee.of_38 = _message.create(Test_Names_Types.classMessage.self) }
-            var loan = _message.lend(fields.pointee.of_38, as: Test_Names_Types.classMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_38 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_38, as: Test_Names_Types.classMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_38, as: Self._table)
+                _message.fields.pointee.of_38 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of38` is set.
@@ -1056,9 +1170,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_39 == nil { fields.pointee.of_39 = _message.create(Test_Names_Types.structMessage.self) }
-            var loan = _message.lend(fields.pointee.of_39, as: Test_Names_Types.structMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_39 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_39, as: Test_Names_Types.structMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_39, as: Self._table)
+                _message.fields.pointee.of_39 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of39` is set.
@@ -1075,9 +1192,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_40 == nil { fields.pointee.of_40 = _message.create(Test_Names_Types.int.self) }
-            var loan = _message.lend(fields.pointee.of_40, as: Test_Names_Types.int.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_40 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_40, as: Test_Names_Types.int.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_40, as: Self._table)
+                _message.fields.pointee.of_40 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of40` is set.
@@ -1094,9 +1214,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_41 == nil { fields.pointee.of_41 = _message.create(Test_Names_Types.size_t.self) }
-            var loan = _message.lend(fields.pointee.of_41, as: Test_Names_Types.size_t.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_41 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_41, as: Test_Names_Types.size_t.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_41, as: Self._table)
+                _message.fields.pointee.of_41 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of41` is set.
@@ -1113,9 +1236,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_42 == nil { fields.pointee.of_42 = _message.create(Test_Names_Types.uint8_t.self) }
-            var loan = _message.lend(fields.pointee.of_42, as: Test_Names_Types.uint8_t.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_42 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_42, as: Test_Names_Types.uint8_t.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_42, as: Self._table)
+                _message.fields.pointee.of_42 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of42` is set.
@@ -1132,9 +1258,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_43 == nil { fields.pointee.of_43 = _message.create(Test_Names_Types.NULL.self) }
-            var loan = _message.lend(fields.pointee.of_43, as: Test_Names_Types.NULL.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_43 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_43, as: Test_Names_Types.NULL.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_43, as: Self._table)
+                _message.fields.pointee.of_43 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of43` is set.
@@ -1151,9 +1280,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_44 == nil { fields.pointee.of_44 = _message.create(Test_Names_Types.EOF.self) }
-            var loan = _message.lend(fields.pointee.of_44, as: Test_Names_Types.EOF.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_44 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_44, as: Test_Names_Types.EOF.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_44, as: Self._table)
+                _message.fields.pointee.of_44 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of44` is set.
@@ -1170,9 +1302,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_45 == nil { fields.pointee.of_45 = _message.create(Test_Names_Types.INT_MAX.self) }
-            var loan = _message.lend(fields.pointee.of_45, as: Test_Names_Types.INT_MAX.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_45 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_45, as: Test_Names_Types.INT_MAX.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_45, as: Self._table)
+                _message.fields.pointee.of_45 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of45` is set.
@@ -1189,9 +1324,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_46 == nil { fields.pointee.of_46 = _message.create(Test_Names_Types.descriptionMessage.self) }
-            var loan = _message.lend(fields.pointee.of_46, as: Test_Names_Types.descriptionMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_46 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_46, as: Test_Names_Types.descriptionMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_46, as: Self._table)
+                _message.fields.pointee.of_46 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of46` is set.
@@ -1208,9 +1346,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_47 == nil { fields.pointee.of_47 = _message.create(Test_Names_Types.ExtensionsMessage.self) }
-            var loan = _message.lend(fields.pointee.of_47, as: Test_Names_Types.ExtensionsMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_47 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_47, as: Test_Names_Types.ExtensionsMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_47, as: Self._table)
+                _message.fields.pointee.of_47 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of47` is set.
@@ -1227,9 +1368,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_48 == nil { fields.pointee.of_48 = _message.create(Test_Names_Types.protoMessageNameMessage.self) }
-            var loan = _message.lend(fields.pointee.of_48, as: Test_Names_Types.protoMessageNameMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_48 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_48, as: Test_Names_Types.protoMessageNameMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_48, as: Self._table)
+                _message.fields.pointee.of_48 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of48` is set.
@@ -1246,9 +1390,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_49 == nil { fields.pointee.of_49 = _message.create(Test_Names_Types._FieldsMessage.self) }
-            var loan = _message.lend(fields.pointee.of_49, as: Test_Names_Types._FieldsMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_49 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_49, as: Test_Names_Types._FieldsMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_49, as: Self._table)
+                _message.fields.pointee.of_49 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of49` is set.
@@ -1265,9 +1412,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_50 == nil { fields.pointee.of_50 = _message.create(Test_Names_Types._Foo.self) }
-            var loan = _message.lend(fields.pointee.of_50, as: Test_Names_Types._Foo.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_50 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_50, as: Test_Names_Types._Foo.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_50, as: Self._table)
+                _message.fields.pointee.of_50 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of50` is set.
@@ -1284,9 +1434,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_51 == nil { fields.pointee.of_51 = _message.create(Test_Names_Types.Foo.self) }
-            var loan = _message.lend(fields.pointee.of_51, as: Test_Names_Types.Foo.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_51 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_51, as: Test_Names_Types.Foo.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_51, as: Self._table)
+                _message.fields.pointee.of_51 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of51` is set.
@@ -1303,9 +1456,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_52 == nil { fields.pointee.of_52 = _message.create(Test_Names_Types.Message_.self) }
-            var loan = _message.lend(fields.pointee.of_52, as: Test_Names_Types.Message_.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_52 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_52, as: Test_Names_Types.Message_.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_52, as: Self._table)
+                _message.fields.pointee.of_52 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of52` is set.
@@ -1322,9 +1478,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_53 == nil { fields.pointee.of_53 = _message.create(Test_Names_Types.OneOf_Choice.self) }
-            var loan = _message.lend(fields.pointee.of_53, as: Test_Names_Types.OneOf_Choice.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_53 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_53, as: Test_Names_Types.OneOf_Choice.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_53, as: Self._table)
+                _message.fields.pointee.of_53 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of53` is set.
@@ -1341,9 +1500,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_54 == nil { fields.pointee.of_54 = _message.create(Test_Names_Types.CAse.self) }
-            var loan = _message.lend(fields.pointee.of_54, as: Test_Names_Types.CAse.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_54 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_54, as: Test_Names_Types.CAse.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_54, as: Self._table)
+                _message.fields.pointee.of_54 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of54` is set.
@@ -1360,9 +1522,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_55 == nil { fields.pointee.of_55 = _message.create(Test_Names_Types.Case.self) }
-            var loan = _message.lend(fields.pointee.of_55, as: Test_Names_Types.Case.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_55 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_55, as: Test_Names_Types.Case.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_55, as: Self._table)
+                _message.fields.pointee.of_55 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of55` is set.
@@ -1379,9 +1544,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_56 == nil { fields.pointee.of_56 = _message.create(Test_Names_Types.INIT.self) }
-            var loan = _message.lend(fields.pointee.of_56, as: Test_Names_Types.INIT.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_56 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_56, as: Test_Names_Types.INIT.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_56, as: Self._table)
+                _message.fields.pointee.of_56 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of56` is set.
@@ -1398,9 +1566,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_57 == nil { fields.pointee.of_57 = _message.create(Test_Names_Types.initMessage.self) }
-            var loan = _message.lend(fields.pointee.of_57, as: Test_Names_Types.initMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_57 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_57, as: Test_Names_Types.initMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_57, as: Self._table)
+                _message.fields.pointee.of_57 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of57` is set.
@@ -1417,9 +1588,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_58 == nil { fields.pointee.of_58 = _message.create(Test_Names_Types.Descriptor.self) }
-            var loan = _message.lend(fields.pointee.of_58, as: Test_Names_Types.Descriptor.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_58 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_58, as: Test_Names_Types.Descriptor.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_58, as: Self._table)
+                _message.fields.pointee.of_58 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of58` is set.
@@ -1436,9 +1610,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_59 == nil { fields.pointee.of_59 = _message.create(Test_Names_Types.Table.self) }
-            var loan = _message.lend(fields.pointee.of_59, as: Test_Names_Types.Table.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_59 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_59, as: Test_Names_Types.Table.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_59, as: Self._table)
+                _message.fields.pointee.of_59 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of59` is set.
@@ -1455,9 +1632,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_60 == nil { fields.pointee.of_60 = _message.create(Test_Names_Types.get_table.self) }
-            var loan = _message.lend(fields.pointee.of_60, as: Test_Names_Types.get_table.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_60 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_60, as: Test_Names_Types.get_table.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_60, as: Self._table)
+                _message.fields.pointee.of_60 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of60` is set.
@@ -1474,9 +1654,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_61 == nil { fields.pointee.of_61 = _message.create(Test_Names_Types.Default.self) }
-            var loan = _message.lend(fields.pointee.of_61, as: Test_Names_Types.Default.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_61 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_61, as: Test_Names_Types.Default.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_61, as: Self._table)
+                _message.fields.pointee.of_61 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of61` is set.
@@ -1493,9 +1676,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_62 == nil { fields.pointee.of_62 = _message.create(Test_Names_Types.LifelineField.self) }
-            var loan = _message.lend(fields.pointee.of_62, as: Test_Names_Types.LifelineField.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_62 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_62, as: Test_Names_Types.LifelineField.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_62, as: Self._table)
+                _message.fields.pointee.of_62 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of62` is set.
@@ -1512,9 +1698,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_63 == nil { fields.pointee.of_63 = _message.create(Test_Names_Types.BytesValue.self) }
-            var loan = _message.lend(fields.pointee.of_63, as: Test_Names_Types.BytesValue.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_63 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_63, as: Test_Names_Types.BytesValue.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_63, as: Self._table)
+                _message.fields.pointee.of_63 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of63` is set.
@@ -1531,9 +1720,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_64 == nil { fields.pointee.of_64 = _message.create(Test_Names_Types.Dictionary.self) }
-            var loan = _message.lend(fields.pointee.of_64, as: Test_Names_Types.Dictionary.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_64 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_64, as: Test_Names_Types.Dictionary.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_64, as: Self._table)
+                _message.fields.pointee.of_64 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of64` is set.
@@ -1550,9 +1742,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_65 == nil { fields.pointee.of_65 = _message.create(Test_Names_Types.Never.self) }
-            var loan = _message.lend(fields.pointee.of_65, as: Test_Names_Types.Never.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_65 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_65, as: Test_Names_Types.Never.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_65, as: Self._table)
+                _message.fields.pointee.of_65 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of65` is set.
@@ -1569,9 +1764,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_66 == nil { fields.pointee.of_66 = _message.create(Test_Names_Types.Void.self) }
-            var loan = _message.lend(fields.pointee.of_66, as: Test_Names_Types.Void.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.of_66 = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.of_66, as: Test_Names_Types.Void.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.of_66, as: Self._table)
+                _message.fields.pointee.of_66 = settled
+            }
+            yield &lent
         }
     }
     /// Whether `of66` is set.
@@ -1609,7 +1807,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_1, count: fields.pointee.n_repeated_1, of: Double.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_1 = list._elements
                 _message.fields.pointee.n_repeated_1 = list.count
             }
@@ -1629,7 +1827,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_1, count: fields.pointee.n_mapped_1, as: LifelineMessages.MapField<String, Double>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_1 = map._typedEntries()
                 _message.fields.pointee.n_mapped_1 = map.count
             }
@@ -1667,7 +1865,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_2, count: fields.pointee.n_repeated_2, of: Float.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_2 = list._elements
                 _message.fields.pointee.n_repeated_2 = list.count
             }
@@ -1687,7 +1885,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_2, count: fields.pointee.n_mapped_2, as: LifelineMessages.MapField<String, Float>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_2 = map._typedEntries()
                 _message.fields.pointee.n_mapped_2 = map.count
             }
@@ -1725,7 +1923,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_3, count: fields.pointee.n_repeated_3, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_3 = list._elements
                 _message.fields.pointee.n_repeated_3 = list.count
             }
@@ -1745,7 +1943,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_3, count: fields.pointee.n_mapped_3, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_3 = map._typedEntries()
                 _message.fields.pointee.n_mapped_3 = map.count
             }
@@ -1783,7 +1981,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_4, count: fields.pointee.n_repeated_4, of: Int64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_4 = list._elements
                 _message.fields.pointee.n_repeated_4 = list.count
             }
@@ -1803,7 +2001,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_4, count: fields.pointee.n_mapped_4, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_4 = map._typedEntries()
                 _message.fields.pointee.n_mapped_4 = map.count
             }
@@ -1841,7 +2039,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_5, count: fields.pointee.n_repeated_5, of: UInt32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_5 = list._elements
                 _message.fields.pointee.n_repeated_5 = list.count
             }
@@ -1861,7 +2059,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_5, count: fields.pointee.n_mapped_5, as: LifelineMessages.MapField<String, UInt32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_5 = map._typedEntries()
                 _message.fields.pointee.n_mapped_5 = map.count
             }
@@ -1899,7 +2097,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_6, count: fields.pointee.n_repeated_6, of: UInt64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_6 = list._elements
                 _message.fields.pointee.n_repeated_6 = list.count
             }
@@ -1919,7 +2117,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_6, count: fields.pointee.n_mapped_6, as: LifelineMessages.MapField<String, UInt64>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_6 = map._typedEntries()
                 _message.fields.pointee.n_mapped_6 = map.count
             }
@@ -1957,7 +2155,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_7, count: fields.pointee.n_repeated_7, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_7 = list._elements
                 _message.fields.pointee.n_repeated_7 = list.count
             }
@@ -1977,7 +2175,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_7, count: fields.pointee.n_mapped_7, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_7 = map._typedEntries()
                 _message.fields.pointee.n_mapped_7 = map.count
             }
@@ -2015,7 +2213,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_8, count: fields.pointee.n_repeated_8, of: Int64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_8 = list._elements
                 _message.fields.pointee.n_repeated_8 = list.count
             }
@@ -2035,7 +2233,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_8, count: fields.pointee.n_mapped_8, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_8 = map._typedEntries()
                 _message.fields.pointee.n_mapped_8 = map.count
             }
@@ -2073,7 +2271,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_9, count: fields.pointee.n_repeated_9, of: UInt32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_9 = list._elements
                 _message.fields.pointee.n_repeated_9 = list.count
             }
@@ -2093,7 +2291,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_9, count: fields.pointee.n_mapped_9, as: LifelineMessages.MapField<String, UInt32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_9 = map._typedEntries()
                 _message.fields.pointee.n_mapped_9 = map.count
             }
@@ -2131,7 +2329,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_10, count: fields.pointee.n_repeated_10, of: UInt64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_10 = list._elements
                 _message.fields.pointee.n_repeated_10 = list.count
             }
@@ -2151,7 +2349,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_10, count: fields.pointee.n_mapped_10, as: LifelineMessages.MapField<String, UInt64>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_10 = map._typedEntries()
                 _message.fields.pointee.n_mapped_10 = map.count
             }
@@ -2189,7 +2387,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_11, count: fields.pointee.n_repeated_11, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_11 = list._elements
                 _message.fields.pointee.n_repeated_11 = list.count
             }
@@ -2209,7 +2407,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_11, count: fields.pointee.n_mapped_11, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_11 = map._typedEntries()
                 _message.fields.pointee.n_mapped_11 = map.count
             }
@@ -2247,7 +2445,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_12, count: fields.pointee.n_repeated_12, of: Int64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_12 = list._elements
                 _message.fields.pointee.n_repeated_12 = list.count
             }
@@ -2267,7 +2465,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_12, count: fields.pointee.n_mapped_12, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_12 = map._typedEntries()
                 _message.fields.pointee.n_mapped_12 = map.count
             }
@@ -2305,7 +2503,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_13, count: fields.pointee.n_repeated_13, of: Bool.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_13 = list._elements
                 _message.fields.pointee.n_repeated_13 = list.count
             }
@@ -2325,7 +2523,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_13, count: fields.pointee.n_mapped_13, as: LifelineMessages.MapField<String, Bool>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_13 = map._typedEntries()
                 _message.fields.pointee.n_mapped_13 = map.count
             }
@@ -2378,7 +2576,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_14, count: fields.pointee.n_repeated_14, of: String.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_14 = list._elements
                 _message.fields.pointee.n_repeated_14 = list.count
             }
@@ -2398,7 +2596,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_14, count: fields.pointee.n_mapped_14, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_14 = map._typedEntries()
                 _message.fields.pointee.n_mapped_14 = map.count
             }
@@ -2451,7 +2649,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_15, count: fields.pointee.n_repeated_15, of: [Swift.UInt8].self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_15 = list._elements
                 _message.fields.pointee.n_repeated_15 = list.count
             }
@@ -2471,7 +2669,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_15, count: fields.pointee.n_mapped_15, as: LifelineMessages.MapField<String, [Swift.UInt8]>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_15 = map._typedEntries()
                 _message.fields.pointee.n_mapped_15 = map.count
             }
@@ -2492,9 +2690,12 @@ public import LifelineMessages
                 fields.pointee.chosen_string_message = _message.create(Test_Names_Types.StringMessage.self)
                 fields.pointee.choice_case.rawValue = 701
             }
-            var loan = _message.lend(fields.pointee.chosen_string_message, as: Test_Names_Types.StringMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.chosen_string_message = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.chosen_string_message, as: Test_Names_Types.StringMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.chosen_string_message, as: Self._table)
+                _message.fields.pointee.chosen_string_message = settled
+            }
+            yield &lent
         }
     }
 
@@ -2545,9 +2746,12 @@ public import LifelineMessages
                 fields.pointee.chosen_byte = _message.create(Test_Names_Types.UInt8.self)
                 fields.pointee.choice_case.rawValue = 704
             }
-            var loan = _message.lend(fields.pointee.chosen_byte, as: Test_Names_Types.UInt8.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.chosen_byte = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.chosen_byte, as: Test_Names_Types.UInt8.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.chosen_byte, as: Self._table)
+                _message.fields.pointee.chosen_byte = settled
+            }
+            yield &lent
         }
     }
 
@@ -2635,6 +2839,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Message
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__message__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2654,6 +2859,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__String
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__string__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2673,6 +2879,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Int32
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__int32__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2692,6 +2899,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Int64
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__int64__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2711,6 +2919,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__UInt32
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__uint32__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2730,6 +2939,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__UInt64
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__uint64__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2749,6 +2959,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Int
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__int__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2768,6 +2979,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Bool
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__bool__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2787,6 +2999,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Float
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__float__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2806,6 +3019,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Double
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__double__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2825,6 +3039,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Optional
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__optional__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2844,6 +3059,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Array
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__array__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2863,6 +3079,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__RepeatedField
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__repeated_field__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2882,6 +3099,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__MapField
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__map_field__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2901,6 +3119,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__MessageReference
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__message_reference__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2920,6 +3139,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__MessageTable
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__message_table__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2939,6 +3159,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__ProtobufEnum
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__protobuf_enum__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2958,6 +3179,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__FieldElement
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__field_element__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2977,6 +3199,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Type
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__type__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -2996,6 +3219,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Protocol
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__protocol__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3015,6 +3239,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Self
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__self__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3034,6 +3259,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Any
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__any__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3053,6 +3279,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__AnyObject
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__any_object__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3072,6 +3299,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__UInt8
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__uint8__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3091,6 +3319,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__UnsafePointer
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__unsafe_pointer__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3110,6 +3339,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Fields
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__fields__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3129,6 +3359,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__FILE
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__file__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3148,6 +3379,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Swift
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__swift__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3167,6 +3399,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Hashable
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__hashable__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3186,6 +3419,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Sendable
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__sendable__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3205,6 +3439,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Equatable
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__equatable__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3224,6 +3459,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Error
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__error__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3243,6 +3479,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Result
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__result__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3262,6 +3499,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBar
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo_bar__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3281,6 +3519,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo_bar__n2__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3300,6 +3539,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarN3
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo__bar__n3__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3319,6 +3559,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarN4
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo_bar__n4__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3338,6 +3579,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Class
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__class__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3357,6 +3599,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Struct
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__struct__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3376,6 +3619,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__IntN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__int__n2__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3395,6 +3639,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__SizeT
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__size_t__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3414,6 +3659,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Uint8T
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__uint8_t__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3433,6 +3679,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__NULL
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__null__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3452,6 +3699,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__EOF
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__eof__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3471,6 +3719,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__INTMAX
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__int__max__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3490,6 +3739,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Description
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__description__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3509,6 +3759,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Extensions
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__extensions__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3528,6 +3779,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__ProtoMessageName
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__proto_message_name__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3547,6 +3799,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__FieldsN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types____fields__n2__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3566,6 +3819,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Foo
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types____foo__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3585,6 +3839,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__FooN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo__n2__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3604,6 +3859,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__MessageN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__message___n2__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3623,6 +3879,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__OneOfChoice
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__one_of__choice__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3642,6 +3899,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__CAse
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__case__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3661,6 +3919,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__CaseN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__case__n2__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3680,6 +3939,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__INITN2
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__init__n2__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3699,6 +3959,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__InitN3
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__init__n3__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3718,6 +3979,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Descriptor
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__descriptor__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3737,6 +3999,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Table
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__table__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3756,6 +4019,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__GetTable
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__get_table__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3775,6 +4039,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Default
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__default__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3794,6 +4059,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__LifelineField
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__lifeline_field__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3813,6 +4079,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__BytesValue
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__bytes_value__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3832,6 +4099,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Dictionary
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__dictionary__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3851,6 +4119,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Never
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__never__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -3870,12 +4139,14 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Names__Types__Void
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__void__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Types
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -3942,7 +4213,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.h, count: fields.pointee.n_h, of: Test_Names_EnumsNamed.SelfEnum.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.h = list._elements
                 _message.fields.pointee.n_h = list.count
             }
@@ -4097,6 +4368,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Names__EnumsNamed
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__enums_named__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

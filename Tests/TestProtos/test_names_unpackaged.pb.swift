@@ -46,9 +46,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.text == nil { fields.pointee.text = _message.create(StringMessage.self) }
-            var loan = _message.lend(fields.pointee.text, as: StringMessage.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.text = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.text, as: StringMessage.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.text, as: Self._table)
+                _message.fields.pointee.text = settled
+            }
+            yield &lent
         }
     }
     /// Whether `text` is set.
@@ -65,9 +68,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.file == nil { fields.pointee.file = _message.create(FILE.self) }
-            var loan = _message.lend(fields.pointee.file, as: FILE.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.file = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.file, as: FILE.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.file, as: Self._table)
+                _message.fields.pointee.file = settled
+            }
+            yield &lent
         }
     }
     /// Whether `file` is set.
@@ -95,6 +101,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Pb__Unpackaged
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__unpackaged__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -114,6 +121,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Pb__String
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__string__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -126,6 +134,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Pb__FILE
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__file__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -138,6 +147,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Pb__PbFILE
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__pb___file__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -152,9 +162,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.own == nil { fields.pointee.own = _message.create(TestProtos.Outer.Unpackaged.self) }
-            var loan = _message.lend(fields.pointee.own, as: TestProtos.Outer.Unpackaged.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.own = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.own, as: TestProtos.Outer.Unpackaged.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.own, as: Self._table)
+                _message.fields.pointee.own = settled
+            }
+            yield &lent
         }
     }
     /// Whether `own` is set.
@@ -171,9 +184,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.outer == nil { fields.pointee.outer = _message.create(TestProtos.Unpackaged.self) }
-            var loan = _message.lend(fields.pointee.outer, as: TestProtos.Unpackaged.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.outer = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.outer, as: TestProtos.Unpackaged.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.outer, as: Self._table)
+                _message.fields.pointee.outer = settled
+            }
+            yield &lent
         }
     }
     /// Whether `outer` is set.
@@ -193,7 +209,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.outers, count: fields.pointee.n_outers, as: LifelineMessages.MapField<Int32, TestProtos.Unpackaged>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.outers = map._typedEntries()
                 _message.fields.pointee.n_outers = map.count
             }
@@ -220,9 +236,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.outermost == nil { fields.pointee.outermost = _message.create(TestProtos.Outer.self) }
-            var loan = _message.lend(fields.pointee.outermost, as: TestProtos.Outer.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.outermost = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.outermost, as: TestProtos.Outer.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.outermost, as: Self._table)
+                _message.fields.pointee.outermost = settled
+            }
+            yield &lent
         }
     }
     /// Whether `outermost` is set.
@@ -263,6 +282,7 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Pb__Outer__Unpackaged
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__unpackaged__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
@@ -276,9 +296,12 @@ public import LifelineMessages
             _modify {
                 let fields = _mutableFields()
                 if fields.pointee.inner == nil { fields.pointee.inner = _message.create(TestProtos.Outer.Outer.Outer.self) }
-                var loan = _message.lend(fields.pointee.inner, as: TestProtos.Outer.Outer.Outer.self)
-                defer { if let moved = _settle(&loan) { _message.fields.pointee.inner = moved } }
-                yield &loan.message
+                var lent = _message.lend(fields.pointee.inner, as: TestProtos.Outer.Outer.Outer.self)
+                defer {
+                    let settled = _message.settle(&lent, from: _message.fields.pointee.inner, as: Self._table)
+                    _message.fields.pointee.inner = settled
+                }
+                yield &lent
             }
         }
         /// Whether `inner` is set.
@@ -296,9 +319,12 @@ public import LifelineMessages
                 _modify {
                     let fields = _mutableFields()
                     if fields.pointee.outermost == nil { fields.pointee.outermost = _message.create(TestProtos.Outer.self) }
-                    var loan = _message.lend(fields.pointee.outermost, as: TestProtos.Outer.self)
-                    defer { if let moved = _settle(&loan) { _message.fields.pointee.outermost = moved } }
-                    yield &loan.message
+                    var lent = _message.lend(fields.pointee.outermost, as: TestProtos.Outer.self)
+                    defer {
+                        let settled = _message.settle(&lent, from: _message.fields.pointee.outermost, as: Self._table)
+                        _message.fields.pointee.outermost = settled
+                    }
+                    yield &lent
                 }
             }
             /// Whether `outermost` is set.
@@ -315,9 +341,12 @@ public import LifelineMessages
                 _modify {
                     let fields = _mutableFields()
                     if fields.pointee.middle == nil { fields.pointee.middle = _message.create(TestProtos.Outer.Outer.self) }
-                    var loan = _message.lend(fields.pointee.middle, as: TestProtos.Outer.Outer.self)
-                    defer { if let moved = _settle(&loan) { _message.fields.pointee.middle = moved } }
-                    yield &loan.message
+                    var lent = _message.lend(fields.pointee.middle, as: TestProtos.Outer.Outer.self)
+                    defer {
+                        let settled = _message.settle(&lent, from: _message.fields.pointee.middle, as: Self._table)
+                        _message.fields.pointee.middle = settled
+                    }
+                    yield &lent
                 }
             }
             /// Whether `middle` is set.
@@ -334,9 +363,12 @@ public import LifelineMessages
                 _modify {
                     let fields = _mutableFields()
                     if fields.pointee.own == nil { fields.pointee.own = _message.create(TestProtos.Outer.Outer.Outer.self) }
-                    var loan = _message.lend(fields.pointee.own, as: TestProtos.Outer.Outer.Outer.self)
-                    defer { if let moved = _settle(&loan) { _message.fields.pointee.own = moved } }
-                    yield &loan.message
+                    var lent = _message.lend(fields.pointee.own, as: TestProtos.Outer.Outer.Outer.self)
+                    defer {
+                        let settled = _message.settle(&lent, from: _message.fields.pointee.own, as: Self._table)
+                        _message.fields.pointee.own = settled
+                    }
+                    yield &lent
                 }
             }
             /// Whether `own` is set.
@@ -347,18 +379,21 @@ public import LifelineMessages
             public typealias _Fields = CTestProtos.Pb__Outer__Outer__Outer
             @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__outer__outer__get_table() }
             public var _message: LifelineMessages.MessageReference<_Fields>
+            @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
         }
 
         public typealias _Fields = CTestProtos.Pb__Outer__Outer
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__outer__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Pb__Outer
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -87,7 +87,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.aliases, count: fields.pointee.n_aliases, of: Test_Proto2_Alias.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.aliases = list._elements
                 _message.fields.pointee.n_aliases = list.count
             }
@@ -107,7 +107,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.packed_aliases, count: fields.pointee.n_packed_aliases, of: Test_Proto2_Alias.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.packed_aliases = list._elements
                 _message.fields.pointee.n_packed_aliases = list.count
             }
@@ -171,7 +171,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.colors, count: fields.pointee.n_colors, of: Test_Scalars_Proto3_Color.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.colors = list._elements
                 _message.fields.pointee.n_colors = list.count
             }
@@ -188,9 +188,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.singular == nil { fields.pointee.singular = _message.create(Test_Scalars_Proto3_Singular.self) }
-            var loan = _message.lend(fields.pointee.singular, as: Test_Scalars_Proto3_Singular.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.singular = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.singular, as: Test_Scalars_Proto3_Singular.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.singular, as: Self._table)
+                _message.fields.pointee.singular = settled
+            }
+            yield &lent
         }
     }
     /// Whether `singular` is set.
@@ -261,6 +264,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Proto2__Enums
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__enums__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

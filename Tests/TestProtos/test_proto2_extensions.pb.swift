@@ -21,6 +21,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Proto2__Marker
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__marker__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -60,12 +61,14 @@ public import LifelineMessages
         public typealias _Fields = CTestProtos.Test__Proto2__Extendable__Scope
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__extendable__scope__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Test__Proto2__Extendable
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__extendable__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -933,7 +933,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.after_reserved, count: fields.pointee.n_after_reserved, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.after_reserved = list._elements
                 _message.fields.pointee.n_after_reserved = list.count
             }
@@ -956,6 +956,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Many__ManyFields
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__many__many_fields__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -62,6 +62,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Point
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto2__point__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -293,9 +294,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.a_point == nil { fields.pointee.a_point = _message.create(Test_Scalars_Proto2_Point.self) }
-            var loan = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.a_point = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
+                _message.fields.pointee.a_point = settled
+            }
+            yield &lent
         }
     }
     /// Whether `aPoint` is set.
@@ -306,6 +310,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Singular
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto2__singular__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -537,9 +542,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.a_point == nil { fields.pointee.a_point = _message.create(Test_Scalars_Proto2_Point.self) }
-            var loan = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.a_point = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
+                _message.fields.pointee.a_point = settled
+            }
+            yield &lent
         }
     }
     /// Whether `aPoint` is set.
@@ -550,6 +558,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Required
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto2__required__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -563,9 +572,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.one == nil { fields.pointee.one = _message.create(Test_Scalars_Proto2_Required.self) }
-            var loan = _message.lend(fields.pointee.one, as: Test_Scalars_Proto2_Required.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.one = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.one, as: Test_Scalars_Proto2_Required.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.one, as: Self._table)
+                _message.fields.pointee.one = settled
+            }
+            yield &lent
         }
     }
     /// Whether `one` is set.
@@ -585,7 +597,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: Test_Scalars_Proto2_Required.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many = list._elements
                 _message.fields.pointee.n_many = list.count
             }
@@ -605,7 +617,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<String, Test_Scalars_Proto2_Required>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped = map._typedEntries()
                 _message.fields.pointee.n_mapped = map.count
             }
@@ -626,9 +638,12 @@ public import LifelineMessages
                 fields.pointee.chosen = _message.create(Test_Scalars_Proto2_Required.self)
                 fields.pointee.choice_case.rawValue = 4
             }
-            var loan = _message.lend(fields.pointee.chosen, as: Test_Scalars_Proto2_Required.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.chosen = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.chosen, as: Test_Scalars_Proto2_Required.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.chosen, as: Self._table)
+                _message.fields.pointee.chosen = settled
+            }
+            yield &lent
         }
     }
 
@@ -667,6 +682,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__RequiredBelow
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto2__required_below__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -683,7 +699,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_double = list._elements
                 _message.fields.pointee.n_some_double = list.count
             }
@@ -703,7 +719,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_float = list._elements
                 _message.fields.pointee.n_some_float = list.count
             }
@@ -723,7 +739,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_int32 = list._elements
                 _message.fields.pointee.n_some_int32 = list.count
             }
@@ -743,7 +759,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_int64 = list._elements
                 _message.fields.pointee.n_some_int64 = list.count
             }
@@ -763,7 +779,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_uint32 = list._elements
                 _message.fields.pointee.n_some_uint32 = list.count
             }
@@ -783,7 +799,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_uint64 = list._elements
                 _message.fields.pointee.n_some_uint64 = list.count
             }
@@ -803,7 +819,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sint32 = list._elements
                 _message.fields.pointee.n_some_sint32 = list.count
             }
@@ -823,7 +839,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sint64 = list._elements
                 _message.fields.pointee.n_some_sint64 = list.count
             }
@@ -843,7 +859,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_fixed32 = list._elements
                 _message.fields.pointee.n_some_fixed32 = list.count
             }
@@ -863,7 +879,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_fixed64 = list._elements
                 _message.fields.pointee.n_some_fixed64 = list.count
             }
@@ -883,7 +899,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sfixed32 = list._elements
                 _message.fields.pointee.n_some_sfixed32 = list.count
             }
@@ -903,7 +919,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sfixed64 = list._elements
                 _message.fields.pointee.n_some_sfixed64 = list.count
             }
@@ -923,7 +939,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_bool = list._elements
                 _message.fields.pointee.n_some_bool = list.count
             }
@@ -943,7 +959,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_string, count: fields.pointee.n_some_string, of: String.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_string = list._elements
                 _message.fields.pointee.n_some_string = list.count
             }
@@ -963,7 +979,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bytes, count: fields.pointee.n_some_bytes, of: [Swift.UInt8].self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_bytes = list._elements
                 _message.fields.pointee.n_some_bytes = list.count
             }
@@ -983,7 +999,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_level, count: fields.pointee.n_some_level, of: Test_Scalars_Proto2_Level.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_level = list._elements
                 _message.fields.pointee.n_some_level = list.count
             }
@@ -1003,7 +1019,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_point, count: fields.pointee.n_some_point, of: Test_Scalars_Proto2_Point.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_point = list._elements
                 _message.fields.pointee.n_some_point = list.count
             }
@@ -1014,6 +1030,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Unpacked
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto2__unpacked__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -1030,7 +1047,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_double = list._elements
                 _message.fields.pointee.n_some_double = list.count
             }
@@ -1050,7 +1067,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_float = list._elements
                 _message.fields.pointee.n_some_float = list.count
             }
@@ -1070,7 +1087,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_int32 = list._elements
                 _message.fields.pointee.n_some_int32 = list.count
             }
@@ -1090,7 +1107,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_int64 = list._elements
                 _message.fields.pointee.n_some_int64 = list.count
             }
@@ -1110,7 +1127,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_uint32 = list._elements
                 _message.fields.pointee.n_some_uint32 = list.count
             }
@@ -1130,7 +1147,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_uint64 = list._elements
                 _message.fields.pointee.n_some_uint64 = list.count
             }
@@ -1150,7 +1167,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sint32 = list._elements
                 _message.fields.pointee.n_some_sint32 = list.count
             }
@@ -1170,7 +1187,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sint64 = list._elements
                 _message.fields.pointee.n_some_sint64 = list.count
             }
@@ -1190,7 +1207,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_fixed32 = list._elements
                 _message.fields.pointee.n_some_fixed32 = list.count
             }
@@ -1210,7 +1227,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_fixed64 = list._elements
                 _message.fields.pointee.n_some_fixed64 = list.count
             }
@@ -1230,7 +1247,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sfixed32 = list._elements
                 _message.fields.pointee.n_some_sfixed32 = list.count
             }
@@ -1250,7 +1267,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sfixed64 = list._elements
                 _message.fields.pointee.n_some_sfixed64 = list.count
             }
@@ -1270,7 +1287,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_bool = list._elements
                 _message.fields.pointee.n_some_bool = list.count
             }
@@ -1290,7 +1307,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_level, count: fields.pointee.n_some_level, of: Test_Scalars_Proto2_Level.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_level = list._elements
                 _message.fields.pointee.n_some_level = list.count
             }
@@ -1301,6 +1318,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Packed
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto2__packed__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -1495,9 +1513,12 @@ public import LifelineMessages
                 fields.pointee.a_point = _message.create(Test_Scalars_Proto2_Point.self)
                 fields.pointee.value_case.rawValue = 18
             }
-            var loan = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.a_point = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
+                _message.fields.pointee.a_point = settled
+            }
+            yield &lent
         }
     }
 
@@ -1575,6 +1596,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Choice
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto2__choice__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -1591,7 +1613,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_double, count: fields.pointee.n_by_double, as: LifelineMessages.MapField<String, Double>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_double = map._typedEntries()
                 _message.fields.pointee.n_by_double = map.count
             }
@@ -1611,7 +1633,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_float, count: fields.pointee.n_by_float, as: LifelineMessages.MapField<String, Float>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_float = map._typedEntries()
                 _message.fields.pointee.n_by_float = map.count
             }
@@ -1631,7 +1653,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_int32, count: fields.pointee.n_by_int32, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_int32 = map._typedEntries()
                 _message.fields.pointee.n_by_int32 = map.count
             }
@@ -1651,7 +1673,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_int64, count: fields.pointee.n_by_int64, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_int64 = map._typedEntries()
                 _message.fields.pointee.n_by_int64 = map.count
             }
@@ -1671,7 +1693,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_uint32, count: fields.pointee.n_by_uint32, as: LifelineMessages.MapField<String, UInt32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_uint32 = map._typedEntries()
                 _message.fields.pointee.n_by_uint32 = map.count
             }
@@ -1691,7 +1713,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_uint64, count: fields.pointee.n_by_uint64, as: LifelineMessages.MapField<String, UInt64>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_uint64 = map._typedEntries()
                 _message.fields.pointee.n_by_uint64 = map.count
             }
@@ -1711,7 +1733,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sint32, count: fields.pointee.n_by_sint32, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_sint32 = map._typedEntries()
                 _message.fields.pointee.n_by_sint32 = map.count
             }
@@ -1731,7 +1753,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sint64, count: fields.pointee.n_by_sint64, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_sint64 = map._typedEntries()
                 _message.fields.pointee.n_by_sint64 = map.count
             }
@@ -1751,7 +1773,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_fixed32, count: fields.pointee.n_by_fixed32, as: LifelineMessages.MapField<String, UInt32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_fixed32 = map._typedEntries()
                 _message.fields.pointee.n_by_fixed32 = map.count
             }
@@ -1771,7 +1793,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_fixed64, count: fields.pointee.n_by_fixed64, as: LifelineMessages.MapField<String, UInt64>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_fixed64 = map._typedEntries()
                 _message.fields.pointee.n_by_fixed64 = map.count
             }
@@ -1791,7 +1813,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sfixed32, count: fields.pointee.n_by_sfixed32, as: LifelineMessages.MapField<String, Int32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_sfixed32 = map._typedEntries()
                 _message.fields.pointee.n_by_sfixed32 = map.count
             }
@@ -1811,7 +1833,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sfixed64, count: fields.pointee.n_by_sfixed64, as: LifelineMessages.MapField<String, Int64>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_sfixed64 = map._typedEntries()
                 _message.fields.pointee.n_by_sfixed64 = map.count
             }
@@ -1831,7 +1853,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_bool, count: fields.pointee.n_by_bool, as: LifelineMessages.MapField<String, Bool>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_bool = map._typedEntries()
                 _message.fields.pointee.n_by_bool = map.count
             }
@@ -1851,7 +1873,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_string, count: fields.pointee.n_by_string, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_string = map._typedEntries()
                 _message.fields.pointee.n_by_string = map.count
             }
@@ -1871,7 +1893,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_bytes, count: fields.pointee.n_by_bytes, as: LifelineMessages.MapField<String, [Swift.UInt8]>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_bytes = map._typedEntries()
                 _message.fields.pointee.n_by_bytes = map.count
             }
@@ -1891,7 +1913,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_level, count: fields.pointee.n_by_level, as: LifelineMessages.MapField<String, Test_Scalars_Proto2_Level>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_level = map._typedEntries()
                 _message.fields.pointee.n_by_level = map.count
             }
@@ -1911,7 +1933,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_point, count: fields.pointee.n_by_point, as: LifelineMessages.MapField<String, Test_Scalars_Proto2_Point>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_point = map._typedEntries()
                 _message.fields.pointee.n_by_point = map.count
             }
@@ -1922,6 +1944,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Maps
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto2__maps__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

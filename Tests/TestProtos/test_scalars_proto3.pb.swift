@@ -66,6 +66,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Point
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__point__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -173,9 +174,12 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.a_point == nil { fields.pointee.a_point = _message.create(Test_Scalars_Proto3_Point.self) }
-            var loan = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.a_point = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
+                _message.fields.pointee.a_point = settled
+            }
+            yield &lent
         }
     }
     /// Whether `aPoint` is set.
@@ -186,6 +190,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Singular
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__singular__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -427,9 +432,12 @@ public import LifelineMessages
                 fields.pointee.a_point = _message.create(Test_Scalars_Proto3_Point.self)
                 fields.pointee.has_a_point_case.rawValue = 17
             }
-            var loan = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.a_point = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
+                _message.fields.pointee.a_point = settled
+            }
+            yield &lent
         }
     }
     /// Whether `aPoint` is set.
@@ -440,6 +448,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Optional
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__optional__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -456,7 +465,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_double = list._elements
                 _message.fields.pointee.n_some_double = list.count
             }
@@ -476,7 +485,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_float = list._elements
                 _message.fields.pointee.n_some_float = list.count
             }
@@ -496,7 +505,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_int32 = list._elements
                 _message.fields.pointee.n_some_int32 = list.count
             }
@@ -516,7 +525,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_int64 = list._elements
                 _message.fields.pointee.n_some_int64 = list.count
             }
@@ -536,7 +545,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_uint32 = list._elements
                 _message.fields.pointee.n_some_uint32 = list.count
             }
@@ -556,7 +565,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_uint64 = list._elements
                 _message.fields.pointee.n_some_uint64 = list.count
             }
@@ -576,7 +585,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sint32 = list._elements
                 _message.fields.pointee.n_some_sint32 = list.count
             }
@@ -596,7 +605,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sint64 = list._elements
                 _message.fields.pointee.n_some_sint64 = list.count
             }
@@ -616,7 +625,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_fixed32 = list._elements
                 _message.fields.pointee.n_some_fixed32 = list.count
             }
@@ -636,7 +645,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_fixed64 = list._elements
                 _message.fields.pointee.n_some_fixed64 = list.count
             }
@@ -656,7 +665,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sfixed32 = list._elements
                 _message.fields.pointee.n_some_sfixed32 = list.count
             }
@@ -676,7 +685,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sfixed64 = list._elements
                 _message.fields.pointee.n_some_sfixed64 = list.count
             }
@@ -696,7 +705,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_bool = list._elements
                 _message.fields.pointee.n_some_bool = list.count
             }
@@ -716,7 +725,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_string, count: fields.pointee.n_some_string, of: String.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_string = list._elements
                 _message.fields.pointee.n_some_string = list.count
             }
@@ -736,7 +745,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bytes, count: fields.pointee.n_some_bytes, of: [Swift.UInt8].self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_bytes = list._elements
                 _message.fields.pointee.n_some_bytes = list.count
             }
@@ -756,7 +765,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_color, count: fields.pointee.n_some_color, of: Test_Scalars_Proto3_Color.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_color = list._elements
                 _message.fields.pointee.n_some_color = list.count
             }
@@ -776,7 +785,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_point, count: fields.pointee.n_some_point, of: Test_Scalars_Proto3_Point.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_point = list._elements
                 _message.fields.pointee.n_some_point = list.count
             }
@@ -787,6 +796,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Packed
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__packed__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -803,7 +813,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_double = list._elements
                 _message.fields.pointee.n_some_double = list.count
             }
@@ -823,7 +833,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_float = list._elements
                 _message.fields.pointee.n_some_float = list.count
             }
@@ -843,7 +853,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_int32 = list._elements
                 _message.fields.pointee.n_some_int32 = list.count
             }
@@ -863,7 +873,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_int64 = list._elements
                 _message.fields.pointee.n_some_int64 = list.count
             }
@@ -883,7 +893,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_uint32 = list._elements
                 _message.fields.pointee.n_some_uint32 = list.count
             }
@@ -903,7 +913,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_uint64 = list._elements
                 _message.fields.pointee.n_some_uint64 = list.count
             }
@@ -923,7 +933,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sint32 = list._elements
                 _message.fields.pointee.n_some_sint32 = list.count
             }
@@ -943,7 +953,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sint64 = list._elements
                 _message.fields.pointee.n_some_sint64 = list.count
             }
@@ -963,7 +973,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_fixed32 = list._elements
                 _message.fields.pointee.n_some_fixed32 = list.count
             }
@@ -983,7 +993,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_fixed64 = list._elements
                 _message.fields.pointee.n_some_fixed64 = list.count
             }
@@ -1003,7 +1013,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sfixed32 = list._elements
                 _message.fields.pointee.n_some_sfixed32 = list.count
             }
@@ -1023,7 +1033,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sfixed64 = list._elements
                 _message.fields.pointee.n_some_sfixed64 = list.count
             }
@@ -1043,7 +1053,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_bool = list._elements
                 _message.fields.pointee.n_some_bool = list.count
             }
@@ -1063,7 +1073,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_color, count: fields.pointee.n_some_color, of: Test_Scalars_Proto3_Color.self)
             defer {
-                _settle(&list)
+                _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_color = list._elements
                 _message.fields.pointee.n_some_color = list.count
             }
@@ -1074,6 +1084,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Unpacked
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__unpacked__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -1251,9 +1262,12 @@ public import LifelineMessages
                 fields.pointee.a_point = _message.create(Test_Scalars_Proto3_Point.self)
                 fields.pointee.value_case.rawValue = 17
             }
-            var loan = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.a_point = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
+                _message.fields.pointee.a_point = settled
+            }
+            yield &lent
         }
     }
 
@@ -1270,9 +1284,12 @@ public import LifelineMessages
                 fields.pointee.another_point = _message.create(Test_Scalars_Proto3_Point.self)
                 fields.pointee.value_case.rawValue = 18
             }
-            var loan = _message.lend(fields.pointee.another_point, as: Test_Scalars_Proto3_Point.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.another_point = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.another_point, as: Test_Scalars_Proto3_Point.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.another_point, as: Self._table)
+                _message.fields.pointee.another_point = settled
+            }
+            yield &lent
         }
     }
 
@@ -1289,9 +1306,12 @@ public import LifelineMessages
                 fields.pointee.nested = _message.create(Test_Scalars_Proto3_Choice.self)
                 fields.pointee.value_case.rawValue = 19
             }
-            var loan = _message.lend(fields.pointee.nested, as: Test_Scalars_Proto3_Choice.self)
-            defer { if let moved = _settle(&loan) { _message.fields.pointee.nested = moved } }
-            yield &loan.message
+            var lent = _message.lend(fields.pointee.nested, as: Test_Scalars_Proto3_Choice.self)
+            defer {
+                let settled = _message.settle(&lent, from: _message.fields.pointee.nested, as: Self._table)
+                _message.fields.pointee.nested = settled
+            }
+            yield &lent
         }
     }
 
@@ -1377,6 +1397,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Choice
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__choice__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -1393,7 +1414,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_double, count: fields.pointee.n_by_double, as: LifelineMessages.MapField<Int32, Double>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_double = map._typedEntries()
                 _message.fields.pointee.n_by_double = map.count
             }
@@ -1413,7 +1434,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_float, count: fields.pointee.n_by_float, as: LifelineMessages.MapField<Int32, Float>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_float = map._typedEntries()
                 _message.fields.pointee.n_by_float = map.count
             }
@@ -1433,7 +1454,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_int32, count: fields.pointee.n_by_int32, as: LifelineMessages.MapField<Int32, Int32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_int32 = map._typedEntries()
                 _message.fields.pointee.n_by_int32 = map.count
             }
@@ -1453,7 +1474,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_int64, count: fields.pointee.n_by_int64, as: LifelineMessages.MapField<Int32, Int64>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_int64 = map._typedEntries()
                 _message.fields.pointee.n_by_int64 = map.count
             }
@@ -1473,7 +1494,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_uint32, count: fields.pointee.n_by_uint32, as: LifelineMessages.MapField<Int32, UInt32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_uint32 = map._typedEntries()
                 _message.fields.pointee.n_by_uint32 = map.count
             }
@@ -1493,7 +1514,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_uint64, count: fields.pointee.n_by_uint64, as: LifelineMessages.MapField<Int32, UInt64>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_uint64 = map._typedEntries()
                 _message.fields.pointee.n_by_uint64 = map.count
             }
@@ -1513,7 +1534,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sint32, count: fields.pointee.n_by_sint32, as: LifelineMessages.MapField<Int32, Int32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_sint32 = map._typedEntries()
                 _message.fields.pointee.n_by_sint32 = map.count
             }
@@ -1533,7 +1554,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sint64, count: fields.pointee.n_by_sint64, as: LifelineMessages.MapField<Int32, Int64>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_sint64 = map._typedEntries()
                 _message.fields.pointee.n_by_sint64 = map.count
             }
@@ -1553,7 +1574,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_fixed32, count: fields.pointee.n_by_fixed32, as: LifelineMessages.MapField<Int32, UInt32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_fixed32 = map._typedEntries()
                 _message.fields.pointee.n_by_fixed32 = map.count
             }
@@ -1573,7 +1594,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_fixed64, count: fields.pointee.n_by_fixed64, as: LifelineMessages.MapField<Int32, UInt64>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_fixed64 = map._typedEntries()
                 _message.fields.pointee.n_by_fixed64 = map.count
             }
@@ -1593,7 +1614,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sfixed32, count: fields.pointee.n_by_sfixed32, as: LifelineMessages.MapField<Int32, Int32>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_sfixed32 = map._typedEntries()
                 _message.fields.pointee.n_by_sfixed32 = map.count
             }
@@ -1613,7 +1634,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sfixed64, count: fields.pointee.n_by_sfixed64, as: LifelineMessages.MapField<Int32, Int64>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_sfixed64 = map._typedEntries()
                 _message.fields.pointee.n_by_sfixed64 = map.count
             }
@@ -1633,7 +1654,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_bool, count: fields.pointee.n_by_bool, as: LifelineMessages.MapField<Int32, Bool>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_bool = map._typedEntries()
                 _message.fields.pointee.n_by_bool = map.count
             }
@@ -1653,7 +1674,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_string, count: fields.pointee.n_by_string, as: LifelineMessages.MapField<Int32, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_string = map._typedEntries()
                 _message.fields.pointee.n_by_string = map.count
             }
@@ -1673,7 +1694,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_bytes, count: fields.pointee.n_by_bytes, as: LifelineMessages.MapField<Int32, [Swift.UInt8]>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_bytes = map._typedEntries()
                 _message.fields.pointee.n_by_bytes = map.count
             }
@@ -1693,7 +1714,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_color, count: fields.pointee.n_by_color, as: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_color = map._typedEntries()
                 _message.fields.pointee.n_by_color = map.count
             }
@@ -1713,7 +1734,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_point, count: fields.pointee.n_by_point, as: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_point = map._typedEntries()
                 _message.fields.pointee.n_by_point = map.count
             }
@@ -1724,6 +1745,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__MapValues
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__map_values__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
@@ -1740,7 +1762,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_int32, count: fields.pointee.n_of_int32, as: LifelineMessages.MapField<Int32, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_int32 = map._typedEntries()
                 _message.fields.pointee.n_of_int32 = map.count
             }
@@ -1760,7 +1782,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_int64, count: fields.pointee.n_of_int64, as: LifelineMessages.MapField<Int64, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_int64 = map._typedEntries()
                 _message.fields.pointee.n_of_int64 = map.count
             }
@@ -1780,7 +1802,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_uint32, count: fields.pointee.n_of_uint32, as: LifelineMessages.MapField<UInt32, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_uint32 = map._typedEntries()
                 _message.fields.pointee.n_of_uint32 = map.count
             }
@@ -1800,7 +1822,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_uint64, count: fields.pointee.n_of_uint64, as: LifelineMessages.MapField<UInt64, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_uint64 = map._typedEntries()
                 _message.fields.pointee.n_of_uint64 = map.count
             }
@@ -1820,7 +1842,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_sint32, count: fields.pointee.n_of_sint32, as: LifelineMessages.MapField<Int32, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_sint32 = map._typedEntries()
                 _message.fields.pointee.n_of_sint32 = map.count
             }
@@ -1840,7 +1862,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_sint64, count: fields.pointee.n_of_sint64, as: LifelineMessages.MapField<Int64, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_sint64 = map._typedEntries()
                 _message.fields.pointee.n_of_sint64 = map.count
             }
@@ -1860,7 +1882,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_fixed32, count: fields.pointee.n_of_fixed32, as: LifelineMessages.MapField<UInt32, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_fixed32 = map._typedEntries()
                 _message.fields.pointee.n_of_fixed32 = map.count
             }
@@ -1880,7 +1902,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_fixed64, count: fields.pointee.n_of_fixed64, as: LifelineMessages.MapField<UInt64, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_fixed64 = map._typedEntries()
                 _message.fields.pointee.n_of_fixed64 = map.count
             }
@@ -1900,7 +1922,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_sfixed32, count: fields.pointee.n_of_sfixed32, as: LifelineMessages.MapField<Int32, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_sfixed32 = map._typedEntries()
                 _message.fields.pointee.n_of_sfixed32 = map.count
             }
@@ -1920,7 +1942,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_sfixed64, count: fields.pointee.n_of_sfixed64, as: LifelineMessages.MapField<Int64, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_sfixed64 = map._typedEntries()
                 _message.fields.pointee.n_of_sfixed64 = map.count
             }
@@ -1940,7 +1962,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_bool, count: fields.pointee.n_of_bool, as: LifelineMessages.MapField<Bool, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_bool = map._typedEntries()
                 _message.fields.pointee.n_of_bool = map.count
             }
@@ -1960,7 +1982,7 @@ public import LifelineMessages
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_string, count: fields.pointee.n_of_string, as: LifelineMessages.MapField<String, String>.self)
             defer {
-                _settle(&map)
+                _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_string = map._typedEntries()
                 _message.fields.pointee.n_of_string = map.count
             }
@@ -1971,6 +1993,7 @@ public import LifelineMessages
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__MapKeys
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__proto3__map_keys__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 

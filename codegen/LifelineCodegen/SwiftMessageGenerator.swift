@@ -32,6 +32,8 @@ struct SwiftMessageGenerator {
                 "\(context.inlinableModifier)static var _table: \(context.standard("UnsafePointer"))<"
                     + "\(context.runtime("MessageTable"))> { \(context.names.prefix(message))__get_table() }",
                 "\(modifier)var _message: \(reference)",
+                "\(context.inlinableModifier)mutating func _mutableFields() -> \(context.standard("UnsafeMutablePointer"))<_Fields> "
+                    + "{ _message.mutableFields(as: Self._table) }",
                 "\(context.inlinableModifier)init(_message: \(reference)) { self._message = _message }"
             )
         }

@@ -47,9 +47,12 @@ extension SwiftProperty {
                 printer.print("if \(mutableValue) == nil { \(mutableValue) = _message.create(\(type).self) }")
             }
             printer.print(
-                "var loan = _message.lend(\(mutableValue), as: \(type).self)",
-                "defer { if let moved = _settle(&loan) { \(value) = moved } }",
-                "yield &loan.message"
+                "var lent = _message.lend(\(mutableValue), as: \(type).self)",
+                "defer {",
+                "    let settled = _message.settle(&lent, from: \(value), as: Self._table)",
+                "    \(value) = settled",
+                "}",
+                "yield &lent"
             )
         }
         printer.print("}")

@@ -16,14 +16,15 @@ extension Contender {
         _ encoded: [[UInt8]]
     ) throws -> Contender {
         let messages = try encoded.map { try Message(serializedBytes: $0) }
+        let (inputs, parsed, contents) = (Inputs(encoded), Inputs(messages), Inputs(plain))
         return Contender(
             name: "lifeline-borrowed",
             passes: [
-                .parseRead3: { try encoded.sum { try Message(serializedBytes: $0).borrowedThreeFields } },
-                .parseReadAll: { try encoded.sum { try Message(serializedBytes: $0).borrowedAllFields } },
-                .serialize: { try messages.sum { try $0.withSerializedBytes { UInt64($0.count) } } },
+                .parseRead3: { try inputs.sum { try Message(serializedBytes: $0).borrowedThreeFields } },
+                .parseReadAll: { try inputs.sum { try Message(serializedBytes: $0).borrowedAllFields } },
+                .serialize: { try parsed.sum { try $0.withSerializedBytes { UInt64($0.count) } } },
                 .buildSerialize: {
-                    try plain.sum { try Message(inPlace: $0).withSerializedBytes { UInt64($0.count) } }
+                    try contents.sum { try Message(inPlace: $0).withSerializedBytes { UInt64($0.count) } }
                 },
             ],
             serialized: { try messages[$0].withSerializedBytes { [UInt8]($0) } },

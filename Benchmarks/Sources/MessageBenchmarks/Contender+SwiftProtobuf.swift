@@ -16,15 +16,16 @@ extension Contender {
         _ encoded: [[UInt8]]
     ) throws -> Contender {
         let messages = try encoded.map { try Message(serializedBytes: $0) }
+        let (inputs, parsed, contents) = (Inputs(encoded), Inputs(messages), Inputs(plain))
         let kept = KeptMessages<Message>(capacity: encoded.count)
         return Contender(
             name: "swift-protobuf",
             passes: [
-                .parse: { try encoded.sum { try Message(serializedBytes: $0).number } },
-                .parseRead3: { try encoded.sum { try Message(serializedBytes: $0).threeFields } },
-                .parseReadAll: { try encoded.sum { try Message(serializedBytes: $0).allFields } },
-                .serialize: { try messages.sum { UInt64((try $0.serializedBytes() as [UInt8]).count) } },
-                .buildSerialize: { try plain.sum { UInt64((try Message($0).serializedBytes() as [UInt8]).count) } },
+                .parse: { try inputs.sum { try Message(serializedBytes: $0).number } },
+                .parseRead3: { try inputs.sum { try Message(serializedBytes: $0).threeFields } },
+                .parseReadAll: { try inputs.sum { try Message(serializedBytes: $0).allFields } },
+                .serialize: { try parsed.sum { UInt64((try $0.serializedBytes() as [UInt8]).count) } },
+                .buildSerialize: { try contents.sum { UInt64((try Message($0).serializedBytes() as [UInt8]).count) } },
             ],
             serialized: { try messages[$0].serializedBytes() },
             built: { try Message(plain[$0]).serializedBytes() },

@@ -76,16 +76,6 @@ final class KeptMessages<Message> {
     func release() { messages.removeAll(keepingCapacity: true) }
 }
 
-extension Array {
-    /// The sum of what `body` returns for each element. Elements are borrowed: a loop over an array would retain each.
-    @inline(__always) func sum(_ body: (Element) throws -> UInt64) rethrows -> UInt64 {
-        let elements = span
-        var sum: UInt64 = 0
-        for index in elements.indices { sum &+= try body(elements[index]) }
-        return sum
-    }
-}
-
 // What is read of a string or of bytes: its length and its first byte, so that it has to be there.
 
 @inline(__always) func read(_ text: String) -> UInt64 {

@@ -18,7 +18,8 @@ typedef struct LifelineArena {
     LifelineArenaBlock *_Nullable blocks;   // blocks that the arena allocated itself, newest first
     uint32_t budget;                        // what may still be taken from malloc: see lifeline_arena_budget
     uint16_t next_block_size;               // in the same unit
-    bool may_hold_malformed_text;           // for whoever reads the strings in it; nothing here asks
+    bool may_hold_malformed_text;           // strings in it may be other than UTF-8: decoding sets this
+    uint8_t lending;                        // for whoever lends the arena; nothing here asks
 } LifelineArena;
 
 // Sizes of blocks, and budgets, are kept small: every message has an arena. They count units of this many bytes.
@@ -49,6 +50,9 @@ bool lifeline_arena_resize_last(LifelineArena *arena, void *memory, size_t old_s
 
 // Bytes that the arena's own blocks take from malloc now.
 size_t lifeline_arena_block_bytes(const LifelineArena *arena);
+
+// Sets `lending` and returns what it was, in one step, for other threads may do so too.
+uint8_t lifeline_arena_exchange_lending(LifelineArena *arena, uint8_t lending);
 
 LIFELINE_ASSUME_NONNULL_END
 

@@ -37,6 +37,12 @@ typedef struct LifelineFailure {
 // A new message with every field absent. NULL when the arena's budget is exhausted.
 void *_Nullable lifeline_message_create(const LifelineMessageTable *table, LifelineArena *arena);
 
+// Makes `*count` bytes at `*data`, a string or bytes field, a copy of `new_count` bytes: where the old ones are, if there is
+// room for them, else in `arena`. False, with nothing changed, when the arena's budget is exhausted.
+bool lifeline_bytes_assign(
+    LifelineArena *arena, size_t *count, uint8_t *_Nullable *_Nonnull data, const uint8_t *_Nullable new_bytes,
+    size_t new_count);
+
 typedef struct LifelineDecodeOptions {
     uint32_t maximum_depth;      // how many messages and groups may stand inside each other below the first
     uint32_t budget;             // lifeline_message_parse: the arena's, for the time of the call

@@ -85,5 +85,9 @@ extern const LifelineMessageTable test__names__entries__value__entry_entry__tabl
 static inline const LifelineMessageTable *_Nonnull test__names__entries__value__entry_entry__get_table(void) {
     return &test__names__entries__value__entry_entry__table;
 }
+extern const LifelineMessageTable test__names__lending__table;
+static inline const LifelineMessageTable *_Nonnull test__names__lending__get_table(void) {
+    return &test__names__lending__table;
+}
 
 #endif

@@ -35,6 +35,7 @@ typedef struct Test__Names__Entries Test__Names__Entries;
 typedef struct Test__Names__Entries__ValueEntry Test__Names__Entries__ValueEntry;
 typedef struct Test__Names__Entries__Value Test__Names__Entries__Value;
 typedef struct Test__Names__Entries__Value__EntryEntry Test__Names__Entries__Value__EntryEntry;
+typedef struct Test__Names__Lending Test__Names__Lending;
 
 
 /* --- enums --- */
@@ -377,6 +378,50 @@ struct  Test__Names__Entries
     , 0,NULL, NULL }
 
 
+typedef enum {
+  TEST__NAMES__LENDING__CHOICE__NOT_SET = 0,
+  TEST__NAMES__LENDING__CHOICE_CHOSEN = 4,
+  TEST__NAMES__LENDING__CHOICE_WITHCHOSENSPAN = 5
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__LENDING__CHOICE__CASE)
+} Test__Names__Lending__ChoiceCase;
+
+typedef enum {
+  TEST__NAMES__LENDING__HAS_TITLE__NOT_SET = 0,
+  TEST__NAMES__LENDING__HAS_TITLE_TITLE = 3
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__LENDING__HAS_TITLE__CASE)
+} Test__Names__Lending__HasTitleCase;
+
+struct  Test__Names__Lending
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData name;
+  ProtobufCBinaryData data;
+  int32_t withnameutf8span;
+  ProtobufCBinaryData with_title_span;
+  ProtobufCBinaryData with_data_span;
+  size_t n_withtitleutf8span;
+  ProtobufCBinaryData *withtitleutf8span;
+  protobuf_c_boolean with_late_span;
+  ProtobufCBinaryData late;
+  ProtobufCBinaryData withlateutf8span;
+  size_t n_many;
+  ProtobufCBinaryData *many;
+  protobuf_c_boolean withmanyutf8span;
+  Test__Names__Lending__ChoiceCase choice_case;
+  union {
+    ProtobufCBinaryData chosen;
+    int32_t withchosenspan;
+  };
+  Test__Names__Lending__HasTitleCase has_title_case;
+  union {
+    ProtobufCBinaryData title;
+  };
+};
+#define TEST__NAMES__LENDING__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__lending__descriptor) \
+    , {0,NULL}, {0,NULL}, 0, {0,NULL}, {0,NULL}, 0,NULL, 0, {0,NULL}, {0,NULL}, 0,NULL, 0, TEST__NAMES__LENDING__CHOICE__NOT_SET, {0}, TEST__NAMES__LENDING__HAS_TITLE__NOT_SET, {0} }
+
+
 /* --- per-message closures --- */
 
 typedef void (*Test__Names__Presence_Closure)
@@ -439,6 +484,9 @@ typedef void (*Test__Names__Entries__Value_Closure)
 typedef void (*Test__Names__Entries_Closure)
                  (const Test__Names__Entries *message,
                   void *closure_data);
+typedef void (*Test__Names__Lending_Closure)
+                 (const Test__Names__Lending *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -465,6 +513,7 @@ extern const ProtobufCMessageDescriptor test__names__entries__descriptor;
 extern const ProtobufCMessageDescriptor test__names__entries__value_entry__descriptor;
 extern const ProtobufCMessageDescriptor test__names__entries__value__descriptor;
 extern const ProtobufCMessageDescriptor test__names__entries__value__entry_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__names__lending__descriptor;
 
 PROTOBUF_C__END_DECLS
 

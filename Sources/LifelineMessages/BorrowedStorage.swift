@@ -1,0 +1,118 @@
+public import CLifelineMessages
+public import CProtobufC
+
+/// A storage that somebody else's reference keeps alive for as long as this is used, and that may be written to.
+///
+/// What changes messages passes storages on as this, because passing references on makes compilers count them, and
+/// counting took more than half of the time that building a message takes. For generated code and this library.
+@frozen public struct BorrowedStorage {
+    @usableFromInline let unmanaged: Unmanaged<MessageStorage>
+
+    @inlinable @inline(__always) init(_ storage: MessageStorage) {
+        unmanaged = .passUnretained(storage)
+    }
+
+    @inlinable @inline(__always) func with<Result>(_ body: (MessageStorage) -> Result) -> Result {
+        unmanaged._withUnsafeGuaranteedRef(body)
+    }
+
+    @inlinable var header: UnsafeMutablePointer<MessageStorage.Header> {
+        with { $0.withUnsafeMutablePointerToHeader { $0 } }
+    }
+
+    @inlinable var arena: UnsafeMutablePointer<LifelineArena> { with(\.arena) }
+    @inlinable var isOverdue: Bool { with(\.isOverdue) }
+    @inlinable var mayHoldMalformedText: Bool { with(\.mayHoldMalformedText) }
+}
+
+// MARK: - Allocating
+
+extension BorrowedStorage {
+    /// Memory for `byteCount` bytes, 8-aligned.
+    @usableFromInline func allocate(byteCount: Int) -> UnsafeMutableRawPointer {
+        take { lifeline_arena_allocate($0, byteCount) }
+    }
+
+    /// Room for at least `capacity` elements, with the first `count` of `elements` in it.
+    @usableFromInline func reserve(
+        _ elements: UnsafeMutableRawPointer?,
+        count: Int,
+        capacity: Int,
+        stride: Int
+    ) -> UnsafeMutableRawPointer {
+        take { lifeline_array_reserve($0, elements, count, capacity, stride) }
+    }
+
+    /// What `allocate` takes from the arena. It may be called twice: it answers nil while the allowance does not suffice.
+    ///
+    /// Running out of memory for real is as fatal here as it is elsewhere in Swift; decoding has a budget of its own.
+    @inline(__always) private func take<Memory>(_ allocate: (UnsafeMutablePointer<LifelineArena>) -> Memory?) -> Memory
+    {
+        if let memory = allocate(arena) { return memory }
+        arena.pointee.budget = .max
+        // A loan is overdue by itself too: what it holds then moves out of its lender's arena, and back once it is
+        // settled.
+        with { $0.becomeOverdue() }
+        guard let memory = allocate(arena) else { preconditionFailure("Out of memory for a message") }
+        return memory
+    }
+}
+
+// MARK: - Strings and bytes
+
+extension BorrowedStorage {
+    /// Replaces what `value`, a field in this storage, holds. Bytes that fit where the old ones are take their place.
+    @inlinable @inline(__always) func assign(_ bytes: UnsafeBufferPointer<UInt8>, to value: inout BytesValue) {
+        if !lifeline_bytes_assign(arena, &value.len, &value.data, bytes.baseAddress, bytes.count) {
+            assignBeyondAllowance(bytes, to: &value)
+        }
+    }
+
+    @usableFromInline func assignBeyondAllowance(_ bytes: UnsafeBufferPointer<UInt8>, to value: inout BytesValue) {
+        take { lifeline_bytes_assign($0, &value.len, &value.data, bytes.baseAddress, bytes.count) ? () : nil }
+    }
+
+    @inlinable func store(_ bytes: UnsafeBufferPointer<UInt8>) -> BytesValue {
+        var value = BytesValue(len: 0, data: nil)
+        assign(bytes, to: &value)
+        return value
+    }
+
+    /// A copy of `value`, which is in `source`. As it is: text that is not UTF-8 stays so.
+    @usableFromInline func copy(_ value: BytesValue, from source: BorrowedStorage) -> BytesValue {
+        inheritText(from: source)
+        return store(UnsafeBufferPointer(start: value.data, count: value.len))
+    }
+
+    /// To be called when something is copied from `source`.
+    private func inheritText(from source: BorrowedStorage) {
+        if source.mayHoldMalformedText { arena.pointee.may_hold_malformed_text = true }
+    }
+}
+
+extension String {
+    /// Calls `body` with the UTF-8 of the text. Unlike `withUTF8`, it asks for no mutable copy of the text.
+    @inlinable @inline(__always) func withUTF8Bytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        utf8.span.withUnsafeBufferPointer(body)
+    }
+}
+
+// MARK: - Messages
+
+extension BorrowedStorage {
+    /// A new message, with no field set.
+    @usableFromInline func create(_ table: UnsafePointer<MessageTable>) -> UnsafeMutableRawPointer {
+        take { lifeline_message_create(table, $0) }
+    }
+
+    /// A deep copy of `message`, which is in `source`.
+    @usableFromInline func copy(
+        _ message: UnsafeRawPointer,
+        as table: UnsafePointer<MessageTable>,
+        from source: BorrowedStorage?
+    ) -> UnsafeMutableRawPointer {
+        guard let source else { return create(table) }
+        inheritText(from: source)
+        return take { lifeline_message_copy(table, message, $0) }
+    }
+}

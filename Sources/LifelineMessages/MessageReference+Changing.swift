@@ -1,0 +1,135 @@
+public import CLifelineMessages
+public import CProtobufC
+
+// What the setters of generated code are made of. All of it goes through the reference that a value stores, and none
+// through the requirements of `Message`: so the compiler sees that nothing has to be retained.
+extension MessageReference {
+    /// The struct, to be written to: copied first where somebody else refers to it, or to leave garbage behind.
+    @inlinable @inline(__always) public mutating func mutableFields(
+        as table: UnsafePointer<MessageTable>
+    ) -> UnsafeMutablePointer<Fields> {
+        if !isWritable(&storage) { makeUnique(as: table, reserving: 0) }
+        return fields
+    }
+
+    /// Moves the message to a storage of its own, which has room for `reserved` bytes more.
+    @usableFromInline mutating func makeUnique(as table: UnsafePointer<MessageTable>, reserving reserved: Int) {
+        let size = storage == nil ? Int(table.pointee.size) : lifeline_message_copy_size(table, fields)
+        // Half as much again, and at least 256 bytes, for what is about to be set.
+        let copied = MessageStorage.create(byteCount: size &+ max(size / 2, 256) &+ reserved)
+        let copy = BorrowedStorage(copied).copy(fields, as: table, from: storage.map(BorrowedStorage.init))
+        self = MessageReference(storage: copied, fields: copy.assumingMemoryBound(to: Fields.self))
+    }
+
+    /// The storage of a message that `mutableFields` was called for.
+    @inlinable @inline(__always) var mutableStorage: BorrowedStorage { BorrowedStorage(storage.unsafelyUnwrapped) }
+}
+
+// MARK: - Strings and bytes
+
+extension MessageReference {
+    /// A string or bytes field with nothing in it.
+    @inlinable public var emptyBytes: BytesValue { BytesValue(len: 0, data: nil) }
+
+    @inlinable public func assign(_ text: String, to value: inout BytesValue) {
+        text.withUTF8Bytes { mutableStorage.assign($0, to: &value) }
+    }
+
+    @inlinable public func assign(_ bytes: [UInt8], to value: inout BytesValue) {
+        bytes.withUnsafeBufferPointer { mutableStorage.assign($0, to: &value) }
+    }
+}
+
+// MARK: - Submessages
+
+extension MessageReference {
+    /// A new message in this one's arena, with no field set.
+    @inlinable public func create<M: Message>(_: M.Type) -> UnsafeMutablePointer<M._Fields> {
+        mutableStorage.create(M._table).assumingMemoryBound(to: M._Fields.self)
+    }
+
+    /// A deep copy of `message` in this one's arena.
+    @inlinable public func copy<M: Message>(_ message: M) -> UnsafeMutablePointer<M._Fields>? {
+        M._store(message, in: mutableStorage)
+    }
+
+    /// Lends a submessage, to be changed in place. `settle` ends the loan.
+    @inlinable public func lend<M: Message>(_ fields: UnsafeMutablePointer<M._Fields>?, as: M.Type) -> M {
+        M(_message: MessageReference<M._Fields>(storage: mutableStorage.lend(), fields: fields.unsafelyUnwrapped))
+    }
+
+    /// Ends the loan of `message`, which was lent with its fields at `lent`. `table` is this message's own.
+    ///
+    /// - Returns: Where the submessage is now, in the arena of this message.
+    @inlinable @inline(__always) public mutating func settle<M: Message>(
+        _ message: inout M,
+        from lent: UnsafeMutablePointer<M._Fields>?,
+        as table: UnsafePointer<MessageTable>
+    ) -> UnsafeMutablePointer<M._Fields>? {
+        if message._message.fields == lent, mutableStorage.takeBack(&message._message.storage) { return lent }
+        leaveLoan(as: table)
+        return copy(message)
+    }
+
+    /// To be called when what was lent was replaced.
+    @usableFromInline mutating func leaveLoan(as table: UnsafePointer<MessageTable>) {
+        mutableStorage.settleWithoutLoan()
+        _ = mutableFields(as: table)
+    }
+}
+
+// MARK: - Repeated fields
+
+extension MessageReference {
+    /// A deep copy of `list` in this message's arena.
+    @inlinable public func copy<Element>(_ list: RepeatedField<Element>) -> RepeatedField<Element> {
+        list._copied(into: storage.unsafelyUnwrapped)
+    }
+
+    /// Lends a repeated field, to be changed in place. `settle` ends the loan.
+    @inlinable public func lend<Element: FieldElement>(
+        _ elements: UnsafeMutablePointer<Element._CValue>?,
+        count: Int,
+        of: Element.Type
+    ) -> RepeatedField<Element> {
+        RepeatedField(_storage: mutableStorage.lend(), elements: elements, count: count)
+    }
+
+    /// Ends the loan of a repeated field. Afterwards `list` is in the arena of this message.
+    @inlinable @inline(__always) public mutating func settle<Element>(
+        _ list: inout RepeatedField<Element>,
+        as table: UnsafePointer<MessageTable>
+    ) {
+        if mutableStorage.takeBack(&list._storage) { return }
+        leaveLoan(as: table)
+        list = copy(list)
+    }
+}
+
+// MARK: - Map fields
+
+extension MessageReference {
+    /// A deep copy of `map` in this message's arena.
+    @inlinable public func copy<Key, Value>(_ map: MapField<Key, Value>) -> MapField<Key, Value> {
+        map._copied(into: storage.unsafelyUnwrapped)
+    }
+
+    /// Lends a map field, to be changed in place. `settle` ends the loan.
+    @inlinable public func lend<Entry, Key, Value>(
+        entries: UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>?,
+        count: Int,
+        as: MapField<Key, Value>.Type
+    ) -> MapField<Key, Value> {
+        MapField(_storage: mutableStorage.lend(), entries: MapField<Key, Value>.untyped(entries), count: count)
+    }
+
+    /// Ends the loan of a map field. Afterwards `map` is in the arena of this message.
+    @inlinable @inline(__always) public mutating func settle<Key, Value>(
+        _ map: inout MapField<Key, Value>,
+        as table: UnsafePointer<MessageTable>
+    ) {
+        if mutableStorage.takeBack(&map._storage) { return }
+        leaveLoan(as: table)
+        map = copy(map)
+    }
+}
