@@ -8,6 +8,10 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+// Only a root package may have these, which this one always is.
+let strictC: [CSetting] = [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]
+let strictCxx: [CXXSetting] = [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]
+
 // A package of its own, so that what Lifeline is compared with is no dependency of Lifeline. `run` generates the code
 // that is missing here, and builds.
 let package = Package(
@@ -35,7 +39,11 @@ let package = Package(
             swiftSettings: strict
         ),
         // Generated: the C half of Lifeline's code.
-        .target(name: "CLifelineChat", dependencies: [.product(name: "LifelineMessages", package: "lifeline")]),
+        .target(
+            name: "CLifelineChat",
+            dependencies: [.product(name: "LifelineMessages", package: "lifeline")],
+            cSettings: strictC
+        ),
         // The contenders that are not Swift, behind one C interface.
         .target(name: "NativeContender"),
         .systemLibrary(
@@ -46,7 +54,7 @@ let package = Package(
         .target(
             name: "CContender",
             dependencies: ["LibProtobufC", "NativeContender"],
-            cSettings: [.headerSearchPath("Generated")]
+            cSettings: strictC + [.headerSearchPath("Generated")]
         ),
         .systemLibrary(
             name: "LibProtobuf",
@@ -57,9 +65,9 @@ let package = Package(
             name: "CppContender",
             dependencies: ["LibProtobuf", "NativeContender"],
             // Without NDEBUG, the assertions in protobuf's headers would be measured too.
-            cxxSettings: [.headerSearchPath("Generated"), .define("NDEBUG")]
+            cxxSettings: strictCxx + [.headerSearchPath("Generated"), .define("NDEBUG")]
         ),
-        .target(name: "CAllocationCounter"),
+        .target(name: "CAllocationCounter", cSettings: strictC),
     ],
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11,

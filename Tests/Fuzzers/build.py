@@ -1,11 +1,15 @@
 """Builds the fuzzers, each as one program, with the compilers of the Swift toolchain."""
 
+import shutil
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FUZZERS = ROOT / "Tests/Fuzzers"
+# Another clang may have no tail calls, or no part of what the Swift toolchain's is linked with.
+CLANG = Path(shutil.which("swift") or sys.exit("Swift is not installed.")).resolve().with_name("clang")
 C_SOURCES = ["Sources/CLifelineMessages", "Sources/CLifelineWellKnownTypes", "Tests/CTestProtos"]
 C_FLAGS = ["-std=c11", "-g", "-O1", "-fno-omit-frame-pointer", "-Wall", "-Wextra", "-Werror",
            "-fno-sanitize-recover=all"]
@@ -28,7 +32,7 @@ def build_c(name: str, folder: Path) -> Path:
         objects = list(pool.map(lambda source: compile_c(source, folder, newest), sources))
     program = folder / "bin" / name
     program.parent.mkdir(parents=True, exist_ok=True)
-    run(["clang", "-fuse-ld=lld", f"-fsanitize=fuzzer,{SANITIZERS}", *objects, "-lprotobuf-c", "-o", program])
+    run([CLANG, "-fuse-ld=lld", f"-fsanitize=fuzzer,{SANITIZERS}", *objects, "-lprotobuf-c", "-o", program])
     return program
 
 
@@ -38,16 +42,18 @@ def compile_c(source: Path, folder: Path, newest: float) -> Path:
         return output
     output.parent.mkdir(parents=True, exist_ok=True)
     headers = [f"-I{ROOT / top / 'include'}" for top in C_SOURCES]
-    run(["clang", f"-fsanitize=fuzzer-no-link,{SANITIZERS}", *C_FLAGS, *headers, "-c", source, "-o", output])
+    run([CLANG, f"-fsanitize=fuzzer-no-link,{SANITIZERS}", *C_FLAGS, *headers, "-c", source, "-o", output])
     return output
 
 
 def build_swift(folder: Path) -> Path:
-    resources = Path(output_of(["clang", "-print-resource-dir"]))
+    resources = Path(output_of([CLANG, "-print-resource-dir"]))
     driver = next(resources.rglob("libclang_rt.fuzzer_no_main*.a"))
     command = ["swift", "build", "--package-path", FUZZERS, "--scratch-path", folder / "swift",
                "--configuration", "release", "--product", "mutations", "--sanitize=address",
                "-Xswiftc", f"-sanitize-coverage={COVERAGE}", "-Xcc", f"-fsanitize-coverage={COVERAGE}",
+               # The toolchain's default, gold, warns of the sanitizer's own symbols.
+               "-Xswiftc", "-use-ld=lld", "-Xswiftc", "-warnings-as-errors",
                "-Xlinker", driver, "-Xlinker", "-lstdc++"]
     run(command)
     return Path(output_of([*command, "--show-bin-path"])) / "mutations"
