@@ -102,9 +102,12 @@ extension BorrowedStorage {
 }
 
 extension String {
-    /// Calls `body` with the UTF-8 of the text. Unlike `withUTF8`, it asks for no mutable copy of the text.
+    /// Calls `body` with the UTF-8 of the text. Unlike `withUTF8`, it retains no text that is on the heap.
     @inlinable @inline(__always) func withUTF8Bytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
-        utf8.span.withUnsafeBufferPointer(body)
+        if utf8.count > 15 { return utf8.span.withUnsafeBufferPointer(body) }
+        // A String holds so few bytes in itself, and the span of that has dangled in Swift 6.3.1's optimized code.
+        var text = self
+        return text.withUTF8(body)
     }
 }
 

@@ -42,6 +42,14 @@ extension MessageReference {
         return try value.withUTF8Span(isValid: !mayHoldMalformedText, body)
     }
 
+    /// Calls `body` with text that is not in a message: the default of a field that is absent.
+    @inlinable public func withUTF8Span<Result: ~Copyable, Failure: Error>(
+        ofDefault text: String,
+        _ body: (UTF8Span) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try text.withUTF8SpanOfCopy(body)
+    }
+
     /// Calls `body` with the bytes of a field, without copying them.
     @inlinable public func withSpan<Result: ~Copyable, Failure: Error>(
         _ value: BytesValue,
@@ -68,7 +76,7 @@ extension BytesValue {
         isValid: Bool,
         _ body: (UTF8Span) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        if !isValid { return try body(String(self, isValid: false).utf8Span) }
+        if !isValid { return try String(self, isValid: false).withUTF8SpanOfCopy(body) }
         return try body(UTF8Span(unchecked: Span(_unsafeElements: buffer)))
     }
 }
@@ -81,5 +89,14 @@ extension String {
         } else {
             self.init(decoding: value.buffer, as: UTF8.self)
         }
+    }
+
+    /// Calls `body` with a copy of the text on the heap: see `withUTF8Bytes` for why.
+    @usableFromInline func withUTF8SpanOfCopy<Result: ~Copyable, Failure: Error>(
+        _ body: (UTF8Span) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let bytes = Array(utf8)
+        defer { extendLifetime(bytes) }
+        return try body(UTF8Span(unchecked: bytes.span))
     }
 }

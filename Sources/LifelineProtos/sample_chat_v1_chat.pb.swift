@@ -519,7 +519,7 @@ public import LifelineWellKnownTypes
     }
     /// Calls `body` with the text of `sticker`, without a copy.
     @inlinable public func withStickerUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.body_case.rawValue == 17 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.body_case.rawValue == 17 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.sticker, body)
     }
 

@@ -111,7 +111,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `stringValue`, without a copy.
     @inlinable public func withStringValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.kind_case.rawValue == 3 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.kind_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.string_value, body)
     }
 

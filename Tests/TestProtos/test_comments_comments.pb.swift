@@ -25,7 +25,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSlashes() { _mutableFields().pointee.has_slashes = 0 }
     /// Calls `body` with the text of `slashes`, without a copy.
     @inlinable public func withSlashesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_slashes != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_slashes != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.slashes, body)
     }
 
@@ -46,7 +46,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLines() { _mutableFields().pointee.has_lines = 0 }
     /// Calls `body` with the text of `lines`, without a copy.
     @inlinable public func withLinesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_lines != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_lines != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.lines, body)
     }
 
@@ -65,7 +65,7 @@ public import LifelineMessages
     @inlinable public mutating func clearBlock() { _mutableFields().pointee.has_block = 0 }
     /// Calls `body` with the text of `block`, without a copy.
     @inlinable public func withBlockUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_block != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_block != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.block, body)
     }
 
@@ -85,7 +85,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCarriageReturns() { _mutableFields().pointee.has_carriage_returns = 0 }
     /// Calls `body` with the text of `carriageReturns`, without a copy.
     @inlinable public func withCarriageReturnsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_carriage_returns != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_carriage_returns != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.carriage_returns, body)
     }
 
@@ -109,7 +109,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSeparators() { _mutableFields().pointee.has_separators = 0 }
     /// Calls `body` with the text of `separators`, without a copy.
     @inlinable public func withSeparatorsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_separators != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_separators != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.separators, body)
     }
 
@@ -131,7 +131,7 @@ public import LifelineMessages
     @inlinable public mutating func clearMarkup() { _mutableFields().pointee.has_markup = 0 }
     /// Calls `body` with the text of `markup`, without a copy.
     @inlinable public func withMarkupUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_markup != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_markup != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.markup, body)
     }
 
@@ -149,7 +149,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `chosen`, without a copy.
     @inlinable public func withChosenUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.choice_case.rawValue == 7 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.choice_case.rawValue == 7 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.chosen, body)
     }
 

@@ -67,7 +67,7 @@ public import LifelineMessages
     @inlinable public mutating func clearMaybe() { _mutableFields().pointee.has_maybe_case.rawValue = 0 }
     /// Calls `body` with the text of `maybe`, without a copy.
     @inlinable public func withMaybeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_maybe_case.rawValue == 2 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_maybe_case.rawValue == 2 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.maybe, body)
     }
 

@@ -19,7 +19,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
     /// Calls `body` with the text of `right`, without a copy.
     @inlinable public func withRightUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_right != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_right != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.right, body)
     }
 

@@ -148,7 +148,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `b`, without a copy.
     @inlinable public func withBUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.x_of_of_case.rawValue == 2 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.x_of_of_case.rawValue == 2 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.b, body)
     }
 
@@ -879,7 +879,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTitle() { _mutableFields().pointee.has_title_case.rawValue = 0 }
     /// Calls `body` with the text of `title`, without a copy.
     @inlinable public func withTitleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_title_case.rawValue == 3 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_title_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.title, body)
     }
 

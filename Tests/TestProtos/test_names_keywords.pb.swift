@@ -19,7 +19,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAlignas() { _mutableFields().pointee.has_alignas_1 = 0 }
     /// Calls `body` with the text of `alignas`, without a copy.
     @inlinable public func withAlignasUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_alignas_1 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_alignas_1 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.alignas_1, body)
     }
 
@@ -37,7 +37,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAlignof() { _mutableFields().pointee.has_alignof_2 = 0 }
     /// Calls `body` with the text of `alignof`, without a copy.
     @inlinable public func withAlignofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_alignof_2 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_alignof_2 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.alignof_2, body)
     }
 
@@ -55,7 +55,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAnd() { _mutableFields().pointee.has_and_3 = 0 }
     /// Calls `body` with the text of `and`, without a copy.
     @inlinable public func withAndUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_and_3 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_and_3 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.and_3, body)
     }
 
@@ -73,7 +73,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAndEq() { _mutableFields().pointee.has_and_eq_4 = 0 }
     /// Calls `body` with the text of `andEq`, without a copy.
     @inlinable public func withAndEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_and_eq_4 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_and_eq_4 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.and_eq_4, body)
     }
 
@@ -91,7 +91,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAsm() { _mutableFields().pointee.has_asm_5 = 0 }
     /// Calls `body` with the text of `asm`, without a copy.
     @inlinable public func withAsmUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_asm_5 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_asm_5 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.asm_5, body)
     }
 
@@ -109,7 +109,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAuto() { _mutableFields().pointee.has_auto_6 = 0 }
     /// Calls `body` with the text of `auto`, without a copy.
     @inlinable public func withAutoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_auto_6 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_auto_6 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.auto_6, body)
     }
 
@@ -127,7 +127,7 @@ public import LifelineMessages
     @inlinable public mutating func clearBitand() { _mutableFields().pointee.has_bitand_7 = 0 }
     /// Calls `body` with the text of `bitand`, without a copy.
     @inlinable public func withBitandUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_bitand_7 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_bitand_7 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.bitand_7, body)
     }
 
@@ -145,7 +145,7 @@ public import LifelineMessages
     @inlinable public mutating func clearBitor() { _mutableFields().pointee.has_bitor_8 = 0 }
     /// Calls `body` with the text of `bitor`, without a copy.
     @inlinable public func withBitorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_bitor_8 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_bitor_8 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.bitor_8, body)
     }
 
@@ -163,7 +163,7 @@ public import LifelineMessages
     @inlinable public mutating func clearBool() { _mutableFields().pointee.has_bool_9 = 0 }
     /// Calls `body` with the text of `bool`, without a copy.
     @inlinable public func withBoolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_bool_9 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_bool_9 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.bool_9, body)
     }
 
@@ -181,7 +181,7 @@ public import LifelineMessages
     @inlinable public mutating func clearBreak() { _mutableFields().pointee.has_break_10 = 0 }
     /// Calls `body` with the text of ``break``, without a copy.
     @inlinable public func withBreakUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_break_10 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_break_10 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.break_10, body)
     }
 
@@ -199,7 +199,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCase() { _mutableFields().pointee.has_case_11 = 0 }
     /// Calls `body` with the text of ``case``, without a copy.
     @inlinable public func withCaseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_case_11 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_case_11 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.case_11, body)
     }
 
@@ -217,7 +217,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCatch() { _mutableFields().pointee.has_catch_12 = 0 }
     /// Calls `body` with the text of ``catch``, without a copy.
     @inlinable public func withCatchUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_catch_12 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_catch_12 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.catch_12, body)
     }
 
@@ -235,7 +235,7 @@ public import LifelineMessages
     @inlinable public mutating func clearChar() { _mutableFields().pointee.has_char_13 = 0 }
     /// Calls `body` with the text of `char`, without a copy.
     @inlinable public func withCharUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_char_13 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_char_13 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.char_13, body)
     }
 
@@ -253,7 +253,7 @@ public import LifelineMessages
     @inlinable public mutating func clearClass() { _mutableFields().pointee.has_class_14 = 0 }
     /// Calls `body` with the text of ``class``, without a copy.
     @inlinable public func withClassUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_class_14 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_class_14 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.class_14, body)
     }
 
@@ -271,7 +271,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCompl() { _mutableFields().pointee.has_compl_15 = 0 }
     /// Calls `body` with the text of `compl`, without a copy.
     @inlinable public func withComplUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_compl_15 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_compl_15 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.compl_15, body)
     }
 
@@ -289,7 +289,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConcept() { _mutableFields().pointee.has_concept_16 = 0 }
     /// Calls `body` with the text of `concept`, without a copy.
     @inlinable public func withConceptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_concept_16 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_concept_16 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.concept_16, body)
     }
 
@@ -307,7 +307,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConst() { _mutableFields().pointee.has_const_17 = 0 }
     /// Calls `body` with the text of `const`, without a copy.
     @inlinable public func withConstUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_const_17 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_const_17 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.const_17, body)
     }
 
@@ -325,7 +325,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConstCast() { _mutableFields().pointee.has_const_cast_18 = 0 }
     /// Calls `body` with the text of `constCast`, without a copy.
     @inlinable public func withConstCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_const_cast_18 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_const_cast_18 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.const_cast_18, body)
     }
 
@@ -343,7 +343,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConsteval() { _mutableFields().pointee.has_consteval_19 = 0 }
     /// Calls `body` with the text of `consteval`, without a copy.
     @inlinable public func withConstevalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_consteval_19 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_consteval_19 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.consteval_19, body)
     }
 
@@ -361,7 +361,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConstexpr() { _mutableFields().pointee.has_constexpr_20 = 0 }
     /// Calls `body` with the text of `constexpr`, without a copy.
     @inlinable public func withConstexprUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_constexpr_20 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_constexpr_20 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.constexpr_20, body)
     }
 
@@ -379,7 +379,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConstinit() { _mutableFields().pointee.has_constinit_21 = 0 }
     /// Calls `body` with the text of `constinit`, without a copy.
     @inlinable public func withConstinitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_constinit_21 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_constinit_21 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.constinit_21, body)
     }
 
@@ -397,7 +397,7 @@ public import LifelineMessages
     @inlinable public mutating func clearContinue() { _mutableFields().pointee.has_continue_22 = 0 }
     /// Calls `body` with the text of ``continue``, without a copy.
     @inlinable public func withContinueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_continue_22 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_continue_22 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.continue_22, body)
     }
 
@@ -415,7 +415,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCoAwait() { _mutableFields().pointee.has_co_await_23 = 0 }
     /// Calls `body` with the text of `coAwait`, without a copy.
     @inlinable public func withCoAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_co_await_23 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_co_await_23 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.co_await_23, body)
     }
 
@@ -433,7 +433,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCoReturn() { _mutableFields().pointee.has_co_return_24 = 0 }
     /// Calls `body` with the text of `coReturn`, without a copy.
     @inlinable public func withCoReturnUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_co_return_24 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_co_return_24 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.co_return_24, body)
     }
 
@@ -451,7 +451,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCoYield() { _mutableFields().pointee.has_co_yield_25 = 0 }
     /// Calls `body` with the text of `coYield`, without a copy.
     @inlinable public func withCoYieldUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_co_yield_25 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_co_yield_25 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.co_yield_25, body)
     }
 
@@ -469,7 +469,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDecltype() { _mutableFields().pointee.has_decltype_26 = 0 }
     /// Calls `body` with the text of `decltype`, without a copy.
     @inlinable public func withDecltypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_decltype_26 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_decltype_26 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.decltype_26, body)
     }
 
@@ -487,7 +487,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDefault() { _mutableFields().pointee.has_default_27 = 0 }
     /// Calls `body` with the text of ``default``, without a copy.
     @inlinable public func withDefaultUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_default_27 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_default_27 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.default_27, body)
     }
 
@@ -505,7 +505,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDelete() { _mutableFields().pointee.has_delete_28 = 0 }
     /// Calls `body` with the text of `delete`, without a copy.
     @inlinable public func withDeleteUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_delete_28 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_delete_28 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.delete_28, body)
     }
 
@@ -523,7 +523,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDo() { _mutableFields().pointee.has_do_29 = 0 }
     /// Calls `body` with the text of ``do``, without a copy.
     @inlinable public func withDoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_do_29 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_do_29 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.do_29, body)
     }
 
@@ -541,7 +541,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDouble() { _mutableFields().pointee.has_double_30 = 0 }
     /// Calls `body` with the text of `double`, without a copy.
     @inlinable public func withDoubleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_double_30 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_double_30 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.double_30, body)
     }
 
@@ -559,7 +559,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDynamicCast() { _mutableFields().pointee.has_dynamic_cast_31 = 0 }
     /// Calls `body` with the text of `dynamicCast`, without a copy.
     @inlinable public func withDynamicCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_dynamic_cast_31 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_dynamic_cast_31 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.dynamic_cast_31, body)
     }
 
@@ -577,7 +577,7 @@ public import LifelineMessages
     @inlinable public mutating func clearElse() { _mutableFields().pointee.has_else_32 = 0 }
     /// Calls `body` with the text of ``else``, without a copy.
     @inlinable public func withElseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_else_32 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_else_32 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.else_32, body)
     }
 
@@ -595,7 +595,7 @@ public import LifelineMessages
     @inlinable public mutating func clearEnum() { _mutableFields().pointee.has_enum_33 = 0 }
     /// Calls `body` with the text of ``enum``, without a copy.
     @inlinable public func withEnumUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_enum_33 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_enum_33 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.enum_33, body)
     }
 
@@ -613,7 +613,7 @@ public import LifelineMessages
     @inlinable public mutating func clearExplicit() { _mutableFields().pointee.has_explicit_34 = 0 }
     /// Calls `body` with the text of `explicit`, without a copy.
     @inlinable public func withExplicitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_explicit_34 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_explicit_34 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.explicit_34, body)
     }
 
@@ -631,7 +631,7 @@ public import LifelineMessages
     @inlinable public mutating func clearExport() { _mutableFields().pointee.has_export_35 = 0 }
     /// Calls `body` with the text of `export`, without a copy.
     @inlinable public func withExportUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_export_35 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_export_35 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.export_35, body)
     }
 
@@ -649,7 +649,7 @@ public import LifelineMessages
     @inlinable public mutating func clearExtern() { _mutableFields().pointee.has_extern_36 = 0 }
     /// Calls `body` with the text of `extern`, without a copy.
     @inlinable public func withExternUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_extern_36 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_extern_36 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.extern_36, body)
     }
 
@@ -667,7 +667,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFalse() { _mutableFields().pointee.has_false_37 = 0 }
     /// Calls `body` with the text of ``false``, without a copy.
     @inlinable public func withFalseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_false_37 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_false_37 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.false_37, body)
     }
 
@@ -685,7 +685,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFinal() { _mutableFields().pointee.has_final_38 = 0 }
     /// Calls `body` with the text of `final`, without a copy.
     @inlinable public func withFinalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_final_38 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_final_38 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.final_38, body)
     }
 
@@ -703,7 +703,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFloat() { _mutableFields().pointee.has_float_39 = 0 }
     /// Calls `body` with the text of `float`, without a copy.
     @inlinable public func withFloatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_float_39 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_float_39 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.float_39, body)
     }
 
@@ -721,7 +721,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFor() { _mutableFields().pointee.has_for_40 = 0 }
     /// Calls `body` with the text of ``for``, without a copy.
     @inlinable public func withForUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_for_40 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_for_40 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.for_40, body)
     }
 
@@ -739,7 +739,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFriend() { _mutableFields().pointee.has_friend_41 = 0 }
     /// Calls `body` with the text of `friend`, without a copy.
     @inlinable public func withFriendUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_friend_41 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_friend_41 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.friend_41, body)
     }
 
@@ -757,7 +757,7 @@ public import LifelineMessages
     @inlinable public mutating func clearGoto() { _mutableFields().pointee.has_goto_42 = 0 }
     /// Calls `body` with the text of `goto`, without a copy.
     @inlinable public func withGotoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_goto_42 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_goto_42 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.goto_42, body)
     }
 
@@ -775,7 +775,7 @@ public import LifelineMessages
     @inlinable public mutating func clearIf() { _mutableFields().pointee.has_if_43 = 0 }
     /// Calls `body` with the text of ``if``, without a copy.
     @inlinable public func withIfUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_if_43 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_if_43 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.if_43, body)
     }
 
@@ -793,7 +793,7 @@ public import LifelineMessages
     @inlinable public mutating func clearImport() { _mutableFields().pointee.has_import_44 = 0 }
     /// Calls `body` with the text of ``import``, without a copy.
     @inlinable public func withImportUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_import_44 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_import_44 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.import_44, body)
     }
 
@@ -811,7 +811,7 @@ public import LifelineMessages
     @inlinable public mutating func clearInline() { _mutableFields().pointee.has_inline_45 = 0 }
     /// Calls `body` with the text of `inline`, without a copy.
     @inlinable public func withInlineUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_inline_45 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_inline_45 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.inline_45, body)
     }
 
@@ -829,7 +829,7 @@ public import LifelineMessages
     @inlinable public mutating func clearInt() { _mutableFields().pointee.has_int_46 = 0 }
     /// Calls `body` with the text of `int`, without a copy.
     @inlinable public func withIntUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_int_46 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_int_46 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.int_46, body)
     }
 
@@ -847,7 +847,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLong() { _mutableFields().pointee.has_long_47 = 0 }
     /// Calls `body` with the text of `long`, without a copy.
     @inlinable public func withLongUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_long_47 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_long_47 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.long_47, body)
     }
 
@@ -865,7 +865,7 @@ public import LifelineMessages
     @inlinable public mutating func clearModule() { _mutableFields().pointee.has_module_48 = 0 }
     /// Calls `body` with the text of `module`, without a copy.
     @inlinable public func withModuleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_module_48 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_module_48 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.module_48, body)
     }
 
@@ -883,7 +883,7 @@ public import LifelineMessages
     @inlinable public mutating func clearMutable() { _mutableFields().pointee.has_mutable_49 = 0 }
     /// Calls `body` with the text of `mutable`, without a copy.
     @inlinable public func withMutableUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_mutable_49 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_mutable_49 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.mutable_49, body)
     }
 
@@ -901,7 +901,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNamespace() { _mutableFields().pointee.has_namespace_50 = 0 }
     /// Calls `body` with the text of `namespace`, without a copy.
     @inlinable public func withNamespaceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_namespace_50 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_namespace_50 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.namespace_50, body)
     }
 
@@ -919,7 +919,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNew() { _mutableFields().pointee.has_new_51 = 0 }
     /// Calls `body` with the text of `new`, without a copy.
     @inlinable public func withNewUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_new_51 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_new_51 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.new_51, body)
     }
 
@@ -937,7 +937,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNoexcept() { _mutableFields().pointee.has_noexcept_52 = 0 }
     /// Calls `body` with the text of `noexcept`, without a copy.
     @inlinable public func withNoexceptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_noexcept_52 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_noexcept_52 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.noexcept_52, body)
     }
 
@@ -955,7 +955,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNot() { _mutableFields().pointee.has_not_53 = 0 }
     /// Calls `body` with the text of `not`, without a copy.
     @inlinable public func withNotUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_not_53 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_not_53 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.not_53, body)
     }
 
@@ -973,7 +973,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNotEq() { _mutableFields().pointee.has_not_eq_54 = 0 }
     /// Calls `body` with the text of `notEq`, without a copy.
     @inlinable public func withNotEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_not_eq_54 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_not_eq_54 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.not_eq_54, body)
     }
 
@@ -991,7 +991,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNullptr() { _mutableFields().pointee.has_nullptr_55 = 0 }
     /// Calls `body` with the text of `nullptr`, without a copy.
     @inlinable public func withNullptrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_nullptr_55 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_nullptr_55 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.nullptr_55, body)
     }
 
@@ -1009,7 +1009,7 @@ public import LifelineMessages
     @inlinable public mutating func clearOperator() { _mutableFields().pointee.has_operator_56 = 0 }
     /// Calls `body` with the text of ``operator``, without a copy.
     @inlinable public func withOperatorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_operator_56 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_operator_56 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.operator_56, body)
     }
 
@@ -1027,7 +1027,7 @@ public import LifelineMessages
     @inlinable public mutating func clearOr() { _mutableFields().pointee.has_or_57 = 0 }
     /// Calls `body` with the text of `or`, without a copy.
     @inlinable public func withOrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_or_57 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_or_57 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.or_57, body)
     }
 
@@ -1045,7 +1045,7 @@ public import LifelineMessages
     @inlinable public mutating func clearOrEq() { _mutableFields().pointee.has_or_eq_58 = 0 }
     /// Calls `body` with the text of `orEq`, without a copy.
     @inlinable public func withOrEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_or_eq_58 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_or_eq_58 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.or_eq_58, body)
     }
 
@@ -1063,7 +1063,7 @@ public import LifelineMessages
     @inlinable public mutating func clearOverride() { _mutableFields().pointee.has_override_59 = 0 }
     /// Calls `body` with the text of `override`, without a copy.
     @inlinable public func withOverrideUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_override_59 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_override_59 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.override_59, body)
     }
 
@@ -1081,7 +1081,7 @@ public import LifelineMessages
     @inlinable public mutating func clearPrivate() { _mutableFields().pointee.has_private_60 = 0 }
     /// Calls `body` with the text of ``private``, without a copy.
     @inlinable public func withPrivateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_private_60 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_private_60 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.private_60, body)
     }
 
@@ -1099,7 +1099,7 @@ public import LifelineMessages
     @inlinable public mutating func clearProtected() { _mutableFields().pointee.has_protected_61 = 0 }
     /// Calls `body` with the text of `protected`, without a copy.
     @inlinable public func withProtectedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_protected_61 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_protected_61 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.protected_61, body)
     }
 
@@ -1117,7 +1117,7 @@ public import LifelineMessages
     @inlinable public mutating func clearPublic() { _mutableFields().pointee.has_public_62 = 0 }
     /// Calls `body` with the text of ``public``, without a copy.
     @inlinable public func withPublicUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_public_62 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_public_62 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.public_62, body)
     }
 
@@ -1135,7 +1135,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRegister() { _mutableFields().pointee.has_register_63 = 0 }
     /// Calls `body` with the text of `register`, without a copy.
     @inlinable public func withRegisterUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_register_63 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_register_63 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.register_63, body)
     }
 
@@ -1153,7 +1153,7 @@ public import LifelineMessages
     @inlinable public mutating func clearReinterpretCast() { _mutableFields().pointee.has_reinterpret_cast_64 = 0 }
     /// Calls `body` with the text of `reinterpretCast`, without a copy.
     @inlinable public func withReinterpretCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_reinterpret_cast_64 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_reinterpret_cast_64 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.reinterpret_cast_64, body)
     }
 
@@ -1171,7 +1171,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRequires() { _mutableFields().pointee.has_requires_65 = 0 }
     /// Calls `body` with the text of `requires`, without a copy.
     @inlinable public func withRequiresUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_requires_65 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_requires_65 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.requires_65, body)
     }
 
@@ -1189,7 +1189,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRestrict() { _mutableFields().pointee.has_restrict_66 = 0 }
     /// Calls `body` with the text of `restrict`, without a copy.
     @inlinable public func withRestrictUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_restrict_66 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_restrict_66 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.restrict_66, body)
     }
 
@@ -1207,7 +1207,7 @@ public import LifelineMessages
     @inlinable public mutating func clearReturn() { _mutableFields().pointee.has_return_67 = 0 }
     /// Calls `body` with the text of ``return``, without a copy.
     @inlinable public func withReturnUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_return_67 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_return_67 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.return_67, body)
     }
 
@@ -1225,7 +1225,7 @@ public import LifelineMessages
     @inlinable public mutating func clearShort() { _mutableFields().pointee.has_short_68 = 0 }
     /// Calls `body` with the text of `short`, without a copy.
     @inlinable public func withShortUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_short_68 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_short_68 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.short_68, body)
     }
 
@@ -1243,7 +1243,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSigned() { _mutableFields().pointee.has_signed_69 = 0 }
     /// Calls `body` with the text of `signed`, without a copy.
     @inlinable public func withSignedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_signed_69 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_signed_69 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.signed_69, body)
     }
 
@@ -1261,7 +1261,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSizeof() { _mutableFields().pointee.has_sizeof_70 = 0 }
     /// Calls `body` with the text of `sizeof`, without a copy.
     @inlinable public func withSizeofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_sizeof_70 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_sizeof_70 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.sizeof_70, body)
     }
 
@@ -1279,7 +1279,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStatic() { _mutableFields().pointee.has_static_71 = 0 }
     /// Calls `body` with the text of ``static``, without a copy.
     @inlinable public func withStaticUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_static_71 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_static_71 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.static_71, body)
     }
 
@@ -1297,7 +1297,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStaticAssert() { _mutableFields().pointee.has_static_assert_72 = 0 }
     /// Calls `body` with the text of `staticAssert`, without a copy.
     @inlinable public func withStaticAssertUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_static_assert_72 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_static_assert_72 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.static_assert_72, body)
     }
 
@@ -1315,7 +1315,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStaticCast() { _mutableFields().pointee.has_static_cast_73 = 0 }
     /// Calls `body` with the text of `staticCast`, without a copy.
     @inlinable public func withStaticCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_static_cast_73 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_static_cast_73 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.static_cast_73, body)
     }
 
@@ -1333,7 +1333,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStruct() { _mutableFields().pointee.has_struct_74 = 0 }
     /// Calls `body` with the text of ``struct``, without a copy.
     @inlinable public func withStructUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_struct_74 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_struct_74 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.struct_74, body)
     }
 
@@ -1351,7 +1351,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSwitch() { _mutableFields().pointee.has_switch_75 = 0 }
     /// Calls `body` with the text of ``switch``, without a copy.
     @inlinable public func withSwitchUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_switch_75 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_switch_75 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.switch_75, body)
     }
 
@@ -1369,7 +1369,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTemplate() { _mutableFields().pointee.has_template_76 = 0 }
     /// Calls `body` with the text of `template`, without a copy.
     @inlinable public func withTemplateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_template_76 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_template_76 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.template_76, body)
     }
 
@@ -1387,7 +1387,7 @@ public import LifelineMessages
     @inlinable public mutating func clearThis() { _mutableFields().pointee.has_this_77 = 0 }
     /// Calls `body` with the text of `this`, without a copy.
     @inlinable public func withThisUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_this_77 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_this_77 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.this_77, body)
     }
 
@@ -1405,7 +1405,7 @@ public import LifelineMessages
     @inlinable public mutating func clearThreadLocal() { _mutableFields().pointee.has_thread_local_78 = 0 }
     /// Calls `body` with the text of `threadLocal`, without a copy.
     @inlinable public func withThreadLocalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_thread_local_78 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_thread_local_78 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.thread_local_78, body)
     }
 
@@ -1423,7 +1423,7 @@ public import LifelineMessages
     @inlinable public mutating func clearThrow() { _mutableFields().pointee.has_throw_79 = 0 }
     /// Calls `body` with the text of ``throw``, without a copy.
     @inlinable public func withThrowUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_throw_79 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_throw_79 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.throw_79, body)
     }
 
@@ -1441,7 +1441,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTrue() { _mutableFields().pointee.has_true_80 = 0 }
     /// Calls `body` with the text of ``true``, without a copy.
     @inlinable public func withTrueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_true_80 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_true_80 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.true_80, body)
     }
 
@@ -1459,7 +1459,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTry() { _mutableFields().pointee.has_try_81 = 0 }
     /// Calls `body` with the text of ``try``, without a copy.
     @inlinable public func withTryUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_try_81 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_try_81 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.try_81, body)
     }
 
@@ -1477,7 +1477,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTypedef() { _mutableFields().pointee.has_typedef_82 = 0 }
     /// Calls `body` with the text of `typedef`, without a copy.
     @inlinable public func withTypedefUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_typedef_82 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_typedef_82 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.typedef_82, body)
     }
 
@@ -1495,7 +1495,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTypeid() { _mutableFields().pointee.has_typeid_83 = 0 }
     /// Calls `body` with the text of `typeid`, without a copy.
     @inlinable public func withTypeidUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_typeid_83 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_typeid_83 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.typeid_83, body)
     }
 
@@ -1513,7 +1513,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTypename() { _mutableFields().pointee.has_typename_84 = 0 }
     /// Calls `body` with the text of `typename`, without a copy.
     @inlinable public func withTypenameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_typename_84 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_typename_84 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.typename_84, body)
     }
 
@@ -1531,7 +1531,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTypeof() { _mutableFields().pointee.has_typeof_85 = 0 }
     /// Calls `body` with the text of `typeof`, without a copy.
     @inlinable public func withTypeofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_typeof_85 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_typeof_85 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.typeof_85, body)
     }
 
@@ -1549,7 +1549,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUnion() { _mutableFields().pointee.has_union_86 = 0 }
     /// Calls `body` with the text of `union`, without a copy.
     @inlinable public func withUnionUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_union_86 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_union_86 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.union_86, body)
     }
 
@@ -1567,7 +1567,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUnsigned() { _mutableFields().pointee.has_unsigned_87 = 0 }
     /// Calls `body` with the text of `unsigned`, without a copy.
     @inlinable public func withUnsignedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_unsigned_87 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_unsigned_87 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.unsigned_87, body)
     }
 
@@ -1585,7 +1585,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUsing() { _mutableFields().pointee.has_using_88 = 0 }
     /// Calls `body` with the text of `using`, without a copy.
     @inlinable public func withUsingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_using_88 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_using_88 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.using_88, body)
     }
 
@@ -1603,7 +1603,7 @@ public import LifelineMessages
     @inlinable public mutating func clearVirtual() { _mutableFields().pointee.has_virtual_89 = 0 }
     /// Calls `body` with the text of `virtual`, without a copy.
     @inlinable public func withVirtualUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_virtual_89 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_virtual_89 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.virtual_89, body)
     }
 
@@ -1621,7 +1621,7 @@ public import LifelineMessages
     @inlinable public mutating func clearVoid() { _mutableFields().pointee.has_void_90 = 0 }
     /// Calls `body` with the text of `void`, without a copy.
     @inlinable public func withVoidUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_void_90 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_void_90 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.void_90, body)
     }
 
@@ -1639,7 +1639,7 @@ public import LifelineMessages
     @inlinable public mutating func clearVolatile() { _mutableFields().pointee.has_volatile_91 = 0 }
     /// Calls `body` with the text of `volatile`, without a copy.
     @inlinable public func withVolatileUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_volatile_91 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_volatile_91 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.volatile_91, body)
     }
 
@@ -1657,7 +1657,7 @@ public import LifelineMessages
     @inlinable public mutating func clearWcharT() { _mutableFields().pointee.has_wchar_t_92 = 0 }
     /// Calls `body` with the text of `wcharT`, without a copy.
     @inlinable public func withWcharTUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_wchar_t_92 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_wchar_t_92 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.wchar_t_92, body)
     }
 
@@ -1675,7 +1675,7 @@ public import LifelineMessages
     @inlinable public mutating func clearWhile() { _mutableFields().pointee.has_while_93 = 0 }
     /// Calls `body` with the text of ``while``, without a copy.
     @inlinable public func withWhileUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_while_93 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_while_93 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.while_93, body)
     }
 
@@ -1693,7 +1693,7 @@ public import LifelineMessages
     @inlinable public mutating func clearXor() { _mutableFields().pointee.has_xor_94 = 0 }
     /// Calls `body` with the text of `xor`, without a copy.
     @inlinable public func withXorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_xor_94 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_xor_94 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.xor_94, body)
     }
 
@@ -1711,7 +1711,7 @@ public import LifelineMessages
     @inlinable public mutating func clearXorEq() { _mutableFields().pointee.has_xor_eq_95 = 0 }
     /// Calls `body` with the text of `xorEq`, without a copy.
     @inlinable public func withXorEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_xor_eq_95 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_xor_eq_95 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.xor_eq_95, body)
     }
 
@@ -1729,7 +1729,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAssert() { _mutableFields().pointee.has_assert_96 = 0 }
     /// Calls `body` with the text of `assert`, without a copy.
     @inlinable public func withAssertUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_assert_96 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_assert_96 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.assert_96, body)
     }
 
@@ -1747,7 +1747,7 @@ public import LifelineMessages
     @inlinable public mutating func clearErrno() { _mutableFields().pointee.has_errno_97 = 0 }
     /// Calls `body` with the text of `errno`, without a copy.
     @inlinable public func withErrnoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_errno_97 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_errno_97 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.errno_97, body)
     }
 
@@ -1765,7 +1765,7 @@ public import LifelineMessages
     @inlinable public mutating func clearI386() { _mutableFields().pointee.has_i386_98 = 0 }
     /// Calls `body` with the text of `i386`, without a copy.
     @inlinable public func withI386UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_i386_98 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_i386_98 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.i386_98, body)
     }
 
@@ -1783,7 +1783,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLinux() { _mutableFields().pointee.has_linux_99 = 0 }
     /// Calls `body` with the text of `linux`, without a copy.
     @inlinable public func withLinuxUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_linux_99 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_linux_99 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.linux_99, body)
     }
 
@@ -1801,7 +1801,7 @@ public import LifelineMessages
     @inlinable public mutating func clearOffsetof() { _mutableFields().pointee.has_offsetof_100 = 0 }
     /// Calls `body` with the text of `offsetof`, without a copy.
     @inlinable public func withOffsetofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_offsetof_100 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_offsetof_100 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.offsetof_100, body)
     }
 
@@ -1819,7 +1819,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStderr() { _mutableFields().pointee.has_stderr_101 = 0 }
     /// Calls `body` with the text of `stderr`, without a copy.
     @inlinable public func withStderrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_stderr_101 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_stderr_101 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.stderr_101, body)
     }
 
@@ -1837,7 +1837,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStdin() { _mutableFields().pointee.has_stdin_102 = 0 }
     /// Calls `body` with the text of `stdin`, without a copy.
     @inlinable public func withStdinUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_stdin_102 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_stdin_102 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.stdin_102, body)
     }
 
@@ -1855,7 +1855,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStdout() { _mutableFields().pointee.has_stdout_103 = 0 }
     /// Calls `body` with the text of `stdout`, without a copy.
     @inlinable public func withStdoutUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_stdout_103 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_stdout_103 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.stdout_103, body)
     }
 
@@ -1873,7 +1873,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUnix() { _mutableFields().pointee.has_unix_104 = 0 }
     /// Calls `body` with the text of `unix`, without a copy.
     @inlinable public func withUnixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_unix_104 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_unix_104 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.unix_104, body)
     }
 
@@ -1891,7 +1891,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNull() { _mutableFields().pointee.has_null = 0 }
     /// Calls `body` with the text of `null`, without a copy.
     @inlinable public func withNullUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_null != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_null != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.null, body)
     }
 
@@ -1909,7 +1909,7 @@ public import LifelineMessages
     @inlinable public mutating func clearEof() { _mutableFields().pointee.has_eof = 0 }
     /// Calls `body` with the text of `eof`, without a copy.
     @inlinable public func withEofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_eof != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_eof != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.eof, body)
     }
 
@@ -1927,7 +1927,7 @@ public import LifelineMessages
     @inlinable public mutating func clearBool_() { _mutableFields().pointee.has_bool_ = 0 }
     /// Calls `body` with the text of `bool_`, without a copy.
     @inlinable public func withBool_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_bool_ != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_bool_ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.bool_, body)
     }
 
@@ -1945,7 +1945,7 @@ public import LifelineMessages
     @inlinable public mutating func clearInt32T() { _mutableFields().pointee.has_int32_t = 0 }
     /// Calls `body` with the text of `int32T`, without a copy.
     @inlinable public func withInt32TUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_int32_t != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_int32_t != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.int32_t, body)
     }
 
@@ -1963,7 +1963,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSizeT() { _mutableFields().pointee.has_size_t = 0 }
     /// Calls `body` with the text of `sizeT`, without a copy.
     @inlinable public func withSizeTUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_size_t != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_size_t != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.size_t, body)
     }
 
@@ -1981,7 +1981,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUint8T() { _mutableFields().pointee.has_uint8_t = 0 }
     /// Calls `body` with the text of `uint8T`, without a copy.
     @inlinable public func withUint8TUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_uint8_t != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_uint8_t != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.uint8_t, body)
     }
 
@@ -2007,7 +2007,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSelf_p() { _mutableFields().pointee.has_self_1 = 0 }
     /// Calls `body` with the text of `self_p`, without a copy.
     @inlinable public func withSelf_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_self_1 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_self_1 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.self_1, body)
     }
 
@@ -2025,7 +2025,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSelf_p_2() { _mutableFields().pointee.has_self_2 = 0 }
     /// Calls `body` with the text of `self_p_2`, without a copy.
     @inlinable public func withSelf_pUTF8Span_2<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_self_2 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_self_2 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.self_2, body)
     }
 
@@ -2043,7 +2043,7 @@ public import LifelineMessages
     @inlinable public mutating func clearInit_p() { _mutableFields().pointee.has_init_3 = 0 }
     /// Calls `body` with the text of `init_p`, without a copy.
     @inlinable public func withInit_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_init_3 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_init_3 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.init_3, body)
     }
 
@@ -2061,7 +2061,7 @@ public import LifelineMessages
     @inlinable public mutating func clearType() { _mutableFields().pointee.has_type_4 = 0 }
     /// Calls `body` with the text of `type`, without a copy.
     @inlinable public func withTypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_type_4 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_type_4 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.type_4, body)
     }
 
@@ -2079,7 +2079,7 @@ public import LifelineMessages
     @inlinable public mutating func clearType_5() { _mutableFields().pointee.has_type_5 = 0 }
     /// Calls `body` with the text of `type_5`, without a copy.
     @inlinable public func withTypeUTF8Span_5<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_type_5 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_type_5 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.type_5, body)
     }
 
@@ -2097,7 +2097,7 @@ public import LifelineMessages
     @inlinable public mutating func clearProtocol() { _mutableFields().pointee.has_protocol_6 = 0 }
     /// Calls `body` with the text of ``protocol``, without a copy.
     @inlinable public func withProtocolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_protocol_6 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_protocol_6 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.protocol_6, body)
     }
 
@@ -2115,7 +2115,7 @@ public import LifelineMessages
     @inlinable public mutating func clearProtocol_7() { _mutableFields().pointee.has_protocol_7 = 0 }
     /// Calls `body` with the text of `protocol_7`, without a copy.
     @inlinable public func withProtocolUTF8Span_7<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_protocol_7 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_protocol_7 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.protocol_7, body)
     }
 
@@ -2133,7 +2133,7 @@ public import LifelineMessages
     @inlinable public mutating func clearIn() { _mutableFields().pointee.has_in = 0 }
     /// Calls `body` with the text of ``in``, without a copy.
     @inlinable public func withInUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_in != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_in != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.in, body)
     }
 
@@ -2151,7 +2151,7 @@ public import LifelineMessages
     @inlinable public mutating func clearIs() { _mutableFields().pointee.has_is = 0 }
     /// Calls `body` with the text of ``is``, without a copy.
     @inlinable public func withIsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_is != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_is != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.is, body)
     }
 
@@ -2169,7 +2169,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAs() { _mutableFields().pointee.has_as = 0 }
     /// Calls `body` with the text of ``as``, without a copy.
     @inlinable public func withAsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_as != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_as != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.as, body)
     }
 
@@ -2187,7 +2187,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAny() { _mutableFields().pointee.has_any = 0 }
     /// Calls `body` with the text of `any`, without a copy.
     @inlinable public func withAnyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_any != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_any != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.any, body)
     }
 
@@ -2205,7 +2205,7 @@ public import LifelineMessages
     @inlinable public mutating func clearActor() { _mutableFields().pointee.has_actor = 0 }
     /// Calls `body` with the text of `actor`, without a copy.
     @inlinable public func withActorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_actor != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_actor != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.actor, body)
     }
 
@@ -2223,7 +2223,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAsync() { _mutableFields().pointee.has_async = 0 }
     /// Calls `body` with the text of `async`, without a copy.
     @inlinable public func withAsyncUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_async != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_async != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.async, body)
     }
 
@@ -2241,7 +2241,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAwait() { _mutableFields().pointee.has_await = 0 }
     /// Calls `body` with the text of `await`, without a copy.
     @inlinable public func withAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_await != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_await != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.await, body)
     }
 
@@ -2259,7 +2259,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAny_15() { _mutableFields().pointee.has_any_15 = 0 }
     /// Calls `body` with the text of `any_15`, without a copy.
     @inlinable public func withAnyUTF8Span_15<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_any_15 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_any_15 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.any_15, body)
     }
 
@@ -2277,7 +2277,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSome() { _mutableFields().pointee.has_some = 0 }
     /// Calls `body` with the text of `some`, without a copy.
     @inlinable public func withSomeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_some != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_some != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.some, body)
     }
 
@@ -2295,7 +2295,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNone() { _mutableFields().pointee.has_none = 0 }
     /// Calls `body` with the text of `none`, without a copy.
     @inlinable public func withNoneUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_none != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_none != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.none, body)
     }
 
@@ -2313,7 +2313,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNil() { _mutableFields().pointee.has_nil = 0 }
     /// Calls `body` with the text of ``nil``, without a copy.
     @inlinable public func withNilUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_nil != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_nil != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.nil, body)
     }
 
@@ -2331,7 +2331,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSuper() { _mutableFields().pointee.has_super = 0 }
     /// Calls `body` with the text of ``super``, without a copy.
     @inlinable public func withSuperUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_super != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_super != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.super, body)
     }
 
@@ -2349,7 +2349,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFunc() { _mutableFields().pointee.has_func = 0 }
     /// Calls `body` with the text of ``func``, without a copy.
     @inlinable public func withFuncUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_func != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_func != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.func, body)
     }
 
@@ -2367,7 +2367,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLet() { _mutableFields().pointee.has_let = 0 }
     /// Calls `body` with the text of ``let``, without a copy.
     @inlinable public func withLetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_let != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_let != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.let, body)
     }
 
@@ -2385,7 +2385,7 @@ public import LifelineMessages
     @inlinable public mutating func clearVar() { _mutableFields().pointee.has_var = 0 }
     /// Calls `body` with the text of ``var``, without a copy.
     @inlinable public func withVarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_var != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_var != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.var, body)
     }
 
@@ -2403,7 +2403,7 @@ public import LifelineMessages
     @inlinable public mutating func clearInout() { _mutableFields().pointee.has_inout = 0 }
     /// Calls `body` with the text of ``inout``, without a copy.
     @inlinable public func withInoutUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_inout != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_inout != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.inout, body)
     }
 
@@ -2421,7 +2421,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDefer() { _mutableFields().pointee.has_defer = 0 }
     /// Calls `body` with the text of ``defer``, without a copy.
     @inlinable public func withDeferUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_defer != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_defer != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.defer, body)
     }
 
@@ -2439,7 +2439,7 @@ public import LifelineMessages
     @inlinable public mutating func clearGuard() { _mutableFields().pointee.has_guard = 0 }
     /// Calls `body` with the text of ``guard``, without a copy.
     @inlinable public func withGuardUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_guard != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_guard != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.guard, body)
     }
 
@@ -2457,7 +2457,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRepeat() { _mutableFields().pointee.has_repeat = 0 }
     /// Calls `body` with the text of ``repeat``, without a copy.
     @inlinable public func withRepeatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_repeat != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_repeat != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.repeat, body)
     }
 
@@ -2475,7 +2475,7 @@ public import LifelineMessages
     @inlinable public mutating func clearWhere() { _mutableFields().pointee.has_where = 0 }
     /// Calls `body` with the text of ``where``, without a copy.
     @inlinable public func withWhereUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_where != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_where != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.where, body)
     }
 
@@ -2493,7 +2493,7 @@ public import LifelineMessages
     @inlinable public mutating func clearThrows() { _mutableFields().pointee.has_throws = 0 }
     /// Calls `body` with the text of ``throws``, without a copy.
     @inlinable public func withThrowsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_throws != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_throws != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.throws, body)
     }
 
@@ -2511,7 +2511,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRethrows() { _mutableFields().pointee.has_rethrows = 0 }
     /// Calls `body` with the text of ``rethrows``, without a copy.
     @inlinable public func withRethrowsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_rethrows != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_rethrows != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.rethrows, body)
     }
 
@@ -2529,7 +2529,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFallthrough() { _mutableFields().pointee.has_fallthrough = 0 }
     /// Calls `body` with the text of ``fallthrough``, without a copy.
     @inlinable public func withFallthroughUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_fallthrough != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_fallthrough != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.fallthrough, body)
     }
 
@@ -2547,7 +2547,7 @@ public import LifelineMessages
     @inlinable public mutating func clearExtension() { _mutableFields().pointee.has_extension = 0 }
     /// Calls `body` with the text of ``extension``, without a copy.
     @inlinable public func withExtensionUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_extension != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_extension != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.extension, body)
     }
 
@@ -2565,7 +2565,7 @@ public import LifelineMessages
     @inlinable public mutating func clearInternal() { _mutableFields().pointee.has_internal = 0 }
     /// Calls `body` with the text of ``internal``, without a copy.
     @inlinable public func withInternalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_internal != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_internal != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.internal, body)
     }
 
@@ -2583,7 +2583,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFileprivate() { _mutableFields().pointee.has_fileprivate = 0 }
     /// Calls `body` with the text of ``fileprivate``, without a copy.
     @inlinable public func withFileprivateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_fileprivate != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_fileprivate != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.fileprivate, body)
     }
 
@@ -2601,7 +2601,7 @@ public import LifelineMessages
     @inlinable public mutating func clearOpen() { _mutableFields().pointee.has_open = 0 }
     /// Calls `body` with the text of ``open``, without a copy.
     @inlinable public func withOpenUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_open != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_open != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.open, body)
     }
 
@@ -2619,7 +2619,7 @@ public import LifelineMessages
     @inlinable public mutating func clearIndirect() { _mutableFields().pointee.has_indirect = 0 }
     /// Calls `body` with the text of `indirect`, without a copy.
     @inlinable public func withIndirectUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_indirect != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_indirect != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.indirect, body)
     }
 
@@ -2637,7 +2637,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLazy() { _mutableFields().pointee.has_lazy = 0 }
     /// Calls `body` with the text of `lazy`, without a copy.
     @inlinable public func withLazyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_lazy != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_lazy != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.lazy, body)
     }
 
@@ -2655,7 +2655,7 @@ public import LifelineMessages
     @inlinable public mutating func clearWeak() { _mutableFields().pointee.has_weak = 0 }
     /// Calls `body` with the text of `weak`, without a copy.
     @inlinable public func withWeakUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_weak != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_weak != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.weak, body)
     }
 
@@ -2673,7 +2673,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUnowned() { _mutableFields().pointee.has_unowned = 0 }
     /// Calls `body` with the text of `unowned`, without a copy.
     @inlinable public func withUnownedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_unowned != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_unowned != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.unowned, body)
     }
 
@@ -2691,7 +2691,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConvenience() { _mutableFields().pointee.has_convenience = 0 }
     /// Calls `body` with the text of `convenience`, without a copy.
     @inlinable public func withConvenienceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_convenience != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_convenience != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.convenience, body)
     }
 
@@ -2709,7 +2709,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRequired() { _mutableFields().pointee.has_required = 0 }
     /// Calls `body` with the text of `required`, without a copy.
     @inlinable public func withRequiredUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_required != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_required != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.required, body)
     }
 
@@ -2727,7 +2727,7 @@ public import LifelineMessages
     @inlinable public mutating func clearOptional() { _mutableFields().pointee.has_optional = 0 }
     /// Calls `body` with the text of `optional`, without a copy.
     @inlinable public func withOptionalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_optional != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_optional != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.optional, body)
     }
 
@@ -2745,7 +2745,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDynamic() { _mutableFields().pointee.has_dynamic = 0 }
     /// Calls `body` with the text of `dynamic`, without a copy.
     @inlinable public func withDynamicUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_dynamic != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_dynamic != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.dynamic, body)
     }
 
@@ -2763,7 +2763,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDidSet() { _mutableFields().pointee.has_didset = 0 }
     /// Calls `body` with the text of `didSet`, without a copy.
     @inlinable public func withDidSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_didset != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_didset != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.didset, body)
     }
 
@@ -2781,7 +2781,7 @@ public import LifelineMessages
     @inlinable public mutating func clearWillSet() { _mutableFields().pointee.has_willset = 0 }
     /// Calls `body` with the text of `willSet`, without a copy.
     @inlinable public func withWillSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_willset != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_willset != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.willset, body)
     }
 
@@ -2799,7 +2799,7 @@ public import LifelineMessages
     @inlinable public mutating func clearGet() { _mutableFields().pointee.has_get = 0 }
     /// Calls `body` with the text of `get`, without a copy.
     @inlinable public func withGetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_get != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_get != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.get, body)
     }
 
@@ -2817,7 +2817,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSet() { _mutableFields().pointee.has_set = 0 }
     /// Calls `body` with the text of `set`, without a copy.
     @inlinable public func withSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_set != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_set != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.set, body)
     }
 
@@ -2835,7 +2835,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLeft() { _mutableFields().pointee.has_left = 0 }
     /// Calls `body` with the text of `left`, without a copy.
     @inlinable public func withLeftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_left != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_left != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.left, body)
     }
 
@@ -2853,7 +2853,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
     /// Calls `body` with the text of `right`, without a copy.
     @inlinable public func withRightUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_right != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_right != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.right, body)
     }
 
@@ -2871,7 +2871,7 @@ public import LifelineMessages
     @inlinable public mutating func clearPrefix() { _mutableFields().pointee.has_prefix = 0 }
     /// Calls `body` with the text of `prefix`, without a copy.
     @inlinable public func withPrefixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_prefix != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_prefix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.prefix, body)
     }
 
@@ -2889,7 +2889,7 @@ public import LifelineMessages
     @inlinable public mutating func clearPostfix() { _mutableFields().pointee.has_postfix = 0 }
     /// Calls `body` with the text of `postfix`, without a copy.
     @inlinable public func withPostfixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_postfix != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_postfix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.postfix, body)
     }
 
@@ -2907,7 +2907,7 @@ public import LifelineMessages
     @inlinable public mutating func clearInfix() { _mutableFields().pointee.has_infix = 0 }
     /// Calls `body` with the text of `infix`, without a copy.
     @inlinable public func withInfixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_infix != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_infix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.infix, body)
     }
 
@@ -2925,7 +2925,7 @@ public import LifelineMessages
     @inlinable public mutating func clearPrecedence() { _mutableFields().pointee.has_precedence = 0 }
     /// Calls `body` with the text of `precedence`, without a copy.
     @inlinable public func withPrecedenceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_precedence != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_precedence != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.precedence, body)
     }
 
@@ -2943,7 +2943,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAssociativity() { _mutableFields().pointee.has_associativity = 0 }
     /// Calls `body` with the text of `associativity`, without a copy.
     @inlinable public func withAssociativityUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_associativity != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_associativity != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.associativity, body)
     }
 
@@ -2961,7 +2961,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAssociatedtype() { _mutableFields().pointee.has_associatedtype = 0 }
     /// Calls `body` with the text of ``associatedtype``, without a copy.
     @inlinable public func withAssociatedtypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_associatedtype != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_associatedtype != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.associatedtype, body)
     }
 
@@ -2979,7 +2979,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTypealias() { _mutableFields().pointee.has_typealias = 0 }
     /// Calls `body` with the text of ``typealias``, without a copy.
     @inlinable public func withTypealiasUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_typealias != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_typealias != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.typealias, body)
     }
 
@@ -2997,7 +2997,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSubscript() { _mutableFields().pointee.has_subscript = 0 }
     /// Calls `body` with the text of ``subscript``, without a copy.
     @inlinable public func withSubscriptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_subscript != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_subscript != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.subscript, body)
     }
 
@@ -3015,7 +3015,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDeinit() { _mutableFields().pointee.has_deinit = 0 }
     /// Calls `body` with the text of ``deinit``, without a copy.
     @inlinable public func withDeinitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_deinit != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_deinit != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.deinit, body)
     }
 
@@ -3033,7 +3033,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConsume() { _mutableFields().pointee.has_consume = 0 }
     /// Calls `body` with the text of `consume`, without a copy.
     @inlinable public func withConsumeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_consume != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_consume != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.consume, body)
     }
 
@@ -3051,7 +3051,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCopy() { _mutableFields().pointee.has_copy = 0 }
     /// Calls `body` with the text of `copy`, without a copy.
     @inlinable public func withCopyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_copy != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_copy != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.copy, body)
     }
 
@@ -3069,7 +3069,7 @@ public import LifelineMessages
     @inlinable public mutating func clearBorrowing() { _mutableFields().pointee.has_borrowing = 0 }
     /// Calls `body` with the text of `borrowing`, without a copy.
     @inlinable public func withBorrowingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_borrowing != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_borrowing != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.borrowing, body)
     }
 
@@ -3087,7 +3087,7 @@ public import LifelineMessages
     @inlinable public mutating func clearConsuming() { _mutableFields().pointee.has_consuming = 0 }
     /// Calls `body` with the text of `consuming`, without a copy.
     @inlinable public func withConsumingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_consuming != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_consuming != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.consuming, body)
     }
 
@@ -3105,7 +3105,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSending() { _mutableFields().pointee.has_sending = 0 }
     /// Calls `body` with the text of `sending`, without a copy.
     @inlinable public func withSendingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_sending != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_sending != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.sending, body)
     }
 
@@ -3123,7 +3123,7 @@ public import LifelineMessages
     @inlinable public mutating func clearIsolated() { _mutableFields().pointee.has_isolated = 0 }
     /// Calls `body` with the text of `isolated`, without a copy.
     @inlinable public func withIsolatedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_isolated != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_isolated != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.isolated, body)
     }
 
@@ -3141,7 +3141,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNonisolated() { _mutableFields().pointee.has_nonisolated = 0 }
     /// Calls `body` with the text of `nonisolated`, without a copy.
     @inlinable public func withNonisolatedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_nonisolated != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_nonisolated != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.nonisolated, body)
     }
 
@@ -3159,7 +3159,7 @@ public import LifelineMessages
     @inlinable public mutating func clearMacro() { _mutableFields().pointee.has_macro = 0 }
     /// Calls `body` with the text of `macro`, without a copy.
     @inlinable public func withMacroUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_macro != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_macro != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.macro, body)
     }
 
@@ -3177,7 +3177,7 @@ public import LifelineMessages
     @inlinable public mutating func clearPackage() { _mutableFields().pointee.has_package = 0 }
     /// Calls `body` with the text of `package`, without a copy.
     @inlinable public func withPackageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_package != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_package != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.package, body)
     }
 
@@ -3195,7 +3195,7 @@ public import LifelineMessages
     @inlinable public mutating func clearEach() { _mutableFields().pointee.has_each = 0 }
     /// Calls `body` with the text of `each`, without a copy.
     @inlinable public func withEachUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_each != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_each != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.each, body)
     }
 
@@ -3213,7 +3213,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDiscard() { _mutableFields().pointee.has_discard = 0 }
     /// Calls `body` with the text of `discard`, without a copy.
     @inlinable public func withDiscardUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_discard != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_discard != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.discard, body)
     }
 
@@ -3239,7 +3239,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDescription_p() { _mutableFields().pointee.has_description = 0 }
     /// Calls `body` with the text of `description_p`, without a copy.
     @inlinable public func withDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_description != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_description != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.description, body)
     }
 
@@ -3257,7 +3257,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDebugDescription_p() { _mutableFields().pointee.has_debug_description = 0 }
     /// Calls `body` with the text of `debugDescription_p`, without a copy.
     @inlinable public func withDebugDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_debug_description != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_debug_description != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.debug_description, body)
     }
 
@@ -3275,7 +3275,7 @@ public import LifelineMessages
     @inlinable public mutating func clearHashValue_p() { _mutableFields().pointee.has_hash_value = 0 }
     /// Calls `body` with the text of `hashValue_p`, without a copy.
     @inlinable public func withHashValue_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_hash_value != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_hash_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.hash_value, body)
     }
 
@@ -3293,7 +3293,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTextFormat() { _mutableFields().pointee.has_text_format = 0 }
     /// Calls `body` with the text of `textFormat`, without a copy.
     @inlinable public func withTextFormatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_text_format != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_text_format != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.text_format, body)
     }
 
@@ -3311,7 +3311,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUnknownFields_p() { _mutableFields().pointee.has_unknown_fields = 0 }
     /// Calls `body` with the text of `unknownFields_p`, without a copy.
     @inlinable public func withUnknownFields_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_unknown_fields != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_unknown_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.unknown_fields, body)
     }
 
@@ -3329,7 +3329,7 @@ public import LifelineMessages
     @inlinable public mutating func clearIsInitialized_p() { _mutableFields().pointee.has_is_initialized = 0 }
     /// Calls `body` with the text of `isInitialized_p`, without a copy.
     @inlinable public func withIsInitialized_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_is_initialized != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_is_initialized != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.is_initialized, body)
     }
 
@@ -3347,7 +3347,7 @@ public import LifelineMessages
     @inlinable public mutating func clearProtoMessageName() { _mutableFields().pointee.has_proto_message_name = 0 }
     /// Calls `body` with the text of `protoMessageName`, without a copy.
     @inlinable public func withProtoMessageNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_proto_message_name != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_proto_message_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.proto_message_name, body)
     }
 
@@ -3365,7 +3365,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSerializedBytes() { _mutableFields().pointee.has_serialized_bytes = 0 }
     /// Calls `body` with the text of `serializedBytes`, without a copy.
     @inlinable public func withSerializedBytesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_serialized_bytes != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_serialized_bytes != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.serialized_bytes, body)
     }
 
@@ -3383,7 +3383,7 @@ public import LifelineMessages
     @inlinable public mutating func clearWith() { _mutableFields().pointee.has_with = 0 }
     /// Calls `body` with the text of `with`, without a copy.
     @inlinable public func withWithUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_with != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_with != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.with, body)
     }
 
@@ -3401,7 +3401,7 @@ public import LifelineMessages
     @inlinable public mutating func clearMerge() { _mutableFields().pointee.has_merge = 0 }
     /// Calls `body` with the text of `merge`, without a copy.
     @inlinable public func withMergeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_merge != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_merge != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.merge, body)
     }
 
@@ -3419,7 +3419,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAppend() { _mutableFields().pointee.has_append = 0 }
     /// Calls `body` with the text of `append`, without a copy.
     @inlinable public func withAppendUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_append != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_append != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.append, body)
     }
 
@@ -3437,7 +3437,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRemoveUnknownFields() { _mutableFields().pointee.has_remove_unknown_fields = 0 }
     /// Calls `body` with the text of `removeUnknownFields`, without a copy.
     @inlinable public func withRemoveUnknownFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_remove_unknown_fields != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_remove_unknown_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.remove_unknown_fields, body)
     }
 
@@ -3455,7 +3455,7 @@ public import LifelineMessages
     @inlinable public mutating func clearMessage() { _mutableFields().pointee.has_message = 0 }
     /// Calls `body` with the text of `message`, without a copy.
     @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_message != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_message != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.message, body)
     }
 
@@ -3473,7 +3473,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFields() { _mutableFields().pointee.has_fields = 0 }
     /// Calls `body` with the text of `fields`, without a copy.
     @inlinable public func withFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_fields != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.fields, body)
     }
 
@@ -3491,7 +3491,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTable() { _mutableFields().pointee.has_table = 0 }
     /// Calls `body` with the text of `table`, without a copy.
     @inlinable public func withTableUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_table != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_table != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.table, body)
     }
 
@@ -3509,7 +3509,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStorage() { _mutableFields().pointee.has_storage = 0 }
     /// Calls `body` with the text of `storage`, without a copy.
     @inlinable public func withStorageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_storage != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_storage != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.storage, body)
     }
 
@@ -3527,7 +3527,7 @@ public import LifelineMessages
     @inlinable public mutating func clearList() { _mutableFields().pointee.has_list = 0 }
     /// Calls `body` with the text of `list`, without a copy.
     @inlinable public func withListUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_list != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_list != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.list, body)
     }
 
@@ -3545,7 +3545,7 @@ public import LifelineMessages
     @inlinable public mutating func clearMap() { _mutableFields().pointee.has_map = 0 }
     /// Calls `body` with the text of `map`, without a copy.
     @inlinable public func withMapUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_map != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_map != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.map, body)
     }
 
@@ -3563,7 +3563,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLoan() { _mutableFields().pointee.has_loan = 0 }
     /// Calls `body` with the text of `loan`, without a copy.
     @inlinable public func withLoanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_loan != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_loan != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.loan, body)
     }
 
@@ -3581,7 +3581,7 @@ public import LifelineMessages
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_value != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.value, body)
     }
 
@@ -3599,7 +3599,7 @@ public import LifelineMessages
     @inlinable public mutating func clearKey() { _mutableFields().pointee.has_key = 0 }
     /// Calls `body` with the text of `key`, without a copy.
     @inlinable public func withKeyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_key != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_key != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.key, body)
     }
 
@@ -3617,7 +3617,7 @@ public import LifelineMessages
     @inlinable public mutating func clearCount() { _mutableFields().pointee.has_count = 0 }
     /// Calls `body` with the text of `count`, without a copy.
     @inlinable public func withCountUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_count != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_count != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.count, body)
     }
 
@@ -3635,7 +3635,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNewValue() { _mutableFields().pointee.has_new_value = 0 }
     /// Calls `body` with the text of `newValue`, without a copy.
     @inlinable public func withNewValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_new_value != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_new_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.new_value, body)
     }
 
@@ -3653,7 +3653,7 @@ public import LifelineMessages
     @inlinable public mutating func clearMessage_24() { _mutableFields().pointee.has__message = 0 }
     /// Calls `body` with the text of `message_24`, without a copy.
     @inlinable public func withMessageUTF8Span_24<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__message != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has__message != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._message, body)
     }
 
@@ -3671,7 +3671,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFields_25() { _mutableFields().pointee.has__fields = 0 }
     /// Calls `body` with the text of `fields_25`, without a copy.
     @inlinable public func withFieldsUTF8Span_25<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__fields != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has__fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._fields, body)
     }
 
@@ -3689,7 +3689,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTable_26() { _mutableFields().pointee.has__table = 0 }
     /// Calls `body` with the text of `table_26`, without a copy.
     @inlinable public func withTableUTF8Span_26<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__table != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has__table != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._table, body)
     }
 
@@ -3707,7 +3707,7 @@ public import LifelineMessages
     @inlinable public mutating func clearMutableFields() { _mutableFields().pointee.has__mutable_fields = 0 }
     /// Calls `body` with the text of `mutableFields`, without a copy.
     @inlinable public func withMutableFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__mutable_fields != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has__mutable_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._mutable_fields, body)
     }
 
@@ -3725,7 +3725,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSettle() { _mutableFields().pointee.has__settle = 0 }
     /// Calls `body` with the text of `settle`, without a copy.
     @inlinable public func withSettleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__settle != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has__settle != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._settle, body)
     }
 
@@ -3743,7 +3743,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLoad() { _mutableFields().pointee.has__load = 0 }
     /// Calls `body` with the text of `load`, without a copy.
     @inlinable public func withLoadUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__load != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has__load != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._load, body)
     }
 
@@ -3761,7 +3761,7 @@ public import LifelineMessages
     @inlinable public mutating func clearStore() { _mutableFields().pointee.has__store = 0 }
     /// Calls `body` with the text of `store`, without a copy.
     @inlinable public func withStoreUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__store != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has__store != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._store, body)
     }
 
@@ -3779,7 +3779,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRawValue() { _mutableFields().pointee.has_raw_value = 0 }
     /// Calls `body` with the text of `rawValue`, without a copy.
     @inlinable public func withRawValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_raw_value != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_raw_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.raw_value, body)
     }
 
@@ -3797,7 +3797,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAllCases() { _mutableFields().pointee.has_allcases = 0 }
     /// Calls `body` with the text of `allCases`, without a copy.
     @inlinable public func withAllCasesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_allcases != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_allcases != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.allcases, body)
     }
 
@@ -3815,7 +3815,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUnrecognized() { _mutableFields().pointee.has_unrecognized = 0 }
     /// Calls `body` with the text of `unrecognized`, without a copy.
     @inlinable public func withUnrecognizedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_unrecognized != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_unrecognized != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.unrecognized, body)
     }
 
@@ -3833,7 +3833,7 @@ public import LifelineMessages
     @inlinable public mutating func clearHash() { _mutableFields().pointee.has_hash = 0 }
     /// Calls `body` with the text of `hash`, without a copy.
     @inlinable public func withHashUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_hash != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_hash != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.hash, body)
     }
 
@@ -3851,7 +3851,7 @@ public import LifelineMessages
     @inlinable public mutating func clearHasher() { _mutableFields().pointee.has_hasher = 0 }
     /// Calls `body` with the text of `hasher`, without a copy.
     @inlinable public func withHasherUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_hasher != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_hasher != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.hasher, body)
     }
 
@@ -3869,7 +3869,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLeft_() { _mutableFields().pointee.has_left_ = 0 }
     /// Calls `body` with the text of `left_`, without a copy.
     @inlinable public func withLeft_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_left_ != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_left_ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.left_, body)
     }
 
@@ -3887,7 +3887,7 @@ public import LifelineMessages
     @inlinable public mutating func clearBase() { _mutableFields().pointee.has_base_37 = 0 }
     /// Calls `body` with the text of `base`, without a copy.
     @inlinable public func withBaseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_base_37 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_base_37 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.base_37, body)
     }
 
@@ -3905,7 +3905,7 @@ public import LifelineMessages
     @inlinable public mutating func clearDescriptor() { _mutableFields().pointee.has_descriptor = 0 }
     /// Calls `body` with the text of `descriptor`, without a copy.
     @inlinable public func withDescriptorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_descriptor != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_descriptor != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.descriptor, body)
     }
 
@@ -3923,7 +3923,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNUnknownFields() { _mutableFields().pointee.has_n_unknown_fields_39 = 0 }
     /// Calls `body` with the text of `nUnknownFields`, without a copy.
     @inlinable public func withNUnknownFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_n_unknown_fields_39 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_n_unknown_fields_39 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.n_unknown_fields_39, body)
     }
 
@@ -3941,7 +3941,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFoo() { _mutableFields().pointee.has_foo = 0 }
     /// Calls `body` with the text of `foo`, without a copy.
     @inlinable public func withFooUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_foo != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_foo != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.foo, body)
     }
 
@@ -3959,7 +3959,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFoo_41() { _mutableFields().pointee.has_foo_41 = 0 }
     /// Calls `body` with the text of `foo_41`, without a copy.
     @inlinable public func withFooUTF8Span_41<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_foo_41 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_foo_41 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.foo_41, body)
     }
 
@@ -3977,7 +3977,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFoo_42() { _mutableFields().pointee.has_foo_42 = 0 }
     /// Calls `body` with the text of `foo_42`, without a copy.
     @inlinable public func withFooUTF8Span_42<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_foo_42 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_foo_42 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.foo_42, body)
     }
 
@@ -3995,7 +3995,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFooBar() { _mutableFields().pointee.has_foobar = 0 }
     /// Calls `body` with the text of `fooBar`, without a copy.
     @inlinable public func withFooBarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_foobar != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_foobar != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.foobar, body)
     }
 
@@ -4013,7 +4013,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFooBar_44() { _mutableFields().pointee.has_foo_bar = 0 }
     /// Calls `body` with the text of `fooBar_44`, without a copy.
     @inlinable public func withFooBarUTF8Span_44<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_foo_bar != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_foo_bar != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.foo_bar, body)
     }
 
@@ -4031,7 +4031,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFooBar_45() { _mutableFields().pointee.has_foobar_45 = 0 }
     /// Calls `body` with the text of `fooBar_45`, without a copy.
     @inlinable public func withFooBarUTF8Span_45<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_foobar_45 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_foobar_45 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.foobar_45, body)
     }
 
@@ -4049,7 +4049,7 @@ public import LifelineMessages
     @inlinable public mutating func clearFoo_Bar() { _mutableFields().pointee.has_foo__bar = 0 }
     /// Calls `body` with the text of `foo_Bar`, without a copy.
     @inlinable public func withFoo_BarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_foo__bar != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_foo__bar != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.foo__bar, body)
     }
 
@@ -4067,7 +4067,7 @@ public import LifelineMessages
     @inlinable public mutating func clear___() { _mutableFields().pointee.has__ = 0 }
     /// Calls `body` with the text of `___`, without a copy.
     @inlinable public func with___UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__ != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has__ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._, body)
     }
 
@@ -4085,7 +4085,7 @@ public import LifelineMessages
     @inlinable public mutating func clear____() { _mutableFields().pointee.has___ = 0 }
     /// Calls `body` with the text of `____`, without a copy.
     @inlinable public func with____UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has___ != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has___ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.__, body)
     }
 
@@ -4103,7 +4103,7 @@ public import LifelineMessages
     @inlinable public mutating func clear_____() { _mutableFields().pointee.has____ = 0 }
     /// Calls `body` with the text of `_____`, without a copy.
     @inlinable public func with_____UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has____ != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has____ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.___, body)
     }
 
@@ -4121,7 +4121,7 @@ public import LifelineMessages
     @inlinable public mutating func clear_1() { _mutableFields().pointee.has__1 = 0 }
     /// Calls `body` with the text of `_1`, without a copy.
     @inlinable public func with_1UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__1 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has__1 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._1, body)
     }
 
@@ -4139,7 +4139,7 @@ public import LifelineMessages
     @inlinable public mutating func clearA1B2() { _mutableFields().pointee.has_a1b2 = 0 }
     /// Calls `body` with the text of `a1B2`, without a copy.
     @inlinable public func withA1B2UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_a1b2 != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_a1b2 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.a1b2, body)
     }
 
@@ -4157,7 +4157,7 @@ public import LifelineMessages
     @inlinable public mutating func clearX() { _mutableFields().pointee.has_x = 0 }
     /// Calls `body` with the text of `x`, without a copy.
     @inlinable public func withXUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_x != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_x != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.x, body)
     }
 
@@ -4175,7 +4175,7 @@ public import LifelineMessages
     @inlinable public mutating func clearString() { _mutableFields().pointee.has_string = 0 }
     /// Calls `body` with the text of `string`, without a copy.
     @inlinable public func withStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_string != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_string != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.string, body)
     }
 
@@ -4193,7 +4193,7 @@ public import LifelineMessages
     @inlinable public mutating func clearString_() { _mutableFields().pointee.has_string_ = 0 }
     /// Calls `body` with the text of `string_`, without a copy.
     @inlinable public func withString_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_string_ != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_string_ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.string_, body)
     }
 
@@ -4211,7 +4211,7 @@ public import LifelineMessages
     @inlinable public mutating func clearSwift() { _mutableFields().pointee.has_swift = 0 }
     /// Calls `body` with the text of `swift`, without a copy.
     @inlinable public func withSwiftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_swift != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_swift != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.swift, body)
     }
 
@@ -4229,7 +4229,7 @@ public import LifelineMessages
     @inlinable public mutating func clearLifelineMessages() { _mutableFields().pointee.has_lifelinemessages = 0 }
     /// Calls `body` with the text of `lifelineMessages`, without a copy.
     @inlinable public func withLifelineMessagesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_lifelinemessages != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_lifelinemessages != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.lifelinemessages, body)
     }
 
@@ -4482,7 +4482,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `alignas`, without a copy.
     @inlinable public func withAlignasUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 1 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 1 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.alignas_1, body)
     }
 
@@ -4499,7 +4499,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `alignof`, without a copy.
     @inlinable public func withAlignofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 2 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 2 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.alignof_2, body)
     }
 
@@ -4516,7 +4516,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `and`, without a copy.
     @inlinable public func withAndUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 3 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.and_3, body)
     }
 
@@ -4533,7 +4533,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `andEq`, without a copy.
     @inlinable public func withAndEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 4 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 4 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.and_eq_4, body)
     }
 
@@ -4550,7 +4550,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `asm`, without a copy.
     @inlinable public func withAsmUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 5 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 5 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.asm_5, body)
     }
 
@@ -4567,7 +4567,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `auto`, without a copy.
     @inlinable public func withAutoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 6 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 6 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.auto_6, body)
     }
 
@@ -4584,7 +4584,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `bitand`, without a copy.
     @inlinable public func withBitandUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 7 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 7 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.bitand_7, body)
     }
 
@@ -4601,7 +4601,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `bitor`, without a copy.
     @inlinable public func withBitorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 8 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 8 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.bitor_8, body)
     }
 
@@ -4618,7 +4618,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `bool`, without a copy.
     @inlinable public func withBoolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 9 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 9 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.bool_9, body)
     }
 
@@ -4635,7 +4635,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``break``, without a copy.
     @inlinable public func withBreakUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 10 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 10 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.break_10, body)
     }
 
@@ -4652,7 +4652,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``case``, without a copy.
     @inlinable public func withCaseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 11 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 11 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.case_11, body)
     }
 
@@ -4669,7 +4669,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``catch``, without a copy.
     @inlinable public func withCatchUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 12 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 12 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.catch_12, body)
     }
 
@@ -4686,7 +4686,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `char`, without a copy.
     @inlinable public func withCharUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 13 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 13 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.char_13, body)
     }
 
@@ -4703,7 +4703,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``class``, without a copy.
     @inlinable public func withClassUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 14 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 14 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.class_14, body)
     }
 
@@ -4720,7 +4720,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `compl`, without a copy.
     @inlinable public func withComplUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 15 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 15 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.compl_15, body)
     }
 
@@ -4737,7 +4737,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `concept`, without a copy.
     @inlinable public func withConceptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 16 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 16 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.concept_16, body)
     }
 
@@ -4754,7 +4754,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `const`, without a copy.
     @inlinable public func withConstUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 17 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 17 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.const_17, body)
     }
 
@@ -4771,7 +4771,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `constCast`, without a copy.
     @inlinable public func withConstCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 18 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 18 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.const_cast_18, body)
     }
 
@@ -4788,7 +4788,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `consteval`, without a copy.
     @inlinable public func withConstevalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 19 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 19 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.consteval_19, body)
     }
 
@@ -4805,7 +4805,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `constexpr`, without a copy.
     @inlinable public func withConstexprUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 20 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 20 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.constexpr_20, body)
     }
 
@@ -4822,7 +4822,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `constinit`, without a copy.
     @inlinable public func withConstinitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 21 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 21 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.constinit_21, body)
     }
 
@@ -4839,7 +4839,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``continue``, without a copy.
     @inlinable public func withContinueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 22 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 22 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.continue_22, body)
     }
 
@@ -4856,7 +4856,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `coAwait`, without a copy.
     @inlinable public func withCoAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 23 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 23 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.co_await_23, body)
     }
 
@@ -4873,7 +4873,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `coReturn`, without a copy.
     @inlinable public func withCoReturnUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 24 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 24 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.co_return_24, body)
     }
 
@@ -4890,7 +4890,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `coYield`, without a copy.
     @inlinable public func withCoYieldUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 25 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 25 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.co_yield_25, body)
     }
 
@@ -4907,7 +4907,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `decltype`, without a copy.
     @inlinable public func withDecltypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 26 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 26 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.decltype_26, body)
     }
 
@@ -4924,7 +4924,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``default``, without a copy.
     @inlinable public func withDefaultUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 27 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 27 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.default_27, body)
     }
 
@@ -4941,7 +4941,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `delete`, without a copy.
     @inlinable public func withDeleteUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 28 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 28 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.delete_28, body)
     }
 
@@ -4958,7 +4958,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``do``, without a copy.
     @inlinable public func withDoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 29 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 29 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.do_29, body)
     }
 
@@ -4975,7 +4975,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `double`, without a copy.
     @inlinable public func withDoubleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 30 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 30 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.double_30, body)
     }
 
@@ -4992,7 +4992,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `dynamicCast`, without a copy.
     @inlinable public func withDynamicCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 31 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 31 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.dynamic_cast_31, body)
     }
 
@@ -5009,7 +5009,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``else``, without a copy.
     @inlinable public func withElseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 32 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 32 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.else_32, body)
     }
 
@@ -5026,7 +5026,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``enum``, without a copy.
     @inlinable public func withEnumUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 33 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 33 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.enum_33, body)
     }
 
@@ -5043,7 +5043,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `explicit`, without a copy.
     @inlinable public func withExplicitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 34 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 34 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.explicit_34, body)
     }
 
@@ -5060,7 +5060,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `export`, without a copy.
     @inlinable public func withExportUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 35 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 35 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.export_35, body)
     }
 
@@ -5077,7 +5077,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `extern`, without a copy.
     @inlinable public func withExternUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 36 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 36 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.extern_36, body)
     }
 
@@ -5094,7 +5094,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``false``, without a copy.
     @inlinable public func withFalseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 37 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 37 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.false_37, body)
     }
 
@@ -5111,7 +5111,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `final`, without a copy.
     @inlinable public func withFinalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 38 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 38 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.final_38, body)
     }
 
@@ -5128,7 +5128,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `float`, without a copy.
     @inlinable public func withFloatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 39 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 39 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.float_39, body)
     }
 
@@ -5145,7 +5145,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``for``, without a copy.
     @inlinable public func withForUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 40 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 40 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.for_40, body)
     }
 
@@ -5162,7 +5162,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `friend`, without a copy.
     @inlinable public func withFriendUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 41 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 41 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.friend_41, body)
     }
 
@@ -5179,7 +5179,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `goto`, without a copy.
     @inlinable public func withGotoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 42 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 42 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.goto_42, body)
     }
 
@@ -5196,7 +5196,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``if``, without a copy.
     @inlinable public func withIfUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 43 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 43 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.if_43, body)
     }
 
@@ -5213,7 +5213,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``import``, without a copy.
     @inlinable public func withImportUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 44 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 44 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.import_44, body)
     }
 
@@ -5230,7 +5230,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `inline`, without a copy.
     @inlinable public func withInlineUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 45 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 45 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.inline_45, body)
     }
 
@@ -5247,7 +5247,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `int`, without a copy.
     @inlinable public func withIntUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 46 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 46 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.int_46, body)
     }
 
@@ -5264,7 +5264,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `long`, without a copy.
     @inlinable public func withLongUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 47 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 47 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.long_47, body)
     }
 
@@ -5281,7 +5281,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `module`, without a copy.
     @inlinable public func withModuleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 48 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 48 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.module_48, body)
     }
 
@@ -5298,7 +5298,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `mutable`, without a copy.
     @inlinable public func withMutableUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 49 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 49 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.mutable_49, body)
     }
 
@@ -5315,7 +5315,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `namespace`, without a copy.
     @inlinable public func withNamespaceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 50 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 50 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.namespace_50, body)
     }
 
@@ -5332,7 +5332,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `new`, without a copy.
     @inlinable public func withNewUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 51 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 51 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.new_51, body)
     }
 
@@ -5349,7 +5349,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `noexcept`, without a copy.
     @inlinable public func withNoexceptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 52 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 52 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.noexcept_52, body)
     }
 
@@ -5366,7 +5366,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `not`, without a copy.
     @inlinable public func withNotUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 53 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 53 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.not_53, body)
     }
 
@@ -5383,7 +5383,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `notEq`, without a copy.
     @inlinable public func withNotEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 54 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 54 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.not_eq_54, body)
     }
 
@@ -5400,7 +5400,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `nullptr`, without a copy.
     @inlinable public func withNullptrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 55 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 55 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.nullptr_55, body)
     }
 
@@ -5417,7 +5417,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``operator``, without a copy.
     @inlinable public func withOperatorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 56 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 56 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.operator_56, body)
     }
 
@@ -5434,7 +5434,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `or`, without a copy.
     @inlinable public func withOrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 57 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 57 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.or_57, body)
     }
 
@@ -5451,7 +5451,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `orEq`, without a copy.
     @inlinable public func withOrEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 58 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 58 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.or_eq_58, body)
     }
 
@@ -5468,7 +5468,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `override`, without a copy.
     @inlinable public func withOverrideUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 59 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 59 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.override_59, body)
     }
 
@@ -5485,7 +5485,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``private``, without a copy.
     @inlinable public func withPrivateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 60 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 60 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.private_60, body)
     }
 
@@ -5502,7 +5502,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `protected`, without a copy.
     @inlinable public func withProtectedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 61 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 61 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.protected_61, body)
     }
 
@@ -5519,7 +5519,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``public``, without a copy.
     @inlinable public func withPublicUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 62 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 62 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.public_62, body)
     }
 
@@ -5536,7 +5536,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `register`, without a copy.
     @inlinable public func withRegisterUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 63 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 63 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.register_63, body)
     }
 
@@ -5553,7 +5553,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `reinterpretCast`, without a copy.
     @inlinable public func withReinterpretCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 64 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 64 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.reinterpret_cast_64, body)
     }
 
@@ -5570,7 +5570,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `requires`, without a copy.
     @inlinable public func withRequiresUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 65 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 65 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.requires_65, body)
     }
 
@@ -5587,7 +5587,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `restrict`, without a copy.
     @inlinable public func withRestrictUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 66 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 66 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.restrict_66, body)
     }
 
@@ -5604,7 +5604,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``return``, without a copy.
     @inlinable public func withReturnUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 67 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 67 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.return_67, body)
     }
 
@@ -5621,7 +5621,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `short`, without a copy.
     @inlinable public func withShortUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 68 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 68 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.short_68, body)
     }
 
@@ -5638,7 +5638,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `signed`, without a copy.
     @inlinable public func withSignedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 69 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 69 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.signed_69, body)
     }
 
@@ -5655,7 +5655,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `sizeof`, without a copy.
     @inlinable public func withSizeofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 70 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 70 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.sizeof_70, body)
     }
 
@@ -5672,7 +5672,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``static``, without a copy.
     @inlinable public func withStaticUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 71 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 71 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.static_71, body)
     }
 
@@ -5689,7 +5689,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `staticAssert`, without a copy.
     @inlinable public func withStaticAssertUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 72 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 72 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.static_assert_72, body)
     }
 
@@ -5706,7 +5706,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `staticCast`, without a copy.
     @inlinable public func withStaticCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 73 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 73 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.static_cast_73, body)
     }
 
@@ -5723,7 +5723,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``struct``, without a copy.
     @inlinable public func withStructUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 74 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 74 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.struct_74, body)
     }
 
@@ -5740,7 +5740,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``switch``, without a copy.
     @inlinable public func withSwitchUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 75 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 75 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.switch_75, body)
     }
 
@@ -5757,7 +5757,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `template`, without a copy.
     @inlinable public func withTemplateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 76 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 76 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.template_76, body)
     }
 
@@ -5774,7 +5774,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `this`, without a copy.
     @inlinable public func withThisUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 77 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 77 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.this_77, body)
     }
 
@@ -5791,7 +5791,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `threadLocal`, without a copy.
     @inlinable public func withThreadLocalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 78 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 78 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.thread_local_78, body)
     }
 
@@ -5808,7 +5808,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``throw``, without a copy.
     @inlinable public func withThrowUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 79 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 79 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.throw_79, body)
     }
 
@@ -5825,7 +5825,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``true``, without a copy.
     @inlinable public func withTrueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 80 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 80 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.true_80, body)
     }
 
@@ -5842,7 +5842,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``try``, without a copy.
     @inlinable public func withTryUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 81 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 81 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.try_81, body)
     }
 
@@ -5859,7 +5859,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `typedef`, without a copy.
     @inlinable public func withTypedefUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 82 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 82 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.typedef_82, body)
     }
 
@@ -5876,7 +5876,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `typeid`, without a copy.
     @inlinable public func withTypeidUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 83 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 83 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.typeid_83, body)
     }
 
@@ -5893,7 +5893,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `typename`, without a copy.
     @inlinable public func withTypenameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 84 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 84 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.typename_84, body)
     }
 
@@ -5910,7 +5910,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `typeof`, without a copy.
     @inlinable public func withTypeofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 85 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 85 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.typeof_85, body)
     }
 
@@ -5927,7 +5927,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `union`, without a copy.
     @inlinable public func withUnionUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 86 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 86 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.union_86, body)
     }
 
@@ -5944,7 +5944,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `unsigned`, without a copy.
     @inlinable public func withUnsignedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 87 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 87 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.unsigned_87, body)
     }
 
@@ -5961,7 +5961,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `using`, without a copy.
     @inlinable public func withUsingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 88 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 88 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.using_88, body)
     }
 
@@ -5978,7 +5978,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `virtual`, without a copy.
     @inlinable public func withVirtualUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 89 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 89 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.virtual_89, body)
     }
 
@@ -5995,7 +5995,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `void`, without a copy.
     @inlinable public func withVoidUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 90 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 90 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.void_90, body)
     }
 
@@ -6012,7 +6012,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `volatile`, without a copy.
     @inlinable public func withVolatileUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 91 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 91 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.volatile_91, body)
     }
 
@@ -6029,7 +6029,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `wcharT`, without a copy.
     @inlinable public func withWcharTUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 92 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 92 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.wchar_t_92, body)
     }
 
@@ -6046,7 +6046,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``while``, without a copy.
     @inlinable public func withWhileUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 93 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 93 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.while_93, body)
     }
 
@@ -6063,7 +6063,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `xor`, without a copy.
     @inlinable public func withXorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 94 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 94 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.xor_94, body)
     }
 
@@ -6080,7 +6080,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `xorEq`, without a copy.
     @inlinable public func withXorEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 95 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 95 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.xor_eq_95, body)
     }
 
@@ -6097,7 +6097,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `assert`, without a copy.
     @inlinable public func withAssertUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 96 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 96 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.assert_96, body)
     }
 
@@ -6114,7 +6114,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `errno`, without a copy.
     @inlinable public func withErrnoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 97 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 97 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.errno_97, body)
     }
 
@@ -6131,7 +6131,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `i386`, without a copy.
     @inlinable public func withI386UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 98 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 98 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.i386_98, body)
     }
 
@@ -6148,7 +6148,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `linux`, without a copy.
     @inlinable public func withLinuxUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 99 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 99 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.linux_99, body)
     }
 
@@ -6165,7 +6165,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `offsetof`, without a copy.
     @inlinable public func withOffsetofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 100 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 100 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.offsetof_100, body)
     }
 
@@ -6182,7 +6182,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `stderr`, without a copy.
     @inlinable public func withStderrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 101 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 101 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.stderr_101, body)
     }
 
@@ -6199,7 +6199,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `stdin`, without a copy.
     @inlinable public func withStdinUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 102 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 102 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.stdin_102, body)
     }
 
@@ -6216,7 +6216,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `stdout`, without a copy.
     @inlinable public func withStdoutUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 103 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 103 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.stdout_103, body)
     }
 
@@ -6233,7 +6233,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `unix`, without a copy.
     @inlinable public func withUnixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 104 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 104 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.unix_104, body)
     }
 
@@ -6250,7 +6250,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `null`, without a copy.
     @inlinable public func withNullUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 105 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 105 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.null, body)
     }
 
@@ -6267,7 +6267,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `eof`, without a copy.
     @inlinable public func withEofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 106 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 106 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.eof, body)
     }
 
@@ -6284,7 +6284,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `bool_`, without a copy.
     @inlinable public func withBool_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 107 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 107 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.bool_, body)
     }
 
@@ -6301,7 +6301,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `int32T`, without a copy.
     @inlinable public func withInt32TUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 108 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 108 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.int32_t, body)
     }
 
@@ -6318,7 +6318,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `sizeT`, without a copy.
     @inlinable public func withSizeTUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 109 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 109 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.size_t, body)
     }
 
@@ -6335,7 +6335,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `uint8T`, without a copy.
     @inlinable public func withUint8TUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 110 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 110 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.uint8_t, body)
     }
 
@@ -6352,7 +6352,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `self_p`, without a copy.
     @inlinable public func withSelf_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 111 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 111 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.self_111, body)
     }
 
@@ -6369,7 +6369,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `self_p_112`, without a copy.
     @inlinable public func withSelf_pUTF8Span_112<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 112 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 112 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.self_112, body)
     }
 
@@ -6386,7 +6386,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `init_p`, without a copy.
     @inlinable public func withInit_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 113 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 113 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.init_113, body)
     }
 
@@ -6403,7 +6403,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `type`, without a copy.
     @inlinable public func withTypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 114 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 114 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.type_114, body)
     }
 
@@ -6420,7 +6420,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `type_115`, without a copy.
     @inlinable public func withTypeUTF8Span_115<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 115 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 115 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.type_115, body)
     }
 
@@ -6437,7 +6437,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``protocol``, without a copy.
     @inlinable public func withProtocolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 116 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 116 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.protocol_116, body)
     }
 
@@ -6454,7 +6454,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `protocol_117`, without a copy.
     @inlinable public func withProtocolUTF8Span_117<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 117 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 117 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.protocol_117, body)
     }
 
@@ -6471,7 +6471,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``in``, without a copy.
     @inlinable public func withInUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 118 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 118 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.in, body)
     }
 
@@ -6488,7 +6488,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``is``, without a copy.
     @inlinable public func withIsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 119 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 119 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.is, body)
     }
 
@@ -6505,7 +6505,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``as``, without a copy.
     @inlinable public func withAsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 120 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 120 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.as, body)
     }
 
@@ -6522,7 +6522,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `any`, without a copy.
     @inlinable public func withAnyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 121 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 121 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.any, body)
     }
 
@@ -6539,7 +6539,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `actor`, without a copy.
     @inlinable public func withActorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 122 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 122 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.actor, body)
     }
 
@@ -6556,7 +6556,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `async`, without a copy.
     @inlinable public func withAsyncUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 123 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 123 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.async, body)
     }
 
@@ -6573,7 +6573,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `await`, without a copy.
     @inlinable public func withAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 124 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 124 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.await, body)
     }
 
@@ -6590,7 +6590,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `any_125`, without a copy.
     @inlinable public func withAnyUTF8Span_125<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 125 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 125 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.any_125, body)
     }
 
@@ -6607,7 +6607,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `some`, without a copy.
     @inlinable public func withSomeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 126 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 126 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.some, body)
     }
 
@@ -6624,7 +6624,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `none`, without a copy.
     @inlinable public func withNoneUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 127 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 127 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.none, body)
     }
 
@@ -6641,7 +6641,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``nil``, without a copy.
     @inlinable public func withNilUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 128 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 128 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.nil, body)
     }
 
@@ -6658,7 +6658,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``super``, without a copy.
     @inlinable public func withSuperUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 129 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 129 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.super, body)
     }
 
@@ -6675,7 +6675,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``func``, without a copy.
     @inlinable public func withFuncUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 130 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 130 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.func, body)
     }
 
@@ -6692,7 +6692,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``let``, without a copy.
     @inlinable public func withLetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 131 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 131 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.let, body)
     }
 
@@ -6709,7 +6709,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``var``, without a copy.
     @inlinable public func withVarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 132 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 132 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.var, body)
     }
 
@@ -6726,7 +6726,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``inout``, without a copy.
     @inlinable public func withInoutUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 133 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 133 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.inout, body)
     }
 
@@ -6743,7 +6743,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``defer``, without a copy.
     @inlinable public func withDeferUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 134 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 134 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.defer, body)
     }
 
@@ -6760,7 +6760,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``guard``, without a copy.
     @inlinable public func withGuardUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 135 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 135 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.guard, body)
     }
 
@@ -6777,7 +6777,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``repeat``, without a copy.
     @inlinable public func withRepeatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 136 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 136 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.repeat, body)
     }
 
@@ -6794,7 +6794,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``where``, without a copy.
     @inlinable public func withWhereUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 137 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 137 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.where, body)
     }
 
@@ -6811,7 +6811,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``throws``, without a copy.
     @inlinable public func withThrowsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 138 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 138 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.throws, body)
     }
 
@@ -6828,7 +6828,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``rethrows``, without a copy.
     @inlinable public func withRethrowsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 139 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 139 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.rethrows, body)
     }
 
@@ -6845,7 +6845,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``fallthrough``, without a copy.
     @inlinable public func withFallthroughUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 140 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 140 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.fallthrough, body)
     }
 
@@ -6862,7 +6862,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``extension``, without a copy.
     @inlinable public func withExtensionUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 141 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 141 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.extension, body)
     }
 
@@ -6879,7 +6879,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``internal``, without a copy.
     @inlinable public func withInternalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 142 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 142 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.internal, body)
     }
 
@@ -6896,7 +6896,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``fileprivate``, without a copy.
     @inlinable public func withFileprivateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 143 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 143 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.fileprivate, body)
     }
 
@@ -6913,7 +6913,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``open``, without a copy.
     @inlinable public func withOpenUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 144 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 144 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.open, body)
     }
 
@@ -6930,7 +6930,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `indirect`, without a copy.
     @inlinable public func withIndirectUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 145 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 145 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.indirect, body)
     }
 
@@ -6947,7 +6947,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `lazy`, without a copy.
     @inlinable public func withLazyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 146 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 146 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.lazy, body)
     }
 
@@ -6964,7 +6964,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `weak`, without a copy.
     @inlinable public func withWeakUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 147 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 147 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.weak, body)
     }
 
@@ -6981,7 +6981,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `unowned`, without a copy.
     @inlinable public func withUnownedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 148 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 148 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.unowned, body)
     }
 
@@ -6998,7 +6998,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `convenience`, without a copy.
     @inlinable public func withConvenienceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 149 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 149 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.convenience, body)
     }
 
@@ -7015,7 +7015,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `required`, without a copy.
     @inlinable public func withRequiredUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 150 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 150 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.required, body)
     }
 
@@ -7032,7 +7032,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `optional`, without a copy.
     @inlinable public func withOptionalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 151 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 151 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.optional, body)
     }
 
@@ -7049,7 +7049,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `dynamic`, without a copy.
     @inlinable public func withDynamicUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 152 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 152 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.dynamic, body)
     }
 
@@ -7066,7 +7066,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `didSet`, without a copy.
     @inlinable public func withDidSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 153 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 153 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.didset, body)
     }
 
@@ -7083,7 +7083,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `willSet`, without a copy.
     @inlinable public func withWillSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 154 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 154 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.willset, body)
     }
 
@@ -7100,7 +7100,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `get`, without a copy.
     @inlinable public func withGetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 155 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 155 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.get, body)
     }
 
@@ -7117,7 +7117,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `set`, without a copy.
     @inlinable public func withSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 156 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 156 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.set, body)
     }
 
@@ -7134,7 +7134,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `left`, without a copy.
     @inlinable public func withLeftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 157 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 157 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.left, body)
     }
 
@@ -7151,7 +7151,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `right`, without a copy.
     @inlinable public func withRightUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 158 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 158 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.right, body)
     }
 
@@ -7168,7 +7168,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `prefix`, without a copy.
     @inlinable public func withPrefixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 159 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 159 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.prefix, body)
     }
 
@@ -7185,7 +7185,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `postfix`, without a copy.
     @inlinable public func withPostfixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 160 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 160 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.postfix, body)
     }
 
@@ -7202,7 +7202,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `infix`, without a copy.
     @inlinable public func withInfixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 161 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 161 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.infix, body)
     }
 
@@ -7219,7 +7219,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `precedence`, without a copy.
     @inlinable public func withPrecedenceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 162 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 162 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.precedence, body)
     }
 
@@ -7236,7 +7236,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `associativity`, without a copy.
     @inlinable public func withAssociativityUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 163 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 163 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.associativity, body)
     }
 
@@ -7253,7 +7253,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``associatedtype``, without a copy.
     @inlinable public func withAssociatedtypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 164 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 164 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.associatedtype, body)
     }
 
@@ -7270,7 +7270,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``typealias``, without a copy.
     @inlinable public func withTypealiasUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 165 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 165 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.typealias, body)
     }
 
@@ -7287,7 +7287,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``subscript``, without a copy.
     @inlinable public func withSubscriptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 166 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 166 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.subscript, body)
     }
 
@@ -7304,7 +7304,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``deinit``, without a copy.
     @inlinable public func withDeinitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 167 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 167 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.deinit, body)
     }
 
@@ -7321,7 +7321,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `consume`, without a copy.
     @inlinable public func withConsumeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 168 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 168 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.consume, body)
     }
 
@@ -7338,7 +7338,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `copy`, without a copy.
     @inlinable public func withCopyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 169 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 169 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.copy, body)
     }
 
@@ -7355,7 +7355,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `borrowing`, without a copy.
     @inlinable public func withBorrowingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 170 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 170 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.borrowing, body)
     }
 
@@ -7372,7 +7372,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `consuming`, without a copy.
     @inlinable public func withConsumingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 171 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 171 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.consuming, body)
     }
 
@@ -7389,7 +7389,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `sending`, without a copy.
     @inlinable public func withSendingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 172 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 172 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.sending, body)
     }
 
@@ -7406,7 +7406,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `isolated`, without a copy.
     @inlinable public func withIsolatedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 173 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 173 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.isolated, body)
     }
 
@@ -7423,7 +7423,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `nonisolated`, without a copy.
     @inlinable public func withNonisolatedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 174 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 174 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.nonisolated, body)
     }
 
@@ -7440,7 +7440,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `macro`, without a copy.
     @inlinable public func withMacroUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 175 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 175 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.macro, body)
     }
 
@@ -7457,7 +7457,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `package`, without a copy.
     @inlinable public func withPackageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 176 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 176 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.package, body)
     }
 
@@ -7474,7 +7474,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `each`, without a copy.
     @inlinable public func withEachUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 177 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 177 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.each, body)
     }
 
@@ -7491,7 +7491,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `discard`, without a copy.
     @inlinable public func withDiscardUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 178 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 178 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.discard, body)
     }
 
@@ -7508,7 +7508,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `description_p`, without a copy.
     @inlinable public func withDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 179 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 179 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.description, body)
     }
 
@@ -7525,7 +7525,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `debugDescription_p`, without a copy.
     @inlinable public func withDebugDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 180 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 180 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.debug_description, body)
     }
 
@@ -7542,7 +7542,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `hashValue_p`, without a copy.
     @inlinable public func withHashValue_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 181 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 181 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.hash_value, body)
     }
 
@@ -7559,7 +7559,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `textFormat`, without a copy.
     @inlinable public func withTextFormatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 182 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 182 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.text_format, body)
     }
 
@@ -7576,7 +7576,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `unknownFields_p`, without a copy.
     @inlinable public func withUnknownFields_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 183 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 183 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.unknown_fields, body)
     }
 
@@ -7593,7 +7593,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `isInitialized_p`, without a copy.
     @inlinable public func withIsInitialized_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 184 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 184 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.is_initialized, body)
     }
 
@@ -7610,7 +7610,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `protoMessageName`, without a copy.
     @inlinable public func withProtoMessageNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 185 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 185 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.proto_message_name, body)
     }
 
@@ -7627,7 +7627,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `serializedBytes`, without a copy.
     @inlinable public func withSerializedBytesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 186 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 186 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.serialized_bytes, body)
     }
 
@@ -7644,7 +7644,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `with`, without a copy.
     @inlinable public func withWithUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 187 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 187 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.with, body)
     }
 
@@ -7661,7 +7661,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `merge`, without a copy.
     @inlinable public func withMergeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 188 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 188 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.merge, body)
     }
 
@@ -7678,7 +7678,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `append`, without a copy.
     @inlinable public func withAppendUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 189 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 189 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.append, body)
     }
 
@@ -7695,7 +7695,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `removeUnknownFields`, without a copy.
     @inlinable public func withRemoveUnknownFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 190 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 190 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.remove_unknown_fields, body)
     }
 
@@ -7712,7 +7712,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `message`, without a copy.
     @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 191 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 191 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.message, body)
     }
 
@@ -7729,7 +7729,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `fields`, without a copy.
     @inlinable public func withFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 192 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 192 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.fields, body)
     }
 
@@ -7746,7 +7746,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `table`, without a copy.
     @inlinable public func withTableUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 193 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 193 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.table, body)
     }
 
@@ -7763,7 +7763,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `storage`, without a copy.
     @inlinable public func withStorageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 194 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 194 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.storage, body)
     }
 
@@ -7780,7 +7780,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `list`, without a copy.
     @inlinable public func withListUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 195 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 195 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.list, body)
     }
 
@@ -7797,7 +7797,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `map`, without a copy.
     @inlinable public func withMapUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 196 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 196 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.map, body)
     }
 
@@ -7814,7 +7814,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `loan`, without a copy.
     @inlinable public func withLoanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 197 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 197 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.loan, body)
     }
 
@@ -7831,7 +7831,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `value`, without a copy.
     @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 198 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 198 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.value, body)
     }
 
@@ -7848,7 +7848,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `key`, without a copy.
     @inlinable public func withKeyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 199 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 199 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.key, body)
     }
 
@@ -7865,7 +7865,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `count`, without a copy.
     @inlinable public func withCountUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 200 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 200 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.count, body)
     }
 
@@ -7882,7 +7882,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `newValue`, without a copy.
     @inlinable public func withNewValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 201 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 201 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.new_value, body)
     }
 
@@ -7899,7 +7899,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `message_202`, without a copy.
     @inlinable public func withMessageUTF8Span_202<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 202 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 202 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._message, body)
     }
 
@@ -7916,7 +7916,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `fields_203`, without a copy.
     @inlinable public func withFieldsUTF8Span_203<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 203 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 203 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._fields, body)
     }
 
@@ -7933,7 +7933,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `table_204`, without a copy.
     @inlinable public func withTableUTF8Span_204<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 204 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 204 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._table, body)
     }
 
@@ -7950,7 +7950,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `mutableFields`, without a copy.
     @inlinable public func withMutableFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 205 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 205 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._mutable_fields, body)
     }
 
@@ -7967,7 +7967,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `settle`, without a copy.
     @inlinable public func withSettleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 206 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 206 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._settle, body)
     }
 
@@ -7984,7 +7984,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `load`, without a copy.
     @inlinable public func withLoadUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 207 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 207 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._load, body)
     }
 
@@ -8001,7 +8001,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `store`, without a copy.
     @inlinable public func withStoreUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 208 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 208 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._store, body)
     }
 
@@ -8018,7 +8018,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `rawValue`, without a copy.
     @inlinable public func withRawValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 209 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 209 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.raw_value, body)
     }
 
@@ -8035,7 +8035,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `allCases`, without a copy.
     @inlinable public func withAllCasesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 210 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 210 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.allcases, body)
     }
 
@@ -8052,7 +8052,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `unrecognized`, without a copy.
     @inlinable public func withUnrecognizedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 211 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 211 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.unrecognized, body)
     }
 
@@ -8069,7 +8069,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `hash`, without a copy.
     @inlinable public func withHashUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 212 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 212 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.hash, body)
     }
 
@@ -8086,7 +8086,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `hasher`, without a copy.
     @inlinable public func withHasherUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 213 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 213 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.hasher, body)
     }
 
@@ -8103,7 +8103,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `left_`, without a copy.
     @inlinable public func withLeft_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 214 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 214 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.left_, body)
     }
 
@@ -8120,7 +8120,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `base`, without a copy.
     @inlinable public func withBaseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 215 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 215 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.base_215, body)
     }
 
@@ -8137,7 +8137,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `descriptor`, without a copy.
     @inlinable public func withDescriptorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 216 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 216 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.descriptor, body)
     }
 
@@ -8154,7 +8154,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `nUnknownFields`, without a copy.
     @inlinable public func withNUnknownFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 217 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 217 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.n_unknown_fields_217, body)
     }
 
@@ -8171,7 +8171,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `foo`, without a copy.
     @inlinable public func withFooUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 218 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 218 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.foo, body)
     }
 
@@ -8188,7 +8188,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `foo_219`, without a copy.
     @inlinable public func withFooUTF8Span_219<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 219 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 219 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.foo_219, body)
     }
 
@@ -8205,7 +8205,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `foo_220`, without a copy.
     @inlinable public func withFooUTF8Span_220<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 220 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 220 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.foo_220, body)
     }
 
@@ -8222,7 +8222,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `fooBar`, without a copy.
     @inlinable public func withFooBarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 221 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 221 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.foobar, body)
     }
 
@@ -8239,7 +8239,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `fooBar_222`, without a copy.
     @inlinable public func withFooBarUTF8Span_222<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 222 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 222 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.foo_bar, body)
     }
 
@@ -8256,7 +8256,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `fooBar_223`, without a copy.
     @inlinable public func withFooBarUTF8Span_223<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 223 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 223 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.foobar_223, body)
     }
 
@@ -8273,7 +8273,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `foo_Bar`, without a copy.
     @inlinable public func withFoo_BarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 224 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 224 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.foo__bar, body)
     }
 
@@ -8290,7 +8290,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `___`, without a copy.
     @inlinable public func with___UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 225 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 225 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._, body)
     }
 
@@ -8307,7 +8307,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `____`, without a copy.
     @inlinable public func with____UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 226 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 226 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.__, body)
     }
 
@@ -8324,7 +8324,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `_____`, without a copy.
     @inlinable public func with_____UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 227 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 227 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.___, body)
     }
 
@@ -8341,7 +8341,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `_1`, without a copy.
     @inlinable public func with_1UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 228 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 228 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee._1, body)
     }
 
@@ -8358,7 +8358,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `a1B2`, without a copy.
     @inlinable public func withA1B2UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 229 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 229 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.a1b2, body)
     }
 
@@ -8375,7 +8375,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `x`, without a copy.
     @inlinable public func withXUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 230 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 230 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.x, body)
     }
 
@@ -8392,7 +8392,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `string`, without a copy.
     @inlinable public func withStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 231 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 231 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.string, body)
     }
 
@@ -8409,7 +8409,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `string_`, without a copy.
     @inlinable public func withString_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 232 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 232 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.string_, body)
     }
 
@@ -8426,7 +8426,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `swift`, without a copy.
     @inlinable public func withSwiftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 233 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 233 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.swift, body)
     }
 
@@ -8443,7 +8443,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `lifelineMessages`, without a copy.
     @inlinable public func withLifelineMessagesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 234 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.words_case.rawValue == 234 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.lifelinemessages, body)
     }
 

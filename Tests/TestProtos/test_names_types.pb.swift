@@ -2560,7 +2560,7 @@ public import LifelineMessages
     @inlinable public mutating func clearOptional14() { _mutableFields().pointee.has_optional_14_case.rawValue = 0 }
     /// Calls `body` with the text of `optional14`, without a copy.
     @inlinable public func withOptional14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_optional_14_case.rawValue == 634 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_optional_14_case.rawValue == 634 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.optional_14, body)
     }
 
@@ -2712,7 +2712,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `chosenString`, without a copy.
     @inlinable public func withChosenStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.choice_case.rawValue == 702 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.choice_case.rawValue == 702 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.chosen_string, body)
     }
 

@@ -381,7 +381,7 @@ public import LifelineMessages
     @inlinable public mutating func clearPlain() { _mutableFields().pointee.has_plain = 0 }
     /// Calls `body` with the text of `plain`, without a copy.
     @inlinable public func withPlainUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_plain != 0 else { return try body("plain".utf8Span) }
+        guard _message.fields.pointee.has_plain != 0 else { return try _message.withUTF8Span(ofDefault: "plain", body) }
         return try _message.withUTF8Span(_message.fields.pointee.plain, body)
     }
 
@@ -399,7 +399,7 @@ public import LifelineMessages
     @inlinable public mutating func clearEscapes() { _mutableFields().pointee.has_escapes = 0 }
     /// Calls `body` with the text of `escapes`, without a copy.
     @inlinable public func withEscapesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_escapes != 0 else { return try body("\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}".utf8Span) }
+        guard _message.fields.pointee.has_escapes != 0 else { return try _message.withUTF8Span(ofDefault: "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}", body) }
         return try _message.withUTF8Span(_message.fields.pointee.escapes, body)
     }
 
@@ -417,7 +417,7 @@ public import LifelineMessages
     @inlinable public mutating func clearNul() { _mutableFields().pointee.has_nul = 0 }
     /// Calls `body` with the text of `nul`, without a copy.
     @inlinable public func withNulUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_nul != 0 else { return try body("before\u{0}after".utf8Span) }
+        guard _message.fields.pointee.has_nul != 0 else { return try _message.withUTF8Span(ofDefault: "before\u{0}after", body) }
         return try _message.withUTF8Span(_message.fields.pointee.nul, body)
     }
 
@@ -435,7 +435,7 @@ public import LifelineMessages
     @inlinable public mutating func clearUnicode() { _mutableFields().pointee.has_unicode = 0 }
     /// Calls `body` with the text of `unicode`, without a copy.
     @inlinable public func withUnicodeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_unicode != 0 else { return try body("\u{e9} \u{1f600} \u{20ac} e\u{301}".utf8Span) }
+        guard _message.fields.pointee.has_unicode != 0 else { return try _message.withUTF8Span(ofDefault: "\u{e9} \u{1f600} \u{20ac} e\u{301}", body) }
         return try _message.withUTF8Span(_message.fields.pointee.unicode, body)
     }
 
@@ -453,7 +453,7 @@ public import LifelineMessages
     @inlinable public mutating func clearTrigraph() { _mutableFields().pointee.has_trigraph = 0 }
     /// Calls `body` with the text of `trigraph`, without a copy.
     @inlinable public func withTrigraphUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_trigraph != 0 else { return try body("??/ ??=".utf8Span) }
+        guard _message.fields.pointee.has_trigraph != 0 else { return try _message.withUTF8Span(ofDefault: "??/ ??=", body) }
         return try _message.withUTF8Span(_message.fields.pointee.trigraph, body)
     }
 
@@ -471,7 +471,7 @@ public import LifelineMessages
     @inlinable public mutating func clearEmpty() { _mutableFields().pointee.has_empty = 0 }
     /// Calls `body` with the text of `empty`, without a copy.
     @inlinable public func withEmptyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_empty != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_empty != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.empty, body)
     }
 
@@ -595,7 +595,7 @@ public import LifelineMessages
     @inlinable public mutating func clearRequiredWithDefault() { _mutableFields().pointee.has_required_with_default = 0 }
     /// Calls `body` with the text of `requiredWithDefault`, without a copy.
     @inlinable public func withRequiredWithDefaultUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_required_with_default != 0 else { return try body("needed".utf8Span) }
+        guard _message.fields.pointee.has_required_with_default != 0 else { return try _message.withUTF8Span(ofDefault: "needed", body) }
         return try _message.withUTF8Span(_message.fields.pointee.required_with_default, body)
     }
 
@@ -621,7 +621,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `chosenText`, without a copy.
     @inlinable public func withChosenTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.choice_case.rawValue == 42 else { return try body("forty-two".utf8Span) }
+        guard _message.fields.pointee.choice_case.rawValue == 42 else { return try _message.withUTF8Span(ofDefault: "forty-two", body) }
         return try _message.withUTF8Span(_message.fields.pointee.chosen_text, body)
     }
 

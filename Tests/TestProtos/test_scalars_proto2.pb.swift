@@ -250,7 +250,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAString() { _mutableFields().pointee.has_a_string = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
     @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_a_string != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_a_string != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.a_string, body)
     }
 
@@ -498,7 +498,7 @@ public import LifelineMessages
     @inlinable public mutating func clearAString() { _mutableFields().pointee.has_a_string = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
     @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_a_string != 0 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.has_a_string != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.a_string, body)
     }
 
@@ -1470,7 +1470,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `aString`, without a copy.
     @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.value_case.rawValue == 15 else { return try body("".utf8Span) }
+        guard _message.fields.pointee.value_case.rawValue == 15 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.fields.pointee.a_string, body)
     }
 

@@ -29,9 +29,9 @@ extension SwiftProperty {
         printer.withIndentation { printer in
             if let isPresent {
                 let standIn = SwiftLiteral.defaultValue(of: field, in: context)
-                let borrowed = isText ? "\(standIn).utf8Span" : "\(standIn).span"
-                let typed = standIn == "[]" ? "[\(context.standard("UInt8"))]().span" : borrowed
-                printer.print("guard \(isPresent) else { return try body(\(typed)) }")
+                let bytes = standIn == "[]" ? "[\(context.standard("UInt8"))]()" : standIn
+                let call = isText ? "_message.withUTF8Span(ofDefault: \(standIn), body)" : "body(\(bytes).span)"
+                printer.print("guard \(isPresent) else { return try \(call) }")
             }
             printer.print("return try _message.with\(isText ? "UTF8Span" : "Span")(\(value), body)")
         }
