@@ -4,7 +4,10 @@ public import CProtobufC
 /// A storage that somebody else's reference keeps alive for as long as this is used, and that may be written to.
 ///
 /// What changes messages passes storages on as this, because passing references on makes compilers count them, and
-/// counting took more than half of the time that building a message takes. For generated code and this library.
+/// counting took more than half of the time that building a message takes. A method may make one of a reference in `self`
+/// that it does not replace: its caller keeps that alive. Of any other reference, `withBorrowed` makes one.
+///
+/// For generated code and this library.
 @frozen public struct BorrowedStorage {
     @usableFromInline let unmanaged: Unmanaged<MessageStorage>
 
@@ -104,8 +107,11 @@ extension BorrowedStorage {
 extension String {
     /// Calls `body` with the UTF-8 of the text. Unlike `withUTF8`, it retains no text that is on the heap.
     @inlinable @inline(__always) func withUTF8Bytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
-        if utf8.count > 15 { return utf8.span.withUnsafeBufferPointer(body) }
-        // A String holds so few bytes in itself, and the span of that has dangled in Swift 6.3.1's optimized code.
+        utf8.count > 15 ? utf8.span.withUnsafeBufferPointer(body) : withShortUTF8Bytes(body)
+    }
+
+    /// A String holds so few bytes in itself, and the span of that has dangled in Swift 6.3.1's optimized code.
+    @inlinable @inline(never) func withShortUTF8Bytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
         var text = self
         return text.withUTF8(body)
     }

@@ -76,7 +76,7 @@ extension MapField {
 
     /// Calls `body` with the storage of a field that `makeUnique` was called for.
     @inlinable @inline(__always) func withStorage<Result>(_ body: (BorrowedStorage) -> Result) -> Result {
-        withBorrowed(_storage, body)
+        body(BorrowedStorage(_storage.unsafelyUnwrapped))
     }
 
     @inlinable mutating func makeUnique() {

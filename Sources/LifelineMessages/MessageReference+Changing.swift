@@ -17,13 +17,14 @@ extension MessageReference {
         let size = storage == nil ? Int(table.pointee.size) : lifeline_message_copy_size(table, fields)
         // Half as much again, and at least 256 bytes, for what is about to be set.
         let copied = MessageStorage.create(byteCount: size &+ max(size / 2, 256) &+ reserved)
-        let copy = withBorrowed(copied) { $0.copy(fields, as: table, from: storage) }
-        self = MessageReference(storage: copied, fields: copy.assumingMemoryBound(to: Fields.self))
+        let source = storage.take()
+        fields = withBorrowed(copied) { $0.copy(fields, as: table, from: source) }.assumingMemoryBound(to: Fields.self)
+        storage = copied
     }
 
     /// Calls `body` with the storage of a message that `mutableFields` was called for.
     @inlinable @inline(__always) func withStorage<Result>(_ body: (BorrowedStorage) -> Result) -> Result {
-        withBorrowed(storage, body)
+        body(BorrowedStorage(storage.unsafelyUnwrapped))
     }
 }
 

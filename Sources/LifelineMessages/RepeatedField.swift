@@ -239,7 +239,7 @@ extension RepeatedField where Element: Message {
 extension RepeatedField {
     /// Calls `body` with the storage of a field that has elements, or that `_makeUnique` was called for.
     @inlinable @inline(__always) func withStorage<Result>(_ body: (BorrowedStorage) -> Result) -> Result {
-        withBorrowed(_storage, body)
+        body(BorrowedStorage(_storage.unsafelyUnwrapped))
     }
 
     @inlinable mutating func _makeUnique() {
