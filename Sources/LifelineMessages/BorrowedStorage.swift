@@ -111,7 +111,8 @@ extension String {
     }
 
     /// A String holds so few bytes in itself, and the span of that has dangled in Swift 6.3.1's optimized code.
-    @inlinable @inline(never) func withShortUTF8Bytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+    @inlinable @inline(never) func withShortUTF8Bytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result
+    {
         var text = self
         return text.withUTF8(body)
     }

@@ -120,7 +120,7 @@ extension WorkloadGenerator {
         let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".unicodeScalars)
         var identifier = ""
         for _ in 0..<length { identifier.unicodeScalars.append(random.choice(of: alphabet)) }
-        return identifier
+        return asReceived(identifier)
     }
 
     /// Words of at least `byteCount` bytes in all. Where it `isInternational`, three in ten are not ASCII.
@@ -135,8 +135,11 @@ extension WorkloadGenerator {
             if !text.isEmpty { text += " " }
             text += random.choice(of: isInternational && random.happens(percent: 30) ? others : english)
         }
-        return text
+        return asReceived(text)
     }
+
+    /// As programs have text: a String that grew keeps the room to grow on, and short ones are then not kept in line.
+    private func asReceived(_ text: String) -> String { String(decoding: Array(text.utf8), as: UTF8.self) }
 }
 
 /// A pseudo-random number generator whose numbers are the same with every version of Swift (Steele, Lea and Flood,
