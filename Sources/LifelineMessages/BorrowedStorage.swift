@@ -19,10 +19,6 @@ public import CProtobufC
         unmanaged._withUnsafeGuaranteedRef(body)
     }
 
-    @inlinable var header: UnsafeMutablePointer<MessageStorage.Header> {
-        with { $0.withUnsafeMutablePointerToHeader { $0 } }
-    }
-
     @inlinable var arena: UnsafeMutablePointer<LifelineArena> { with(\.arena) }
     @inlinable var isOverdue: Bool { with(\.isOverdue) }
     @inlinable var mayHoldMalformedText: Bool { with(\.mayHoldMalformedText) }

@@ -105,22 +105,22 @@ extension MessageStorage {
         options: DecodingOptions
     ) throws(MessageError) -> (MessageStorage, UnsafeMutableRawPointer) {
         guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: table) }
-        let size = lifeline_message_parse_size(table, bytes.count)
+        let size = lifeline_message_parse_size(table, bytes.count, MessageStorage.overhead)
         let storage = MessageStorage.create(uninitializedByteCount: size)
         var failure = LifelineFailure()
         var decodeOptions = LifelineDecodeOptions(options)
-        let message = storage.withUnsafeMutablePointers { header, memory in
+        let message = storage.withUnsafeMutablePointers { arena, memory in
             let message = lifeline_message_parse(
                 table,
                 bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
                 bytes.count,
-                &header.pointee.arena,
+                arena,
                 memory,
                 size,
                 &decodeOptions,
                 &failure
             )
-            header.pointee.arena.budget = allowance(forSize: bytes.count)
+            arena.pointee.budget = allowance(forSize: bytes.count)
             return message
         }
         guard let message else { throw MessageError(failure, as: table) }

@@ -1,4 +1,4 @@
-internal import CLifelineMessages
+public import CLifelineMessages
 
 // To change a submessage in place (`message.author.name = "Ada"`), its parent yields a value that must hold the only
 // reference to *its* storage, although parent and child share an arena. For that time the parent lends its arena: the
@@ -23,18 +23,36 @@ private enum Lending {
     static let isCounted: UInt8 = 3
 }
 
+extension LifelineArena {
+    // Of a loan's, which has no memory, the fields that would describe it lead to where it comes from.
+
+    @inlinable var isLoan: Bool { next == nil }
+
+    /// The arena that has the memory.
+    @inlinable var root: UnsafeMutablePointer<LifelineArena> {
+        get { UnsafeMutableRawPointer(limit.unsafelyUnwrapped).assumingMemoryBound(to: LifelineArena.self) }
+        set { limit = UnsafeMutableRawPointer(newValue).assumingMemoryBound(to: UInt8.self) }
+    }
+
+    /// Nil when the loan is not out.
+    fileprivate var lender: Unmanaged<MessageStorage>? {
+        get { blocks.map { Unmanaged.fromOpaque(UnsafeRawPointer($0)) } }
+        set { blocks = newValue.map { OpaquePointer($0.toOpaque()) } }
+    }
+}
+
 extension BorrowedStorage {
     /// A storage for a part of this one's tree, to be changed in place by somebody else for a while. The reference to
     /// this storage must be the only one.
     @usableFromInline func lend() -> MessageStorage {
-        let root = with(\.rootHeader)
+        let root = arena
         let loan = MessageStorage.takeSpareLoan()
-        loan.withUnsafeMutablePointerToHeader { header in
-            header.pointee.lender = unmanaged
-            header.pointee.arena.limit = UnsafeMutableRawPointer(root).assumingMemoryBound(to: UInt8.self)
-            header.pointee.arena.budget = 0
+        loan.withUnsafeMutablePointerToHeader { arena in
+            arena.pointee.lender = unmanaged
+            arena.pointee.root = root
+            arena.pointee.budget = 0
         }
-        header.pointee.arena.lending = Lending.isOut
+        ownArena.pointee.lending = Lending.isOut
         return loan
     }
 
@@ -45,7 +63,7 @@ extension BorrowedStorage {
     @usableFromInline func takeBack(_ storage: inout MessageStorage?) -> Bool {
         guard isLender(of: storage) else { return false }
         if isKnownUniquelyReferenced(&storage) {
-            header.pointee.arena.lending = Lending.none
+            ownArena.pointee.lending = Lending.none
             MessageStorage.keepSpareLoan(&storage)
         } else {
             // What the other one refers to is this storage's as well, so it has to move away before it changes.
@@ -57,8 +75,8 @@ extension BorrowedStorage {
 
     private func isLender(of storage: MessageStorage?) -> Bool {
         guard let storage else { return false }
-        return storage.withUnsafeMutablePointerToHeader { header in
-            header.pointee.arena.next == nil && header.pointee.lender?.toOpaque() == unmanaged.toOpaque()
+        return storage.withUnsafeMutablePointerToHeader { arena in
+            arena.pointee.isLoan && arena.pointee.lender?.toOpaque() == unmanaged.toOpaque()
         }
     }
 
@@ -69,14 +87,20 @@ extension BorrowedStorage {
     }
 
     fileprivate func exchangeLending(_ lending: UInt8) -> UInt8 {
-        lifeline_arena_exchange_lending(header.pointer(to: \.arena).unsafelyUnwrapped, lending)
+        lifeline_arena_exchange_lending(ownArena, lending)
+    }
+
+    /// Also of a loan, which can be a lender too.
+    private var ownArena: UnsafeMutablePointer<LifelineArena> {
+        with { $0.withUnsafeMutablePointerToHeader { $0 } }
     }
 }
 
 extension MessageStorage {
     /// Ends a loan that is out, when the object is freed.
-    @usableFromInline static func endLoan(of lender: Unmanaged<MessageStorage>) {
-        // The lender is still there: either the loan counts, or its parent has not settled yet.
+    @usableFromInline static func endLoan(_ loan: UnsafeMutablePointer<LifelineArena>) {
+        guard let lender = loan.pointee.lender else { return }
+        // It is still there: either the loan counts, or its parent has not settled yet.
         let borrowed = lender._withUnsafeGuaranteedRef { BorrowedStorage($0) }
         if borrowed.exchangeLending(Lending.isGone) == Lending.isCounted { lender.release() }
     }

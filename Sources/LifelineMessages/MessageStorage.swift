@@ -15,30 +15,25 @@ public import CLifelineMessages
 ///
 /// For generated code and this library; nothing here is for users.
 /// The class itself is not `Sendable` (ManagedBuffer rules that out); the values that hold one are, because of that rule.
-public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> {
-    /// A trivial type, so that creating and freeing a storage costs no reference counting of its own; and a small one,
-    /// for every message has it.
-    @frozen public struct Header {
-        /// First, so that a pointer to a storage's arena is one to its header. A loan's has no memory.
-        @usableFromInline var arena = LifelineArena()
-        /// Of a loan that is out.
-        @usableFromInline var lender: Unmanaged<MessageStorage>?
+public final class MessageStorage: ManagedBuffer<LifelineArena, UInt64> {
+    // The header is a trivial type, so that creating and freeing a storage costs no reference counting of its own; and a
+    // small one, for every message has it.
 
-        @inlinable init() {}
-    }
+    /// Bytes of a storage beside its memory: Swift's own two words, and the header.
+    @inlinable static var overhead: Int { 16 + MemoryLayout<LifelineArena>.size }
 
     // Inlinable, as all that makes a storage is: where a message is made and used up in one function, the compiler then
     // sees that nobody else can refer to the storage, and frees it without counting references, in a third of the time.
     @inlinable deinit {
-        withUnsafeMutablePointerToHeader { header in
-            if header.pointee.arena.blocks != nil { lifeline_arena_destroy(&header.pointee.arena) }
-            if let lender = header.pointee.lender { MessageStorage.endLoan(of: lender) }
+        withUnsafeMutablePointerToHeader { arena in
+            guard arena.pointee.blocks != nil else { return }
+            if arena.pointee.isLoan { MessageStorage.endLoan(arena) } else { lifeline_arena_destroy(arena) }
         }
     }
 
     /// A storage with room for `byteCount` bytes, and no arena in it yet.
     @inlinable @inline(__always) static func create(uninitializedByteCount byteCount: Int) -> MessageStorage {
-        let buffer = MessageStorage.create(minimumCapacity: (byteCount &+ 7) / 8) { _ in Header() }
+        let buffer = MessageStorage.create(minimumCapacity: (byteCount &+ 7) / 8) { _ in LifelineArena() }
         return unsafeDowncast(buffer, to: MessageStorage.self)
     }
 
@@ -46,9 +41,9 @@ public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> 
     /// `blockSize` bytes: by default what glibc's malloc answers from its per-thread cache.
     @usableFromInline static func create(byteCount: Int, blockSize: Int = 1_024) -> MessageStorage {
         let storage = create(uninitializedByteCount: byteCount)
-        storage.withUnsafeMutablePointers { header, memory in
-            lifeline_arena_init(&header.pointee.arena, memory, byteCount & ~7, blockSize)
-            header.pointee.arena.budget = allowance(forSize: byteCount)
+        storage.withUnsafeMutablePointers { arena, memory in
+            lifeline_arena_init(arena, memory, byteCount & ~7, blockSize)
+            arena.pointee.budget = allowance(forSize: byteCount)
         }
         return storage
     }
@@ -57,19 +52,9 @@ public final class MessageStorage: ManagedBuffer<MessageStorage.Header, UInt64> 
 // MARK: - The arena
 
 extension MessageStorage {
-    /// The header of the storage with the memory: of this one, or of that which the loan goes back to in the end.
-    @inlinable var rootHeader: UnsafeMutablePointer<Header> {
-        withUnsafeMutablePointerToHeader { header in
-            if header.pointee.arena.next != nil { return header }
-            // A loan has no memory that could be limited, so this is where it keeps its root.
-            return UnsafeMutableRawPointer(header.pointee.arena.limit.unsafelyUnwrapped)
-                .assumingMemoryBound(to: Header.self)
-        }
-    }
-
-    /// Where to allocate.
+    /// Where to allocate: the arena of this storage, or of that which the loan goes back to in the end.
     @inlinable var arena: UnsafeMutablePointer<LifelineArena> {
-        UnsafeMutableRawPointer(rootHeader).assumingMemoryBound(to: LifelineArena.self)
+        withUnsafeMutablePointerToHeader { $0.pointee.isLoan ? $0.pointee.root : $0 }
     }
 
     /// Whether strings in here may be other than UTF-8: they then have to be repaired when they are read.
@@ -82,11 +67,11 @@ extension MessageStorage {
 
     /// Whether the next change should move what is here to a new storage. The budget says it: see `BorrowedStorage.take`.
     @inlinable var isOverdue: Bool {
-        get { withUnsafeMutablePointerToHeader { $0.pointee.arena.budget == .max } }
+        withUnsafeMutablePointerToHeader { $0.pointee.budget == .max }
     }
 
     @usableFromInline func becomeOverdue() {
-        withUnsafeMutablePointerToHeader { $0.pointee.arena.budget = .max }
+        withUnsafeMutablePointerToHeader { $0.pointee.budget = .max }
     }
 }
 
