@@ -163,6 +163,22 @@ extension MapField: RandomAccessCollection {
         @inlinable public static func < (left: Index, right: Index) -> Bool { left.position < right.position }
     }
 
+    /// Goes through the entries, holding their memory once for all of them.
+    @frozen public struct Iterator: IteratorProtocol {
+        @usableFromInline let map: MapField
+        @usableFromInline var position = 0
+
+        @inlinable init(_ map: MapField) { self.map = map }
+
+        @inlinable public mutating func next() -> (key: Key, value: Value)? {
+            guard position < map.count else { return nil }
+            defer { position &+= 1 }
+            return map.entry(at: position)
+        }
+    }
+
+    @inlinable public func makeIterator() -> Iterator { Iterator(self) }
+
     @inlinable public var startIndex: Index { Index(position: 0) }
     @inlinable public var endIndex: Index { Index(position: count) }
     @inlinable public func index(after index: Index) -> Index { Index(position: index.position + 1) }
@@ -174,7 +190,11 @@ extension MapField: RandomAccessCollection {
 
     @inlinable public subscript(index: Index) -> (key: Key, value: Value) {
         precondition(index.position >= 0 && index.position < count, "A map's index is out of bounds")
-        return (Key._load(key(at: index.position), in: _storage.unsafelyUnwrapped), value(at: index.position))
+        return entry(at: index.position)
+    }
+
+    @inlinable func entry(at position: Int) -> (key: Key, value: Value) {
+        (Key._load(key(at: position), in: _storage.unsafelyUnwrapped), value(at: position))
     }
 }
 

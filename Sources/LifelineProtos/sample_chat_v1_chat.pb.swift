@@ -630,8 +630,8 @@ public import LifelineWellKnownTypes
     @inlinable public var body: OneOf_Body? {
         get {
             switch _message.fields.pointee.body_case.rawValue {
-            case 15: .location(self.location)
-            case 16: .poll(self.poll)
+            case 15: .location(Sample_Chat_V1_Location(_reading: _message.fields.pointee.location, in: _message))
+            case 16: .poll(Sample_Chat_V1_Poll(_reading: _message.fields.pointee.poll, in: _message))
             case 17: .sticker(self.sticker)
             case 18: .voice(self.voice)
             default: nil

@@ -179,8 +179,8 @@ public import LifelineMessages
             case 2: .numberValue(self.numberValue)
             case 3: .stringValue(self.stringValue)
             case 4: .boolValue(self.boolValue)
-            case 5: .structValue(self.structValue)
-            case 6: .listValue(self.listValue)
+            case 5: .structValue(Google_Protobuf_Struct(_reading: _message.fields.pointee.struct_value, in: _message))
+            case 6: .listValue(Google_Protobuf_ListValue(_reading: _message.fields.pointee.list_value, in: _message))
             default: nil
             }
         }

@@ -163,7 +163,7 @@ public import LifelineMessages
     @inlinable public var choice: OneOf_Choice? {
         get {
             switch _message.fields.pointee.choice_case.rawValue {
-            case 5: .nested(self.nested)
+            case 5: .nested(Test_Comments_Deprecated(_reading: _message.fields.pointee.nested, in: _message))
             case 6: .data(self.data)
             default: nil
             }

@@ -100,7 +100,7 @@ public import LifelineMessages
     @inlinable public var choice: OneOf_Choice? {
         get {
             switch _message.fields.pointee.choice_case.rawValue {
-            case 4: .chosen(self.chosen)
+            case 4: .chosen(Test_Empty_Nothing(_reading: _message.fields.pointee.chosen, in: _message))
             default: nil
             }
         }

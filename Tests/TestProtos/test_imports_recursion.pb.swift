@@ -153,8 +153,8 @@ public import LifelineMessages
     @inlinable public var grafted: OneOf_Grafted? {
         get {
             switch _message.fields.pointee.grafted_case.rawValue {
-            case 6: .branch(self.branch)
-            case 7: .leaf(self.leaf)
+            case 6: .branch(Test_Imports_Tree(_reading: _message.fields.pointee.branch, in: _message))
+            case 7: .leaf(Test_Imports_Tree.Leaf(_reading: _message.fields.pointee.leaf, in: _message))
             default: nil
             }
         }

@@ -278,9 +278,9 @@ public import LifelineWellKnownTypes
     @inlinable public var either: OneOf_Either? {
         get {
             switch _message.fields.pointee.either_case.rawValue {
-            case 5: .eitherLeft(self.eitherLeft)
-            case 6: .eitherRight(self.eitherRight)
-            case 7: .eitherTime(self.eitherTime)
+            case 5: .eitherLeft(Test_Imports_Left_Item(_reading: _message.fields.pointee.either_left, in: _message))
+            case 6: .eitherRight(Test_Imports_Right_Item(_reading: _message.fields.pointee.either_right, in: _message))
+            case 7: .eitherTime(Google_Protobuf_Timestamp(_reading: _message.fields.pointee.either_time, in: _message))
             default: nil
             }
         }

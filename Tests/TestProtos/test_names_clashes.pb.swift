@@ -394,7 +394,7 @@ public import LifelineMessages
     @inlinable public var bar: OneOf_Bar? {
         get {
             switch _message.fields.pointee.bar_case.rawValue {
-            case 8: .bazQux(self.bazQux)
+            case 8: .bazQux(Test_Names_Oneofs.Nested(_reading: _message.fields.pointee.baz_qux, in: _message))
             default: nil
             }
         }
@@ -414,7 +414,7 @@ public import LifelineMessages
     @inlinable public var barBaz: OneOf_BarBaz? {
         get {
             switch _message.fields.pointee.bar_baz_of_case.rawValue {
-            case 9: .qux(self.qux)
+            case 9: .qux(Test_Names_Oneofs.Nested(_reading: _message.fields.pointee.qux, in: _message))
             default: nil
             }
         }
@@ -581,7 +581,7 @@ public import LifelineMessages
     @inlinable public var shape: OneOf_Shape? {
         get {
             switch _message.fields.pointee.shape_case.rawValue {
-            case 1: .circle(self.circle)
+            case 1: .circle(Test_Names_Shape.Circle(_reading: _message.fields.pointee.circle, in: _message))
             case 2: .square(self.square)
             default: nil
             }

@@ -2767,10 +2767,10 @@ public import LifelineMessages
     @inlinable public var choice: OneOf_Choice_701? {
         get {
             switch _message.fields.pointee.choice_case.rawValue {
-            case 701: .chosenStringMessage(self.chosenStringMessage)
+            case 701: .chosenStringMessage(Test_Names_Types.StringMessage(_reading: _message.fields.pointee.chosen_string_message, in: _message))
             case 702: .chosenString(self.chosenString)
             case 703: .chosenBytes(self.chosenBytes)
-            case 704: .chosenByte(self.chosenByte)
+            case 704: .chosenByte(Test_Names_Types.UInt8(_reading: _message.fields.pointee.chosen_byte, in: _message))
             case 705: .chosenKind(self.chosenKind)
             default: nil
             }

@@ -659,7 +659,7 @@ public import LifelineMessages
     @inlinable public var choice: OneOf_Choice? {
         get {
             switch _message.fields.pointee.choice_case.rawValue {
-            case 4: .chosen(self.chosen)
+            case 4: .chosen(Test_Scalars_Proto2_Required(_reading: _message.fields.pointee.chosen, in: _message))
             case 5: .number(self.number)
             default: nil
             }
@@ -1542,7 +1542,7 @@ public import LifelineMessages
             case 15: .aString(self.aString)
             case 16: .aBytes(self.aBytes)
             case 17: .aLevel(self.aLevel)
-            case 18: .aPoint(self.aPoint)
+            case 18: .aPoint(Test_Scalars_Proto2_Point(_reading: _message.fields.pointee.a_point, in: _message))
             default: nil
             }
         }

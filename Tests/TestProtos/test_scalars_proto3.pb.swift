@@ -1339,9 +1339,9 @@ public import LifelineMessages
             case 14: .aString(self.aString)
             case 15: .aBytes(self.aBytes)
             case 16: .aColor(self.aColor)
-            case 17: .aPoint(self.aPoint)
-            case 18: .anotherPoint(self.anotherPoint)
-            case 19: .nested(self.nested)
+            case 17: .aPoint(Test_Scalars_Proto3_Point(_reading: _message.fields.pointee.a_point, in: _message))
+            case 18: .anotherPoint(Test_Scalars_Proto3_Point(_reading: _message.fields.pointee.another_point, in: _message))
+            case 19: .nested(Test_Scalars_Proto3_Choice(_reading: _message.fields.pointee.nested, in: _message))
             default: nil
             }
         }

@@ -1,3 +1,4 @@
+internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
 /// Writes a oneof: an enum with a case for each member, and the property that holds one of them.
@@ -15,8 +16,13 @@ struct SwiftOneofGenerator {
         let property = context.swiftNames.property(oneof)
         let caseMember = context.names.caseMember(oneof)
         let members = oneof.fields.map { field in
-            (
-                number: field.number, type: context.elementType(of: field),
+            let type = context.elementType(of: field)
+            let value = "_message.fields.pointee.\(context.names.member(field))"
+            return (
+                number: field.number, type: type,
+                // A submessage's accessor would lend a value, which then had to be copied.
+                read: field.type == .message
+                    ? "\(type)(_reading: \(value), in: _message)" : "self.\(context.swiftNames.property(field).name)",
                 property: context.swiftNames.property(field),
                 comments: field.protoSourceCommentsWithDeprecation()
             )
@@ -26,7 +32,7 @@ struct SwiftOneofGenerator {
         printer.withIndentation { printer in
             printer.print("get {", "    switch _message.fields.pointee.\(caseMember).rawValue {")
             for member in members {
-                printer.print("    case \(member.number): \(member.property.dotted)(self.\(member.property.name))")
+                printer.print("    case \(member.number): \(member.property.dotted)(\(member.read))")
             }
             printer.print("    default: nil", "    }", "}", "set {", "    switch newValue {")
             for member in members {
