@@ -10,16 +10,16 @@ struct LifelineArenaBlock {
     size_t size;  // with this header
 };
 
-// Blocks double, so that their number is logarithmic, up to a size at which what is left over at the end hardly counts.
+// Blocks double, so that their number is logarithmic, up to where what is left over at the end hardly counts.
 static const size_t smallest_block_size = 192;
-static const size_t largest_block_size = (size_t)1 << 20;
+static const size_t largest_doubled_size = (size_t)1 << 20;
 
 void lifeline_arena_init(LifelineArena *arena, void *memory, size_t size, size_t next_block_size) {
     arena->next = memory;
     arena->limit = (uint8_t *)memory + size;
     arena->blocks = NULL;
     arena->budget = LIFELINE_NO_BUDGET;
-    if (next_block_size > largest_block_size) next_block_size = largest_block_size;
+    if (next_block_size > largest_doubled_size) next_block_size = largest_doubled_size;
     if (next_block_size < smallest_block_size) next_block_size = smallest_block_size;
     arena->next_block_size = (uint16_t)(next_block_size / LIFELINE_ARENA_UNIT);
     arena->may_hold_malformed_text = false;
@@ -70,7 +70,7 @@ __attribute__((noinline)) static void *_Nullable allocate_from_new_block(Lifelin
         arena->next = memory + size;
         arena->limit = arena->next + rest;
     }
-    if (wanted < largest_block_size) arena->next_block_size *= 2;
+    if (wanted < largest_doubled_size) arena->next_block_size *= 2;
     lifeline_unpoison(memory, size);
     return memory;
 }

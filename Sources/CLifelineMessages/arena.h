@@ -28,8 +28,8 @@ static inline void *_Nullable lifeline_arena_allocate_inline(LifelineArena *aren
     return memory != NULL ? memory : lifeline_arena_allocate(arena, size);
 }
 
-// Elements of a repeated field that had none, with room for `needed` and maybe more. At most UINT16_MAX of them, so that
-// no size overflows. NULL when the current block has no room.
+// Elements of a repeated field that had none, with room for `needed` and maybe more. At most UINT16_MAX of them, so
+// that no size overflows. NULL when the current block has no room.
 static inline void *_Nullable lifeline_first_elements(LifelineArena *arena, size_t needed, size_t element_size) {
     size_t smallest = lifeline_smallest_capacity(element_size);
     size_t capacity = needed > smallest ? needed : smallest;

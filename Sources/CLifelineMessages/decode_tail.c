@@ -4,8 +4,8 @@
 // time of the plain path.
 //
 // A handler reads only the common form of its field. Anything else (a tag that shares the entry, a length over two
-// bytes, text that is not ASCII, a full array, an error) it leaves, with nothing changed, to `decode_any`, which reads
-// the field again by the plain path. So every error is found, and reported, in one place.
+// bytes, a full array, an error) it leaves, with nothing changed that could be seen, to `decode_any`, which reads the
+// field again by the plain path. So every error is found, and reported, in one place.
 //
 // Invariant: next <= end; up to LIFELINE_INPUT_SLOP bytes behind the end may be loaded, but what was read of them is
 // never stored.

@@ -46,7 +46,8 @@ LifelineStatus lifeline_skip_value(LifelineInput *input, uint32_t tag, uint32_t 
 }
 
 // Keeps the field whose tag stands at `start` and whose data ends at `end`. Where the last record's data ends at its
-// tag, the record grows by it.
+// tag, the record grows by it; unless the tag is longer than it has to be, for a record's own tag is written anew, and
+// what is written must not depend on whether two fields happen to touch.
 static LifelineStep store(
     LifelineDecoder *decoder, LifelineScope *scope, uint32_t tag, const uint8_t *start, const uint8_t *data,
     const uint8_t *end) {
@@ -54,7 +55,7 @@ static LifelineStep store(
     if ((scope->table->flags & LIFELINE_MESSAGE_MAP_ENTRY) != 0) return LIFELINE_STEP_STORED;
     ProtobufCMessage *message = scope->message;
     size_t count = message->n_unknown_fields;
-    if (count > 0) {
+    if (count > 0 && (size_t)(data - start) == lifeline_varint_length(tag)) {
         ProtobufCMessageUnknownField *last = &message->unknown_fields[count - 1];
         if (last->data + last->len == start) {
             last->len += (size_t)(end - start);

@@ -1,9 +1,9 @@
 // Encoding fields that are there at most once.
 //
-// Each form of field (how it is there, and its type) has a handler, which decides whether the field is there, writes it,
-// and goes on to the handler of the field before it. Where the compiler has tail calls, that is a jump: what is being
-// written stays in registers from field to field, and the processor predicts each handler's successor by itself. Where
-// it has none, handlers return to a loop, which calls the next one.
+// Each form of field (how it is there, and its type) has a handler, which decides whether the field is there, writes
+// it, and goes on to the handler of the field before it. Where the compiler has tail calls, that is a jump: what is
+// being written stays in registers from field to field, and the processor predicts each handler's successor by itself.
+// Where it has none, handlers return to a loop, which calls the next one.
 #include "encoder.h"
 #include "tail_calls.h"
 

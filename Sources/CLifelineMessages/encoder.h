@@ -4,9 +4,10 @@
 // encode_repeated.c repeated ones.
 //
 // A message is written from its end to its start: a length is written when what it measures has been, so there is no
-// second pass to compute sizes and nothing to move. Functions that write take `place`, the first byte that is written so
-// far, and return the new one, in front of it; or NULL on failure. Short values are written with stores of eight bytes,
-// of which those in front of the value are garbage that the next value overwrites: hence the room that they need.
+// second pass to compute sizes and nothing to move. Functions that write take `place`, the first byte that is written
+// so far, and return the new one, in front of it; or NULL on failure. Short values are written with stores of eight
+// bytes, of which those in front of the value are garbage that the next value overwrites: hence the room that they
+// need.
 #ifndef LIFELINE_ENCODER_H
 #define LIFELINE_ENCODER_H
 
@@ -37,6 +38,8 @@ enum {
     LIFELINE_SHORT_STRING = 64,
     LIFELINE_ROOM_FOR_SHORT_STRING = LIFELINE_SHORT_STRING + LIFELINE_ROOM_FOR_SCALAR,
 };
+
+_Static_assert((int)LIFELINE_ROOM_FOR_SHORT_STRING == (int)LIFELINE_ENCODER_SURPLUS, "That is what callers are told.");
 
 static inline uint8_t *_Nullable lifeline_writer_fail(LifelineWriter *writer, LifelineStatus status) {
     writer->failure->status = status;
@@ -134,7 +137,8 @@ static inline void lifeline_copy_short(uint8_t *to, const uint8_t *_Nullable fro
     }
 }
 
-// A string of at most LIFELINE_SHORT_STRING bytes behind its length. Needs LIFELINE_ROOM_FOR_SHORT_STRING bytes of room.
+// A string of at most LIFELINE_SHORT_STRING bytes behind its length. Needs LIFELINE_ROOM_FOR_SHORT_STRING bytes of
+// room.
 static inline uint8_t *lifeline_put_short_string(uint8_t *place, ProtobufCBinaryData bytes) {
     place -= bytes.len;
     lifeline_copy_short(place, bytes.data, bytes.len);

@@ -1,7 +1,7 @@
 // Reading and writing the fields of a struct that a table describes.
 //
-// Everything goes through memcpy, which compilers turn into one load or store: the structs' real types are not known
-// here, and their bytes may be accessed in no other way.
+// Fields go through memcpy, which compilers turn into one load or store: the structs' real types are not known here,
+// and their bytes may be accessed in no other way.
 #ifndef LIFELINE_FIELDS_H
 #define LIFELINE_FIELDS_H
 
@@ -17,6 +17,10 @@
 #if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "Fixed-size numbers are copied from and to the wire as they are in memory, which must be little-endian."
 #endif
+
+_Static_assert(sizeof(void *) == 8 && sizeof(size_t) == 8, "Structs and arenas are laid out for 64-bit processors.");
+_Static_assert(sizeof(ProtobufCMessage) == 24, "Every struct is cleared as if it began with three words.");
+_Static_assert(sizeof(protobuf_c_boolean) == 4, "Flags are written and compared as four bytes.");
 
 LIFELINE_ASSUME_NONNULL_BEGIN
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#if defined(__x86_64__) || defined(__i386__)
+#if defined(__x86_64__)
 #define LIFELINE_MAY_HAVE_SSSE3 1
 #include "utf8_ssse3.h"
 #endif

@@ -132,6 +132,24 @@ import Testing
         #expect(copy.textFormat == "text: \"a\"\n# unknown fields: \(unknown.count + 3) bytes\n")
     }
 
+    /// Tags that are longer than they have to be are written in their shortest form, wherever the fields lie in memory: of
+    /// a merged message, what was unknown before stands right in front of what is merged if its length is a multiple of 8.
+    @Test(
+        arguments: [
+            [0xF9, 7, 1, 2, 3, 4, 5, 6, 7, 8],
+            [0xFD, 7, 1, 2, 3, 4],
+        ] as [[UInt8]]
+    )
+    func overlongTagsOfUnknownFieldsAreShortened(first: [UInt8]) throws {
+        let overlong: [UInt8] = [0xF8, 0x87, 0, 1]
+        var merged = try decoded(first)
+        try merged.merge(serializedBytes: overlong)
+        #expect(merged.unknownFields == first + [0xF8, 7, 1])
+        let atOnce = try decoded(first + overlong)
+        #expect(atOnce.unknownFields == merged.unknownFields)
+        #expect(atOnce == merged)
+    }
+
     @Test func aFieldOfAnotherWireTypeIsUnknown() throws {
         let bytes: [UInt8] = [0x20, 5]  // `text` as a varint
         let message = try decoded(bytes)

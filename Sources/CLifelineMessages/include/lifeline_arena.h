@@ -34,8 +34,8 @@ static inline uint32_t lifeline_arena_budget(size_t size) {
 #define LIFELINE_NO_BUDGET UINT32_MAX
 
 // Starts an arena in memory that the caller owns (8-aligned, may be of size 0). The first block that it takes from
-// malloc has `next_block_size` bytes, at least 192, and later ones double. It takes blocks without a limit until its
-// `budget` is set.
+// malloc has `next_block_size` bytes, at least 192, and later ones double, up to 2 MiB; but what needs over half of a
+// block, or what is left of the budget, gets one of its own. It takes blocks without a limit until its `budget` is set.
 void lifeline_arena_init(LifelineArena *arena, void *memory, size_t size, size_t next_block_size);
 
 // Frees every block that the arena allocated. Everything it handed out is invalid afterwards.

@@ -37,8 +37,8 @@ typedef struct LifelineFailure {
 // A new message with every field absent. NULL when the arena's budget is exhausted.
 void *_Nullable lifeline_message_create(const LifelineMessageTable *table, LifelineArena *arena);
 
-// Makes `*count` bytes at `*data`, a string or bytes field, a copy of `new_count` bytes: where the old ones are, if there is
-// room for them, else in `arena`. False, with nothing changed, when the arena's budget is exhausted.
+// Makes `*count` bytes at `*data`, a string or bytes field, a copy of `new_count` bytes: where the old ones are, if
+// there is room for them, else in `arena`. False, with nothing changed, when the arena's budget is exhausted.
 bool lifeline_bytes_assign(
     LifelineArena *arena, size_t *count, uint8_t *_Nullable *_Nonnull data, const uint8_t *_Nullable new_bytes,
     size_t new_count);
@@ -56,35 +56,36 @@ enum { LIFELINE_INPUT_SLOP = 16 };
 // Merges the encoded message `bytes` into `message`, as the protobuf specification says: repeated fields are appended
 // to, submessages merged, the last of the others wins, and fields that the table does not know are kept.
 // LIFELINE_INPUT_SLOP readable bytes must follow the `count` bytes of input.
-// Strings, bytes and unknown fields of `message` point into `bytes`, which must live as long as the arena. Unknown
-// fields that follow each other share one record: the first one's number and wire type, and the bytes of them all.
+// Strings, bytes and unknown fields of `message` point into `bytes`, which must live as long as the arena; but unknown
+// numbers of a packed enum are in the arena. Unknown fields that follow each other share one record: the first one's
+// number and wire type, and the bytes of them all.
 // The cost is linear in `count` (n log n for entries of maps that arrive unsorted). On failure `message` holds a
 // valid, unspecified part of the input.
 //
 // What a byte of input can take from the arena at worst, before blocks are rounded up: the larger of 50 and S / 2 + 20
 // bytes, where S is the size of the largest struct that a table reachable from `table` describes. (An empty element of
-// a repeated message field is two bytes; it takes a struct and, in arrays that double, the room of up to five
-// pointers.) The arena's budget is what bounds it for good.
+// a repeated message field is two bytes; it takes a struct and, in arrays that double, the room of up to four
+// pointers, and one more where a map is sorted.) The arena's budget is what bounds it for good.
 bool lifeline_message_decode(
     const LifelineMessageTable *table, void *message, const uint8_t *_Nullable bytes, size_t count,
     LifelineArena *arena, const LifelineDecodeOptions *options, LifelineFailure *failure);
 
-// Bytes of memory for lifeline_message_parse and an input of `count` bytes, to be allocated together with `overhead` bytes
-// of the caller's: for a copy of the input, the root, and most of what comes below it. Measured on messages of a chat,
-// that is 0.5 to 1.6 times the input; of large messages, most of the input is often text or bytes. What does not fit
-// goes into small blocks.
+// Bytes of memory for lifeline_message_parse and an input of `count` bytes, to be allocated together with `overhead`
+// bytes of the caller's: for a copy of the input, the root, and most of what comes below it. Measured on messages of a
+// chat, that is 0.5 to 1.6 times the input; of large messages, most of the input is often text or bytes. What does not
+// fit goes into small blocks.
 static inline size_t lifeline_message_parse_size(const LifelineMessageTable *table, size_t count, size_t overhead) {
     size_t below = count / 4 + (count < 1024 ? count : 1024);
     size_t size = ((count + 7) & ~(size_t)7) + ((table->size + 7) & ~(size_t)7) + ((below + 23) & ~(size_t)7);
-    // What malloc answers from its cache in glibc. To go a little over that takes longer than a block more, if it comes to
-    // that. Only `below` is cut.
+    // What malloc answers from its cache in glibc. To go a little over that takes longer than a block more, if it comes
+    // to that. Only `below` is cut.
     size_t cached = 1032 - overhead;
     return size > cached && size <= cached + 128 && below >= 128 ? cached : size;
 }
 
-// Starts `arena` in `memory` (8-aligned), of the size that lifeline_message_parse_size says, with a copy of `bytes`, and
-// decodes that as a new message. The arena takes no more than its budget in `options`. NULL on failure; the arena is to
-// be destroyed then too.
+// Starts `arena` in `memory` (8-aligned), of the size that lifeline_message_parse_size says, with a copy of `bytes`,
+// and decodes that as a new message. The arena takes no more than its budget in `options`. NULL on failure; the arena
+// is to be destroyed then too.
 void *_Nullable lifeline_message_parse(
     const LifelineMessageTable *table, const uint8_t *_Nullable bytes, size_t count, LifelineArena *arena,
     void *memory, size_t size, const LifelineDecodeOptions *options, LifelineFailure *failure);
@@ -121,8 +122,12 @@ typedef struct LifelineEncoder {
     bool can_grow;
 } LifelineEncoder;
 
+// Bytes that an encoder which can not grow may leave over: it asks for the room of any short field at once.
+enum { LIFELINE_ENCODER_SURPLUS = 88 };
+
 // Starts with `memory`, which stays the caller's. When it is full, the encoder goes on in memory of its own if it can
-// grow; else encoding fails with LIFELINE_NO_ROOM, which it may do as soon as less than 88 bytes are left over.
+// grow; else encoding fails with LIFELINE_NO_ROOM, which it may do as soon as less than LIFELINE_ENCODER_SURPLUS bytes
+// are left over.
 static inline void lifeline_encoder_init(
     LifelineEncoder *encoder, void *_Nullable memory, size_t capacity, bool can_grow) {
     static uint8_t nothing;  // so that there is always a pointer to count from
@@ -136,8 +141,9 @@ static inline void lifeline_encoder_init(
 // Frees the memory of the encoder's own.
 void lifeline_encoder_destroy(LifelineEncoder *encoder);
 
-// Writes `message` before what the encoder holds already, with its length as a varint in front when `delimited`.
-// Fields are written in the order of their numbers, unknown fields last. Nothing is checked but depth and size. On
+// Writes `message` before what the encoder holds already, with its length as a varint in front when `delimited`. Fields
+// are written in the order of their numbers, unknown fields last. Nothing is checked but depth and size. A map's entry
+// without its message, which is written as an empty one, does not count as depth: what was decoded can be encoded. On
 // failure the encoder holds what it held before.
 bool lifeline_message_encode(
     const LifelineMessageTable *table, const void *message, bool delimited, uint32_t maximum_depth,

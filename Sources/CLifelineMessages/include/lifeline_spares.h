@@ -11,8 +11,8 @@ LIFELINE_ASSUME_NONNULL_BEGIN
 // An object that this thread keeps, which it does no longer; NULL when there is none.
 void *_Nullable lifeline_spares_take(void);
 
-// Keeps `object` for this thread, which calls `release` with it when it ends. False, with nothing done, when the thread
-// keeps enough of them.
+// Keeps `object` for this thread, which calls `release` with what it still keeps when it ends; it must be the same for
+// all objects. False, with nothing done, when the thread keeps enough of them.
 bool lifeline_spares_keep(void *object, void (*release)(void *object));
 
 LIFELINE_ASSUME_NONNULL_END

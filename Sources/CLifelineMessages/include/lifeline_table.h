@@ -115,10 +115,10 @@ struct LifelineMessageTable {
     uint64_t dispatch[LIFELINE_DISPATCH_COUNT];
 };
 
-// An entry of a table's `dispatch`: what the decoder needs to read a field, in one word. It stands at the index
-// `first byte of the tag >> 3`, which is the number of fields up to 15, and 16 + number % 16 of those up to 2047; of
-// fields that share an index the one with the lowest number has it. Other fields are found by their number, with 0 in
-// their place.
+// An entry of a table's `dispatch`: what the decoder needs to read a field, in one word. It stands at the index `first
+// byte of the tag >> 3`, which is the number of fields up to 15, and 16 + number % 16 of those up to 2047; of fields
+// that share an index, and can have an entry, the one with the lowest number has it. Other fields are found by their
+// number, with 0 in their place.
 //
 //   bits  0-15  the tag as it stands in the input, its first byte lowest
 //   bits 16-31  the value's offset
@@ -126,7 +126,7 @@ struct LifelineMessageTable {
 //   bits 48-55  LIFELINE_SHAPE_MARKED: what to store at the quantifier; submessages: the field's index in `fields`
 //   bits 56-63  which handler reads it: see LIFELINE_HANDLER
 //
-// Structs over 64 KiB do without.
+// Fields behind the first 64 KiB of a struct do without.
 #define LIFELINE_DISPATCH(kind, shape, tag, detail, offset, quantifier_offset)                       \
     ((offset) > UINT16_MAX || (quantifier_offset) > UINT16_MAX                                       \
          ? (uint64_t)0                                                                               \
