@@ -246,6 +246,14 @@ import Testing
         }
     }
 
+    /// Each group is held against the struct by the compiler.
+    @Test func theOrderOfMembersIsAsserted() throws {
+        let text = try source(proto3(fields(1...24)))
+        let pattern = /_Static_assert\(\s+offsetof\(Pb__M, (\w+)\) <= offsetof\(Pb__M, (\w+)\),\s+"order of/
+        let asserted = text.matches(of: pattern).map { [String($0.output.1), String($0.output.2)] }
+        #expect(asserted == [["f1", "f8"], ["f9", "f16"], ["f17", "f24"]])
+    }
+
     private func fields(_ numbers: some Sequence<Int>, type: String = "int32") -> String {
         numbers.map { "\(type) f\($0) = \($0);" }.joined(separator: " ")
     }

@@ -110,6 +110,7 @@ struct TableGenerator {
         }
         let groups = FieldGroup.groups(of: message, sortedFields: fields)
         if !groups.isEmpty {
+            for group in groups { printAssertion(of: group, of: message, to: &printer) }
             printer.print("static const LifelineFieldGroup \(prefix)__groups[] = {")
             printer.withIndentation { for group in groups { print(group, of: message, to: &$0) } }
             printer.print("};")
@@ -157,6 +158,17 @@ struct TableGenerator {
         printer.print(
             "{.first_field = \(group.firstIndex), .offset = offsetof(\(type), \(first)),",
             " .size = offsetof(\(type), \(last)) + sizeof(((\(type) *)0)->\(last)) - offsetof(\(type), \(first))},"
+        )
+    }
+
+    /// A group's size is the distance of two members, which must not be below 0: it has no sign.
+    private func printAssertion(of group: FieldGroup, of message: Descriptor, to printer: inout SourcePrinter) {
+        let type = names.type(message)
+        let (first, last) = (group.firstMember(in: names), group.lastMember(in: names))
+        printer.print(
+            "_Static_assert(",
+            "    offsetof(\(type), \(first)) <= offsetof(\(type), \(last)),",
+            "    \"order of \(first) and \(last) of \(message.fullName)\");"
         )
     }
 

@@ -930,6 +930,63 @@ static const LifelineField test__names__types__fields[] = {
      .message = NULL, .enumeration = &enum_6,
      .name = "chosen_kind"},
 };
+_Static_assert(
+    offsetof(Test__Names__Types, of_1) <= offsetof(Test__Names__Types, of_8),
+    "order of of_1 and of_8 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, of_9) <= offsetof(Test__Names__Types, of_16),
+    "order of of_9 and of_16 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, of_17) <= offsetof(Test__Names__Types, of_24),
+    "order of of_17 and of_24 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, of_25) <= offsetof(Test__Names__Types, of_32),
+    "order of of_25 and of_32 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, of_33) <= offsetof(Test__Names__Types, of_40),
+    "order of of_33 and of_40 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, of_41) <= offsetof(Test__Names__Types, of_48),
+    "order of of_41 and of_48 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, of_49) <= offsetof(Test__Names__Types, of_56),
+    "order of of_49 and of_56 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, of_57) <= offsetof(Test__Names__Types, of_64),
+    "order of of_57 and of_64 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, n_many_1) <= offsetof(Test__Names__Types, of_66),
+    "order of n_many_1 and of_66 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, n_map_1) <= offsetof(Test__Names__Types, many_8),
+    "order of n_map_1 and many_8 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, n_map_7) <= offsetof(Test__Names__Types, scalar_6),
+    "order of n_map_7 and scalar_6 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, scalar_7) <= offsetof(Test__Names__Types, scalar_14),
+    "order of scalar_7 and scalar_14 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, scalar_15) <= offsetof(Test__Names__Types, optional_7),
+    "order of scalar_15 and optional_7 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, has_optional_8_case) <= offsetof(Test__Names__Types, optional_15),
+    "order of has_optional_8_case and optional_15 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, n_repeated_1) <= offsetof(Test__Names__Types, repeated_8),
+    "order of n_repeated_1 and repeated_8 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, n_mapped_1) <= offsetof(Test__Names__Types, repeated_15),
+    "order of n_mapped_1 and repeated_15 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, n_mapped_2) <= offsetof(Test__Names__Types, mapped_9),
+    "order of n_mapped_2 and mapped_9 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, n_mapped_10) <= offsetof(Test__Names__Types, chosen_string),
+    "order of n_mapped_10 and chosen_string of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, choice_case) <= offsetof(Test__Names__Types, chosen_kind),
+    "order of choice_case and chosen_kind of test.names.Types");
 static const LifelineFieldGroup test__names__types__groups[] = {
     {.first_field = 0, .offset = offsetof(Test__Names__Types, of_1),
      .size = offsetof(Test__Names__Types, of_8) + sizeof(((Test__Names__Types *)0)->of_8) - offsetof(Test__Names__Types, of_1)},

@@ -276,6 +276,24 @@ static const LifelineField test__proto2__defaults__fields[] = {
      .message = NULL, .enumeration = &enum_0,
      .name = "chosen_size"},
 };
+_Static_assert(
+    offsetof(Test__Proto2__Defaults, has_a_double) <= offsetof(Test__Proto2__Defaults, a_float),
+    "order of has_a_double and a_float of test.proto2.Defaults");
+_Static_assert(
+    offsetof(Test__Proto2__Defaults, has_float_infinity) <= offsetof(Test__Proto2__Defaults, int64_highest),
+    "order of has_float_infinity and int64_highest of test.proto2.Defaults");
+_Static_assert(
+    offsetof(Test__Proto2__Defaults, has_uint32_highest) <= offsetof(Test__Proto2__Defaults, a_sfixed64),
+    "order of has_uint32_highest and a_sfixed64 of test.proto2.Defaults");
+_Static_assert(
+    offsetof(Test__Proto2__Defaults, has_yes) <= offsetof(Test__Proto2__Defaults, empty),
+    "order of has_yes and empty of test.proto2.Defaults");
+_Static_assert(
+    offsetof(Test__Proto2__Defaults, has_a_bytes) <= offsetof(Test__Proto2__Defaults, required_with_default),
+    "order of has_a_bytes and required_with_default of test.proto2.Defaults");
+_Static_assert(
+    offsetof(Test__Proto2__Defaults, choice_case) <= offsetof(Test__Proto2__Defaults, chosen_size),
+    "order of choice_case and chosen_size of test.proto2.Defaults");
 static const LifelineFieldGroup test__proto2__defaults__groups[] = {
     {.first_field = 0, .offset = offsetof(Test__Proto2__Defaults, has_a_double),
      .size = offsetof(Test__Proto2__Defaults, a_float) + sizeof(((Test__Proto2__Defaults *)0)->a_float) - offsetof(Test__Proto2__Defaults, has_a_double)},

@@ -385,6 +385,18 @@ static const LifelineField sample__chat__v1__chat_message__fields[] = {
      .message = NULL, .enumeration = &enum_0,
      .name = "kinds_seen"},
 };
+_Static_assert(
+    offsetof(Sample__Chat__V1__ChatMessage, id) <= offsetof(Sample__Chat__V1__ChatMessage, kind),
+    "order of id and kind of sample.chat.v1.ChatMessage");
+_Static_assert(
+    offsetof(Sample__Chat__V1__ChatMessage, flags) <= offsetof(Sample__Chat__V1__ChatMessage, ttl),
+    "order of flags and ttl of sample.chat.v1.ChatMessage");
+_Static_assert(
+    offsetof(Sample__Chat__V1__ChatMessage, n_reactions) <= offsetof(Sample__Chat__V1__ChatMessage, voice),
+    "order of n_reactions and voice of sample.chat.v1.ChatMessage");
+_Static_assert(
+    offsetof(Sample__Chat__V1__ChatMessage, n_kinds_seen) <= offsetof(Sample__Chat__V1__ChatMessage, kinds_seen),
+    "order of n_kinds_seen and kinds_seen of sample.chat.v1.ChatMessage");
 static const LifelineFieldGroup sample__chat__v1__chat_message__groups[] = {
     {.first_field = 0, .offset = offsetof(Sample__Chat__V1__ChatMessage, id),
      .size = offsetof(Sample__Chat__V1__ChatMessage, kind) + sizeof(((Sample__Chat__V1__ChatMessage *)0)->kind) - offsetof(Sample__Chat__V1__ChatMessage, id)},
