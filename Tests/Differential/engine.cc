@@ -102,7 +102,7 @@ std::string broken_encoder_law(const LifelineMessageTable *table, const void *me
         if (growing.bytes() != delimited + delimited) return "messages are put in front of others";
     }
     Encoder roomy(delimited.size() + most_room_left_over, false);
-    if (roomy.put(table, message, true) != LIFELINE_OK) return "with 64 bytes left over there is room";
+    if (roomy.put(table, message, true) != LIFELINE_OK) return "with 88 bytes left over there is room";
     if (roomy.bytes() != delimited) return "what room there is changes no encoding";
     Encoder full(delimited.size() - 1, false);
     if (full.put(table, message, true) != LIFELINE_NO_ROOM) return "an encoder that cannot grow says so";

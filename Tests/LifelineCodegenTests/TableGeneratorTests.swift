@@ -209,6 +209,26 @@ import Testing
         )
     }
 
+    // MARK: Enums
+
+    /// Joined by underscores, the full names of all three would be one.
+    @Test func enumsHaveDifferentNames() throws {
+        let text = try source(
+            """
+            syntax = "proto3"; package a; message b { enum c { INNER = 0; } c x = 1; } enum b__c { OUTER = 0; }
+            message M { b__c f = 1; b.c g = 2; b.c h = 3; b_.c i = 4; } message b_ { enum c { OTHER = 0; } }
+            """
+        )
+        // The enum's name, and what its only value is called.
+        let definition = /_names\[\] = \{"(\w+)"\};\nstatic const LifelineEnum (\w+) = \{/
+        let values = text.matches(of: definition).map { ("&\($0.output.2)", String($0.output.1)) }
+        #expect(values.count == 3)
+        let valueOfEnum = Dictionary(values) { first, second in "\(first) and \(second)" }
+        let field = /\.enumeration = (&\w+),\s+\.name = "([f-i])"/
+        let valueOfField = text.matches(of: field).map { "\($0.output.2) \(valueOfEnum[String($0.output.1)] ?? "")" }
+        #expect(valueOfField == ["f OUTER", "g INNER", "h INNER", "i OTHER"])
+    }
+
     // MARK: Groups
 
     private func groups(of schema: String) throws -> [Group] {
@@ -224,6 +244,14 @@ import Testing
                 members: [String(match.output.2), String(match.output.3)]
             )
         }
+    }
+
+    /// Each group is held against the struct by the compiler.
+    @Test func theOrderOfMembersIsAsserted() throws {
+        let text = try source(proto3(fields(1...24)))
+        let pattern = /_Static_assert\(\s+offsetof\(Pb__M, (\w+)\) <= offsetof\(Pb__M, (\w+)\),\s+"order of/
+        let asserted = text.matches(of: pattern).map { [String($0.output.1), String($0.output.2)] }
+        #expect(asserted == [["f1", "f8"], ["f9", "f16"], ["f17", "f24"]])
     }
 
     private func fields(_ numbers: some Sequence<Int>, type: String = "int32") -> String {

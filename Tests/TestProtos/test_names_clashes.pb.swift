@@ -4,6 +4,57 @@
 public import CTestProtos
 public import LifelineMessages
 
+@frozen public enum Test_Names_Joined__kind: LifelineMessages.ProtobufEnum {
+    case unknown // = 0
+    case outer // = 2
+    /// A number that the .proto file does not declare.
+    case UNRECOGNIZED(Int)
+
+    @inlinable public init() { self = .unknown }
+
+    @inlinable public init?(rawValue: Int) {
+        switch rawValue {
+        case 0: self = .unknown
+        case 2: self = .outer
+        default: self = .UNRECOGNIZED(rawValue)
+        }
+    }
+
+    @inlinable public var rawValue: Int {
+        switch self {
+        case .unknown: 0
+        case .outer: 2
+        case .UNRECOGNIZED(let rawValue): rawValue
+        }
+    }
+
+    public static let allCases: [Self] = [.unknown, .outer]
+}
+
+@frozen public enum Test_Names_Joined_kind: LifelineMessages.ProtobufEnum {
+    case none // = 0
+    /// A number that the .proto file does not declare.
+    case UNRECOGNIZED(Int)
+
+    @inlinable public init() { self = .none }
+
+    @inlinable public init?(rawValue: Int) {
+        switch rawValue {
+        case 0: self = .none
+        default: self = .UNRECOGNIZED(rawValue)
+        }
+    }
+
+    @inlinable public var rawValue: Int {
+        switch self {
+        case .none: 0
+        case .UNRECOGNIZED(let rawValue): rawValue
+        }
+    }
+
+    public static let allCases: [Self] = [.none]
+}
+
 @frozen public struct Test_Names_Presence: LifelineMessages.Message {
     @inlinable public var foo: Int32 {
         get { _message.fields.pointee.has_foo_of_case.rawValue == 1 ? _message.fields.pointee.foo : 0 }
@@ -1039,6 +1090,57 @@ public import LifelineMessages
 
     public typealias _Fields = CTestProtos.Test__Names__Lending
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__lending__get_table() }
+    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+}
+
+/// Enums whose full names are one when their parts are joined by underscores.
+@frozen public struct Test_Names_Joined: LifelineMessages.Message {
+    @inlinable public var inner: Test_Names_Joined.kind {
+        get { Test_Names_Joined.kind._load(_message.fields.pointee.inner) }
+        set { _mutableFields().pointee.inner = newValue._cValue }
+    }
+
+    @inlinable public var outer: Test_Names_Joined__kind {
+        get { Test_Names_Joined__kind._load(_message.fields.pointee.outer) }
+        set { _mutableFields().pointee.outer = newValue._cValue }
+    }
+
+    @inlinable public var other: Test_Names_Joined_kind {
+        get { Test_Names_Joined_kind._load(_message.fields.pointee.other) }
+        set { _mutableFields().pointee.other = newValue._cValue }
+    }
+
+    @frozen public enum kind: LifelineMessages.ProtobufEnum {
+        case unknown // = 0
+        case inner // = 1
+        /// A number that the .proto file does not declare.
+        case UNRECOGNIZED(Int)
+
+        @inlinable public init() { self = .unknown }
+
+        @inlinable public init?(rawValue: Int) {
+            switch rawValue {
+            case 0: self = .unknown
+            case 1: self = .inner
+            default: self = .UNRECOGNIZED(rawValue)
+            }
+        }
+
+        @inlinable public var rawValue: Int {
+            switch self {
+            case .unknown: 0
+            case .inner: 1
+            case .UNRECOGNIZED(let rawValue): rawValue
+            }
+        }
+
+        public static let allCases: [Self] = [.unknown, .inner]
+    }
+
+    public typealias _Fields = CTestProtos.Test__Names__Joined
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__joined__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

@@ -7,11 +7,20 @@ struct TableGenerator {
     private let schema: Schema
     private var names: CNames { schema.names }
     private let messages: [Descriptor]
+    /// Those that fields of this file have, wherever they are declared, by their full names.
+    private let enums: [EnumDescriptor]
+    private let enumNames: [String: String]
 
     init(file: FileDescriptor, schema: Schema) {
         self.file = file
         self.schema = schema
         messages = file.allMessages
+        let used = messages.flatMap(\.fields).compactMap { $0.enumType }
+        enums = Dictionary(used.map { ($0.fullName, $0) }, uniquingKeysWith: { first, _ in first }).values
+            .sorted { $0.fullName < $1.fullName }
+        // Numbered, for parts of a full name cannot be joined so that none clash: `b.c` and `b__c` may be in one file.
+        // What is named for a message has two underscores in a row.
+        enumNames = Dictionary(uniqueKeysWithValues: zip(enums.map(\.fullName), (0...).lazy.map { "enum_\($0)" }))
     }
 
     private var baseName: String { file.name.withoutProtoSuffix }
@@ -65,38 +74,25 @@ struct TableGenerator {
             printer.print("#include \"\(other.name.withoutProtoSuffix).lifeline.h\"")
         }
         printer.print("#include <stddef.h>", "")
-        for type in usedEnums { printEnum(type, to: &printer) }
+        for type in enums { printEnum(type, to: &printer) }
         for message in messages { printTable(of: message, to: &printer) }
         return printer.content
     }
 
-    /// Enums that fields of this file have, wherever they are declared.
-    private var usedEnums: [EnumDescriptor] {
-        var found: [String: EnumDescriptor] = [:]
-        for field in messages.flatMap(\.fields) {
-            if let type = field.enumType { found[type.fullName] = type }
-        }
-        return found.values.sorted { $0.fullName < $1.fullName }
-    }
-
     private func printEnum(_ type: EnumDescriptor, to printer: inout SourcePrinter) {
-        let name = enumName(of: type)
+        guard let name = enumNames[type.fullName] else { return }
         let firstNames = Dictionary(type.values.map { ($0.number, $0.name) }, uniquingKeysWith: { first, _ in first })
         let values = firstNames.sorted { $0.key < $1.key }
         let numbers = values.map { $0.key == .min ? "INT32_MIN" : "\($0.key)" }.joined(separator: ", ")
         let names = values.map { "\"\($0.value)\"" }.joined(separator: ", ")
         printer.print(
-            "static const int32_t \(name)__numbers[] = {\(numbers)};",
-            "static const char *const \(name)__names[] = {\(names)};",
+            "// \(type.fullName)",
+            "static const int32_t \(name)_numbers[] = {\(numbers)};",
+            "static const char *const \(name)_names[] = {\(names)};",
             "static const LifelineEnum \(name) = {",
-            "    .count = \(values.count), .numbers = \(name)__numbers, .names = \(name)__names};",
+            "    .count = \(values.count), .numbers = \(name)_numbers, .names = \(name)_names};",
             ""
         )
-    }
-
-    /// Named for the enum's full name, so that enums of several files do not clash.
-    private func enumName(of type: EnumDescriptor) -> String {
-        type.fullName.split(separator: ".").joined(separator: "__") + "__enum"
     }
 
     private func printTable(of message: Descriptor, to printer: inout SourcePrinter) {
@@ -114,6 +110,7 @@ struct TableGenerator {
         }
         let groups = FieldGroup.groups(of: message, sortedFields: fields)
         if !groups.isEmpty {
+            for group in groups { printAssertion(of: group, of: message, to: &printer) }
             printer.print("static const LifelineFieldGroup \(prefix)__groups[] = {")
             printer.withIndentation { for group in groups { print(group, of: message, to: &$0) } }
             printer.print("};")
@@ -164,11 +161,22 @@ struct TableGenerator {
         )
     }
 
+    /// A group's size is the distance of two members, which must not be below 0: it has no sign.
+    private func printAssertion(of group: FieldGroup, of message: Descriptor, to printer: inout SourcePrinter) {
+        let type = names.type(message)
+        let (first, last) = (group.firstMember(in: names), group.lastMember(in: names))
+        printer.print(
+            "_Static_assert(",
+            "    offsetof(\(type), \(first)) <= offsetof(\(type), \(last)),",
+            "    \"order of \(first) and \(last) of \(message.fullName)\");"
+        )
+    }
+
     private func print(_ field: FieldDescriptor, of message: Descriptor, to printer: inout SourcePrinter) {
         let type = names.type(message)
         let presence = field.presence(in: names)
         let table = field.type == .message ? "&\(names.prefix(field.messageType))__table" : "NULL"
-        let enumeration = field.enumType.map { "&\(enumName(of: $0))" } ?? "NULL"
+        let enumeration = field.enumType.flatMap { enumNames[$0.fullName] }.map { "&\($0)" } ?? "NULL"
         let quantifier = presence.quantifier.map { "offsetof(\(type), \($0))" } ?? "0"
         let form = field.isRepeated ? "0" : "LIFELINE_FORM(\(presence.constant), LIFELINE_TYPE_\(field.type.cName))"
         printer.print(

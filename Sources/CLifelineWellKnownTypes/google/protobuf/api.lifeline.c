@@ -5,10 +5,11 @@
 #include "google/protobuf/type.lifeline.h"
 #include <stddef.h>
 
-static const int32_t google__protobuf__Syntax__enum__numbers[] = {0, 1};
-static const char *const google__protobuf__Syntax__enum__names[] = {"SYNTAX_PROTO2", "SYNTAX_PROTO3"};
-static const LifelineEnum google__protobuf__Syntax__enum = {
-    .count = 2, .numbers = google__protobuf__Syntax__enum__numbers, .names = google__protobuf__Syntax__enum__names};
+// google.protobuf.Syntax
+static const int32_t enum_0_numbers[] = {0, 1};
+static const char *const enum_0_names[] = {"SYNTAX_PROTO2", "SYNTAX_PROTO3"};
+static const LifelineEnum enum_0 = {
+    .count = 2, .numbers = enum_0_numbers, .names = enum_0_names};
 
 static const Google__Protobuf__Api google__protobuf__api__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__api__descriptor)};
 static const LifelineField google__protobuf__api__fields[] = {
@@ -52,7 +53,7 @@ static const LifelineField google__protobuf__api__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__Api, syntax),
      .quantifier_offset = 0, .encoded_tag = 0x3800000000000001,
-     .message = NULL, .enumeration = &google__protobuf__Syntax__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "syntax"},
 };
 const LifelineMessageTable google__protobuf__api__table = {
@@ -118,7 +119,7 @@ static const LifelineField google__protobuf__method__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__Method, syntax),
      .quantifier_offset = 0, .encoded_tag = 0x3800000000000001,
-     .message = NULL, .enumeration = &google__protobuf__Syntax__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "syntax"},
 };
 const LifelineMessageTable google__protobuf__method__table = {

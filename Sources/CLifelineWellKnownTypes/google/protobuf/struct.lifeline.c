@@ -3,10 +3,11 @@
 
 #include <stddef.h>
 
-static const int32_t google__protobuf__NullValue__enum__numbers[] = {0};
-static const char *const google__protobuf__NullValue__enum__names[] = {"NULL_VALUE"};
-static const LifelineEnum google__protobuf__NullValue__enum = {
-    .count = 1, .numbers = google__protobuf__NullValue__enum__numbers, .names = google__protobuf__NullValue__enum__names};
+// google.protobuf.NullValue
+static const int32_t enum_0_numbers[] = {0};
+static const char *const enum_0_names[] = {"NULL_VALUE"};
+static const LifelineEnum enum_0 = {
+    .count = 1, .numbers = enum_0_numbers, .names = enum_0_names};
 
 static const Google__Protobuf__Struct google__protobuf__struct__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__struct__descriptor)};
 static const LifelineField google__protobuf__struct__fields[] = {
@@ -73,7 +74,7 @@ static const LifelineField google__protobuf__value__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__Value, null_value),
      .quantifier_offset = offsetof(Google__Protobuf__Value, kind_case), .encoded_tag = 0x0800000000000001,
-     .message = NULL, .enumeration = &google__protobuf__NullValue__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "null_value"},
     {.number = 2, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_DOUBLE),

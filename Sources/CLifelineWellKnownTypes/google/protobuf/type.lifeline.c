@@ -5,20 +5,23 @@
 #include "google/protobuf/source_context.lifeline.h"
 #include <stddef.h>
 
-static const int32_t google__protobuf__Field__Cardinality__enum__numbers[] = {0, 1, 2, 3};
-static const char *const google__protobuf__Field__Cardinality__enum__names[] = {"CARDINALITY_UNKNOWN", "CARDINALITY_OPTIONAL", "CARDINALITY_REQUIRED", "CARDINALITY_REPEATED"};
-static const LifelineEnum google__protobuf__Field__Cardinality__enum = {
-    .count = 4, .numbers = google__protobuf__Field__Cardinality__enum__numbers, .names = google__protobuf__Field__Cardinality__enum__names};
+// google.protobuf.Field.Cardinality
+static const int32_t enum_0_numbers[] = {0, 1, 2, 3};
+static const char *const enum_0_names[] = {"CARDINALITY_UNKNOWN", "CARDINALITY_OPTIONAL", "CARDINALITY_REQUIRED", "CARDINALITY_REPEATED"};
+static const LifelineEnum enum_0 = {
+    .count = 4, .numbers = enum_0_numbers, .names = enum_0_names};
 
-static const int32_t google__protobuf__Field__Kind__enum__numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18};
-static const char *const google__protobuf__Field__Kind__enum__names[] = {"TYPE_UNKNOWN", "TYPE_DOUBLE", "TYPE_FLOAT", "TYPE_INT64", "TYPE_UINT64", "TYPE_INT32", "TYPE_FIXED64", "TYPE_FIXED32", "TYPE_BOOL", "TYPE_STRING", "TYPE_GROUP", "TYPE_MESSAGE", "TYPE_BYTES", "TYPE_UINT32", "TYPE_ENUM", "TYPE_SFIXED32", "TYPE_SFIXED64", "TYPE_SINT32", "TYPE_SINT64"};
-static const LifelineEnum google__protobuf__Field__Kind__enum = {
-    .count = 19, .numbers = google__protobuf__Field__Kind__enum__numbers, .names = google__protobuf__Field__Kind__enum__names};
+// google.protobuf.Field.Kind
+static const int32_t enum_1_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18};
+static const char *const enum_1_names[] = {"TYPE_UNKNOWN", "TYPE_DOUBLE", "TYPE_FLOAT", "TYPE_INT64", "TYPE_UINT64", "TYPE_INT32", "TYPE_FIXED64", "TYPE_FIXED32", "TYPE_BOOL", "TYPE_STRING", "TYPE_GROUP", "TYPE_MESSAGE", "TYPE_BYTES", "TYPE_UINT32", "TYPE_ENUM", "TYPE_SFIXED32", "TYPE_SFIXED64", "TYPE_SINT32", "TYPE_SINT64"};
+static const LifelineEnum enum_1 = {
+    .count = 19, .numbers = enum_1_numbers, .names = enum_1_names};
 
-static const int32_t google__protobuf__Syntax__enum__numbers[] = {0, 1};
-static const char *const google__protobuf__Syntax__enum__names[] = {"SYNTAX_PROTO2", "SYNTAX_PROTO3"};
-static const LifelineEnum google__protobuf__Syntax__enum = {
-    .count = 2, .numbers = google__protobuf__Syntax__enum__numbers, .names = google__protobuf__Syntax__enum__names};
+// google.protobuf.Syntax
+static const int32_t enum_2_numbers[] = {0, 1};
+static const char *const enum_2_names[] = {"SYNTAX_PROTO2", "SYNTAX_PROTO3"};
+static const LifelineEnum enum_2 = {
+    .count = 2, .numbers = enum_2_numbers, .names = enum_2_names};
 
 static const Google__Protobuf__Type google__protobuf__type__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__type__descriptor)};
 static const LifelineField google__protobuf__type__fields[] = {
@@ -56,7 +59,7 @@ static const LifelineField google__protobuf__type__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__Type, syntax),
      .quantifier_offset = 0, .encoded_tag = 0x3000000000000001,
-     .message = NULL, .enumeration = &google__protobuf__Syntax__enum,
+     .message = NULL, .enumeration = &enum_2,
      .name = "syntax"},
 };
 const LifelineMessageTable google__protobuf__type__table = {
@@ -85,13 +88,13 @@ static const LifelineField google__protobuf__field__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__Field, kind),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
-     .message = NULL, .enumeration = &google__protobuf__Field__Kind__enum,
+     .message = NULL, .enumeration = &enum_1,
      .name = "kind"},
     {.number = 2, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__Field, cardinality),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
-     .message = NULL, .enumeration = &google__protobuf__Field__Cardinality__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "cardinality"},
     {.number = 3, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
@@ -196,7 +199,7 @@ static const LifelineField google__protobuf__enum__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__Enum, syntax),
      .quantifier_offset = 0, .encoded_tag = 0x2800000000000001,
-     .message = NULL, .enumeration = &google__protobuf__Syntax__enum,
+     .message = NULL, .enumeration = &enum_2,
      .name = "syntax"},
 };
 const LifelineMessageTable google__protobuf__enum__table = {

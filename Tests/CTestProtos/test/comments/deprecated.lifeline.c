@@ -3,10 +3,11 @@
 
 #include <stddef.h>
 
-static const int32_t test__comments__DeprecatedKind__enum__numbers[] = {0, 1};
-static const char *const test__comments__DeprecatedKind__enum__names[] = {"DEPRECATED_KIND_UNSPECIFIED", "DEPRECATED_KIND_OLD"};
-static const LifelineEnum test__comments__DeprecatedKind__enum = {
-    .count = 2, .numbers = test__comments__DeprecatedKind__enum__numbers, .names = test__comments__DeprecatedKind__enum__names};
+// test.comments.DeprecatedKind
+static const int32_t enum_0_numbers[] = {0, 1};
+static const char *const enum_0_names[] = {"DEPRECATED_KIND_UNSPECIFIED", "DEPRECATED_KIND_OLD"};
+static const LifelineEnum enum_0 = {
+    .count = 2, .numbers = enum_0_numbers, .names = enum_0_names};
 
 static const Test__Comments__Deprecated test__comments__deprecated__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__comments__deprecated__descriptor)};
 static const LifelineField test__comments__deprecated__fields[] = {
@@ -26,7 +27,7 @@ static const LifelineField test__comments__deprecated__fields[] = {
      .flags = LIFELINE_FIELD_PACKED, .form = 0,
      .offset = offsetof(Test__Comments__Deprecated, many),
      .quantifier_offset = offsetof(Test__Comments__Deprecated, n_many), .encoded_tag = 0x1a00000000000001,
-     .message = NULL, .enumeration = &test__comments__DeprecatedKind__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "many"},
     {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
@@ -50,7 +51,7 @@ static const LifelineField test__comments__deprecated__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Comments__Deprecated, kind),
      .quantifier_offset = 0, .encoded_tag = 0x3800000000000001,
-     .message = NULL, .enumeration = &test__comments__DeprecatedKind__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "kind"},
 };
 const LifelineMessageTable test__comments__deprecated__table = {

@@ -10,20 +10,23 @@
 #include "test/names/unpackaged.lifeline.h"
 #include <stddef.h>
 
-static const int32_t UnpackagedKind__enum__numbers[] = {0, 1};
-static const char *const UnpackagedKind__enum__names[] = {"UNPACKAGED_KIND_UNSPECIFIED", "UNPACKAGED_KIND_SOME"};
-static const LifelineEnum UnpackagedKind__enum = {
-    .count = 2, .numbers = UnpackagedKind__enum__numbers, .names = UnpackagedKind__enum__names};
+// UnpackagedKind
+static const int32_t enum_0_numbers[] = {0, 1};
+static const char *const enum_0_names[] = {"UNPACKAGED_KIND_UNSPECIFIED", "UNPACKAGED_KIND_SOME"};
+static const LifelineEnum enum_0 = {
+    .count = 2, .numbers = enum_0_numbers, .names = enum_0_names};
 
-static const int32_t google__protobuf__NullValue__enum__numbers[] = {0};
-static const char *const google__protobuf__NullValue__enum__names[] = {"NULL_VALUE"};
-static const LifelineEnum google__protobuf__NullValue__enum = {
-    .count = 1, .numbers = google__protobuf__NullValue__enum__numbers, .names = google__protobuf__NullValue__enum__names};
+// google.protobuf.NullValue
+static const int32_t enum_1_numbers[] = {0};
+static const char *const enum_1_names[] = {"NULL_VALUE"};
+static const LifelineEnum enum_1 = {
+    .count = 1, .numbers = enum_1_numbers, .names = enum_1_names};
 
-static const int32_t test__empty__Mood__enum__numbers[] = {0, 1};
-static const char *const test__empty__Mood__enum__names[] = {"MOOD_UNSPECIFIED", "MOOD_GOOD"};
-static const LifelineEnum test__empty__Mood__enum = {
-    .count = 2, .numbers = test__empty__Mood__enum__numbers, .names = test__empty__Mood__enum__names};
+// test.empty.Mood
+static const int32_t enum_2_numbers[] = {0, 1};
+static const char *const enum_2_names[] = {"MOOD_UNSPECIFIED", "MOOD_GOOD"};
+static const LifelineEnum enum_2 = {
+    .count = 2, .numbers = enum_2_numbers, .names = enum_2_names};
 
 static const Test__Imports__User test__imports__user__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__user__descriptor)};
 static const LifelineField test__imports__user__fields[] = {
@@ -49,7 +52,7 @@ static const LifelineField test__imports__user__fields[] = {
      .flags = LIFELINE_FIELD_PACKED, .form = 0,
      .offset = offsetof(Test__Imports__User, moods),
      .quantifier_offset = offsetof(Test__Imports__User, n_moods), .encoded_tag = 0x2200000000000001,
-     .message = NULL, .enumeration = &test__empty__Mood__enum,
+     .message = NULL, .enumeration = &enum_2,
      .name = "moods"},
     {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
@@ -85,7 +88,7 @@ static const LifelineField test__imports__user__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Imports__User, null),
      .quantifier_offset = 0, .encoded_tag = 0x5000000000000001,
-     .message = NULL, .enumeration = &google__protobuf__NullValue__enum,
+     .message = NULL, .enumeration = &enum_1,
      .name = "null"},
     {.number = 11, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
@@ -109,7 +112,7 @@ static const LifelineField test__imports__user__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Imports__User, unpackaged_kind),
      .quantifier_offset = 0, .encoded_tag = 0x7000000000000001,
-     .message = NULL, .enumeration = &UnpackagedKind__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "unpackaged_kind"},
 };
 const LifelineMessageTable test__imports__user__table = {

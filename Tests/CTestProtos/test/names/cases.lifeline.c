@@ -3,15 +3,17 @@
 
 #include <stddef.h>
 
-static const int32_t test__names__cases__Cases__Prefixed__enum__numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
-static const char *const test__names__cases__Cases__Prefixed__enum__names[] = {"PREFIXED_NONE", "PREFIXED_1", "PREFIXED_1_A", "PREFIXED_INIT", "PREFIXED_", "PREFIXED", "OTHER", "PREFIXED_OTHER"};
-static const LifelineEnum test__names__cases__Cases__Prefixed__enum = {
-    .count = 8, .numbers = test__names__cases__Cases__Prefixed__enum__numbers, .names = test__names__cases__Cases__Prefixed__enum__names};
+// test.names.cases.Cases.Prefixed
+static const int32_t enum_0_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
+static const char *const enum_0_names[] = {"PREFIXED_NONE", "PREFIXED_1", "PREFIXED_1_A", "PREFIXED_INIT", "PREFIXED_", "PREFIXED", "OTHER", "PREFIXED_OTHER"};
+static const LifelineEnum enum_0 = {
+    .count = 8, .numbers = enum_0_numbers, .names = enum_0_names};
 
-static const int32_t test__names__cases__Closed__enum__numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47};
-static const char *const test__names__cases__Closed__enum__names[] = {"none", "some", "init", "self", "Self", "type", "Type", "allCases", "all_cases", "rawValue", "raw_value", "hashValue", "hash_value", "description", "debug_description", "UNRECOGNIZED", "unrecognized_", "default", "case", "in", "nil", "true", "false", "Protocol", "class", "let", "var", "func", "is", "as", "Any", "associativity", "optional", "required", "_cValue", "c_value", "_load", "load", "FOO_BAR", "FooBar_", "foo__bar", "_1", "_2", "__", "A0", "NULL", "EOF", "linux"};
-static const LifelineEnum test__names__cases__Closed__enum = {
-    .count = 48, .numbers = test__names__cases__Closed__enum__numbers, .names = test__names__cases__Closed__enum__names};
+// test.names.cases.Closed
+static const int32_t enum_1_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47};
+static const char *const enum_1_names[] = {"none", "some", "init", "self", "Self", "type", "Type", "allCases", "all_cases", "rawValue", "raw_value", "hashValue", "hash_value", "description", "debug_description", "UNRECOGNIZED", "unrecognized_", "default", "case", "in", "nil", "true", "false", "Protocol", "class", "let", "var", "func", "is", "as", "Any", "associativity", "optional", "required", "_cValue", "c_value", "_load", "load", "FOO_BAR", "FooBar_", "foo__bar", "_1", "_2", "__", "A0", "NULL", "EOF", "linux"};
+static const LifelineEnum enum_1 = {
+    .count = 48, .numbers = enum_1_numbers, .names = enum_1_names};
 
 static const Test__Names__Cases__Cases test__names__cases__cases__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__cases__cases__descriptor)};
 static const LifelineField test__names__cases__cases__fields[] = {
@@ -19,13 +21,13 @@ static const LifelineField test__names__cases__cases__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__Cases__Cases, closed),
      .quantifier_offset = offsetof(Test__Names__Cases__Cases, has_closed), .encoded_tag = 0x0800000000000001,
-     .message = NULL, .enumeration = &test__names__cases__Closed__enum,
+     .message = NULL, .enumeration = &enum_1,
      .name = "closed"},
     {.number = 2, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__Cases__Cases, prefixed),
      .quantifier_offset = offsetof(Test__Names__Cases__Cases, has_prefixed), .encoded_tag = 0x1000000000000001,
-     .message = NULL, .enumeration = &test__names__cases__Cases__Prefixed__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "prefixed"},
 };
 const LifelineMessageTable test__names__cases__cases__table = {

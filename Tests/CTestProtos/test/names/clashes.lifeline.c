@@ -3,6 +3,24 @@
 
 #include <stddef.h>
 
+// test.names.Joined.kind
+static const int32_t enum_0_numbers[] = {0, 1};
+static const char *const enum_0_names[] = {"KIND_UNKNOWN", "KIND_INNER"};
+static const LifelineEnum enum_0 = {
+    .count = 2, .numbers = enum_0_numbers, .names = enum_0_names};
+
+// test.names.Joined__kind
+static const int32_t enum_1_numbers[] = {0, 2};
+static const char *const enum_1_names[] = {"JOINED_KIND_UNKNOWN", "JOINED_KIND_OUTER"};
+static const LifelineEnum enum_1 = {
+    .count = 2, .numbers = enum_1_numbers, .names = enum_1_names};
+
+// test.names.Joined_kind
+static const int32_t enum_2_numbers[] = {0};
+static const char *const enum_2_names[] = {"JOINED_KIND_NONE"};
+static const LifelineEnum enum_2 = {
+    .count = 1, .numbers = enum_2_numbers, .names = enum_2_names};
+
 static const Test__Names__Presence test__names__presence__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__presence__descriptor)};
 static const LifelineField test__names__presence__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
@@ -800,6 +818,44 @@ const LifelineMessageTable test__names__lending__table = {
         [12] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x62, 0, offsetof(Test__Names__Lending, withlateutf8span), 0),
         [13] = LIFELINE_DISPATCH(UTF8, REPEATED, 0x6A, 12, offsetof(Test__Names__Lending, many), offsetof(Test__Names__Lending, n_many)),
         [14] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x70, 0, offsetof(Test__Names__Lending, withmanyutf8span), 0),
+    },
+};
+
+static const Test__Names__Joined test__names__joined__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__joined__descriptor)};
+static const LifelineField test__names__joined__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
+     .offset = offsetof(Test__Names__Joined, inner),
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = &enum_0,
+     .name = "inner"},
+    {.number = 2, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
+     .offset = offsetof(Test__Names__Joined, outer),
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = &enum_1,
+     .name = "outer"},
+    {.number = 3, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
+     .offset = offsetof(Test__Names__Joined, other),
+     .quantifier_offset = 0, .encoded_tag = 0x1800000000000001,
+     .message = NULL, .enumeration = &enum_2,
+     .name = "other"},
+};
+const LifelineMessageTable test__names__joined__table = {
+    .full_name = "test.names.Joined",
+    .default_instance = &test__names__joined__default,
+    .fields = test__names__joined__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 3,
+    .dense_count = 3,
+    .size = sizeof(Test__Names__Joined),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Joined, inner), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__Joined, outer), 0),
+        [3] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x18, 0, offsetof(Test__Names__Joined, other), 0),
     },
 };
 

@@ -1325,3 +1325,67 @@ const ProtobufCMessageDescriptor test__names__lending__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor test__names__joined__field_descriptors[3] =
+{
+  {
+    "inner",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Test__Names__Joined, inner),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "outer",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Test__Names__Joined, outer),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "other",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Test__Names__Joined, other),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned test__names__joined__field_indices_by_name[] = {
+  0,   /* field[0] = inner */
+  2,   /* field[2] = other */
+  1,   /* field[1] = outer */
+};
+static const ProtobufCIntRange test__names__joined__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor test__names__joined__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "test.names.Joined",
+  "Joined",
+  "Test__Names__Joined",
+  "test.names",
+  sizeof(Test__Names__Joined),
+  3,
+  test__names__joined__field_descriptors,
+  test__names__joined__field_indices_by_name,
+  1,  test__names__joined__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};

@@ -666,6 +666,48 @@ static const LifelineField test__names__cwords__fields[] = {
      .message = NULL, .enumeration = NULL,
      .name = "uint8_t"},
 };
+_Static_assert(
+    offsetof(Test__Names__CWords, has_alignas_1) <= offsetof(Test__Names__CWords, bitor_8),
+    "order of has_alignas_1 and bitor_8 of test.names.CWords");
+_Static_assert(
+    offsetof(Test__Names__CWords, has_bool_9) <= offsetof(Test__Names__CWords, concept_16),
+    "order of has_bool_9 and concept_16 of test.names.CWords");
+_Static_assert(
+    offsetof(Test__Names__CWords, has_const_17) <= offsetof(Test__Names__CWords, co_return_24),
+    "order of has_const_17 and co_return_24 of test.names.CWords");
+_Static_assert(
+    offsetof(Test__Names__CWords, has_co_yield_25) <= offsetof(Test__Names__CWords, else_32),
+    "order of has_co_yield_25 and else_32 of test.names.CWords");
+_Static_assert(
+    offsetof(Test__Names__CWords, has_enum_33) <= offsetof(Test__Names__CWords, for_40),
+    "order of has_enum_33 and for_40 of test.names.CWords");
+_Static_assert(
+    offsetof(Test__Names__CWords, has_friend_41) <= offsetof(Test__Names__CWords, module_48),
+    "order of has_friend_41 and module_48 of test.names.CWords");
+_Static_assert(
+    offsetof(Test__Names__CWords, has_mutable_49) <= offsetof(Test__Names__CWords, operator_56),
+    "order of has_mutable_49 and operator_56 of test.names.CWords");
+_Static_assert(
+    offsetof(Test__Names__CWords, has_or_57) <= offsetof(Test__Names__CWords, reinterpret_cast_64),
+    "order of has_or_57 and reinterpret_cast_64 of test.names.CWords");
+_Static_assert(
+    offsetof(Test__Names__CWords, has_requires_65) <= offsetof(Test__Names__CWords, static_assert_72),
+    "order of has_requires_65 and static_assert_72 of test.names.CWords");
+_Static_assert(
+    offsetof(Test__Names__CWords, has_static_cast_73) <= offsetof(Test__Names__CWords, true_80),
+    "order of has_static_cast_73 and true_80 of test.names.CWords");
+_Static_assert(
+    offsetof(Test__Names__CWords, has_try_81) <= offsetof(Test__Names__CWords, using_88),
+    "order of has_try_81 and using_88 of test.names.CWords");
+_Static_assert(
+    offsetof(Test__Names__CWords, has_virtual_89) <= offsetof(Test__Names__CWords, assert_96),
+    "order of has_virtual_89 and assert_96 of test.names.CWords");
+_Static_assert(
+    offsetof(Test__Names__CWords, has_errno_97) <= offsetof(Test__Names__CWords, unix_104),
+    "order of has_errno_97 and unix_104 of test.names.CWords");
+_Static_assert(
+    offsetof(Test__Names__CWords, has_null) <= offsetof(Test__Names__CWords, uint8_t),
+    "order of has_null and uint8_t of test.names.CWords");
 static const LifelineFieldGroup test__names__cwords__groups[] = {
     {.first_field = 0, .offset = offsetof(Test__Names__CWords, has_alignas_1),
      .size = offsetof(Test__Names__CWords, bitor_8) + sizeof(((Test__Names__CWords *)0)->bitor_8) - offsetof(Test__Names__CWords, has_alignas_1)},
@@ -1152,6 +1194,33 @@ static const LifelineField test__names__swift_words__fields[] = {
      .message = NULL, .enumeration = NULL,
      .name = "discard"},
 };
+_Static_assert(
+    offsetof(Test__Names__SwiftWords, has_self_1) <= offsetof(Test__Names__SwiftWords, in),
+    "order of has_self_1 and in of test.names.SwiftWords");
+_Static_assert(
+    offsetof(Test__Names__SwiftWords, has_is) <= offsetof(Test__Names__SwiftWords, some),
+    "order of has_is and some of test.names.SwiftWords");
+_Static_assert(
+    offsetof(Test__Names__SwiftWords, has_none) <= offsetof(Test__Names__SwiftWords, defer),
+    "order of has_none and defer of test.names.SwiftWords");
+_Static_assert(
+    offsetof(Test__Names__SwiftWords, has_guard) <= offsetof(Test__Names__SwiftWords, internal),
+    "order of has_guard and internal of test.names.SwiftWords");
+_Static_assert(
+    offsetof(Test__Names__SwiftWords, has_fileprivate) <= offsetof(Test__Names__SwiftWords, required),
+    "order of has_fileprivate and required of test.names.SwiftWords");
+_Static_assert(
+    offsetof(Test__Names__SwiftWords, has_optional) <= offsetof(Test__Names__SwiftWords, right),
+    "order of has_optional and right of test.names.SwiftWords");
+_Static_assert(
+    offsetof(Test__Names__SwiftWords, has_prefix) <= offsetof(Test__Names__SwiftWords, subscript),
+    "order of has_prefix and subscript of test.names.SwiftWords");
+_Static_assert(
+    offsetof(Test__Names__SwiftWords, has_deinit) <= offsetof(Test__Names__SwiftWords, nonisolated),
+    "order of has_deinit and nonisolated of test.names.SwiftWords");
+_Static_assert(
+    offsetof(Test__Names__SwiftWords, has_macro) <= offsetof(Test__Names__SwiftWords, discard),
+    "order of has_macro and discard of test.names.SwiftWords");
 static const LifelineFieldGroup test__names__swift_words__groups[] = {
     {.first_field = 0, .offset = offsetof(Test__Names__SwiftWords, has_self_1),
      .size = offsetof(Test__Names__SwiftWords, in) + sizeof(((Test__Names__SwiftWords *)0)->in) - offsetof(Test__Names__SwiftWords, has_self_1)},
@@ -1556,6 +1625,27 @@ static const LifelineField test__names__members__fields[] = {
      .message = NULL, .enumeration = NULL,
      .name = "LifelineMessages"},
 };
+_Static_assert(
+    offsetof(Test__Names__Members, has_description) <= offsetof(Test__Names__Members, serialized_bytes),
+    "order of has_description and serialized_bytes of test.names.Members");
+_Static_assert(
+    offsetof(Test__Names__Members, has_with) <= offsetof(Test__Names__Members, storage),
+    "order of has_with and storage of test.names.Members");
+_Static_assert(
+    offsetof(Test__Names__Members, has_list) <= offsetof(Test__Names__Members, _message),
+    "order of has_list and _message of test.names.Members");
+_Static_assert(
+    offsetof(Test__Names__Members, has__fields) <= offsetof(Test__Names__Members, allcases),
+    "order of has__fields and allcases of test.names.Members");
+_Static_assert(
+    offsetof(Test__Names__Members, has_unrecognized) <= offsetof(Test__Names__Members, foo),
+    "order of has_unrecognized and foo of test.names.Members");
+_Static_assert(
+    offsetof(Test__Names__Members, has_foo_41) <= offsetof(Test__Names__Members, __),
+    "order of has_foo_41 and __ of test.names.Members");
+_Static_assert(
+    offsetof(Test__Names__Members, has____) <= offsetof(Test__Names__Members, lifelinemessages),
+    "order of has____ and lifelinemessages of test.names.Members");
 static const LifelineFieldGroup test__names__members__groups[] = {
     {.first_field = 0, .offset = offsetof(Test__Names__Members, has_description),
      .size = offsetof(Test__Names__Members, serialized_bytes) + sizeof(((Test__Names__Members *)0)->serialized_bytes) - offsetof(Test__Names__Members, has_description)},
@@ -3258,6 +3348,96 @@ static const LifelineField test__names__oneof_words__fields[] = {
      .message = NULL, .enumeration = NULL,
      .name = "LifelineMessages"},
 };
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, bitor_8),
+    "order of words_case and bitor_8 of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, concept_16),
+    "order of words_case and concept_16 of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, co_return_24),
+    "order of words_case and co_return_24 of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, else_32),
+    "order of words_case and else_32 of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, for_40),
+    "order of words_case and for_40 of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, module_48),
+    "order of words_case and module_48 of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, operator_56),
+    "order of words_case and operator_56 of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, reinterpret_cast_64),
+    "order of words_case and reinterpret_cast_64 of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, static_assert_72),
+    "order of words_case and static_assert_72 of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, true_80),
+    "order of words_case and true_80 of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, using_88),
+    "order of words_case and using_88 of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, assert_96),
+    "order of words_case and assert_96 of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, unix_104),
+    "order of words_case and unix_104 of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, self_112),
+    "order of words_case and self_112 of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, as),
+    "order of words_case and as of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, nil),
+    "order of words_case and nil of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, repeat),
+    "order of words_case and repeat of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, open),
+    "order of words_case and open of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, dynamic),
+    "order of words_case and dynamic of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, postfix),
+    "order of words_case and postfix of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, consume),
+    "order of words_case and consume of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, package),
+    "order of words_case and package of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, is_initialized),
+    "order of words_case and is_initialized of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, fields),
+    "order of words_case and fields of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, count),
+    "order of words_case and count of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, _store),
+    "order of words_case and _store of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, descriptor),
+    "order of words_case and descriptor of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, foo__bar),
+    "order of words_case and foo__bar of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, string_),
+    "order of words_case and string_ of test.names.OneofWords");
+_Static_assert(
+    offsetof(Test__Names__OneofWords, words_case) <= offsetof(Test__Names__OneofWords, lifelinemessages),
+    "order of words_case and lifelinemessages of test.names.OneofWords");
 static const LifelineFieldGroup test__names__oneof_words__groups[] = {
     {.first_field = 0, .offset = offsetof(Test__Names__OneofWords, words_case),
      .size = offsetof(Test__Names__OneofWords, bitor_8) + sizeof(((Test__Names__OneofWords *)0)->bitor_8) - offsetof(Test__Names__OneofWords, words_case)},
@@ -3572,6 +3752,21 @@ static const LifelineField test__names__oneofs_named__fields[] = {
      .message = NULL, .enumeration = NULL,
      .name = "in_34"},
 };
+_Static_assert(
+    offsetof(Test__Names__OneofsNamed, self_case) <= offsetof(Test__Names__OneofsNamed, in_8),
+    "order of self_case and in_8 of test.names.OneofsNamed");
+_Static_assert(
+    offsetof(Test__Names__OneofsNamed, any_case) <= offsetof(Test__Names__OneofsNamed, in_16),
+    "order of any_case and in_16 of test.names.OneofsNamed");
+_Static_assert(
+    offsetof(Test__Names__OneofsNamed, fields_case) <= offsetof(Test__Names__OneofsNamed, in_24),
+    "order of fields_case and in_24 of test.names.OneofsNamed");
+_Static_assert(
+    offsetof(Test__Names__OneofsNamed, foobar_case) <= offsetof(Test__Names__OneofsNamed, in_32),
+    "order of foobar_case and in_32 of test.names.OneofsNamed");
+_Static_assert(
+    offsetof(Test__Names__OneofsNamed, message_of_of_case) <= offsetof(Test__Names__OneofsNamed, in_34),
+    "order of message_of_of_case and in_34 of test.names.OneofsNamed");
 static const LifelineFieldGroup test__names__oneofs_named__groups[] = {
     {.first_field = 0, .offset = offsetof(Test__Names__OneofsNamed, self_case),
      .size = offsetof(Test__Names__OneofsNamed, in_8) + sizeof(((Test__Names__OneofsNamed *)0)->in_8) - offsetof(Test__Names__OneofsNamed, self_case)},

@@ -3,15 +3,17 @@
 
 #include <stddef.h>
 
-static const int32_t test__names__open_cases__Open__enum__numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
-static const char *const test__names__open_cases__Open__enum__names[] = {"none", "some", "init", "self", "type", "allcases", "rawvalue", "hashvalue", "description", "debugdescription", "unrecognized", "default", "case", "in", "nil", "true", "false", "protocol", "class", "let", "var", "func", "is", "as", "any", "associativity", "optional", "required", "cvalue", "load", "linux", "UNRECOGNIZED_ALL"};
-static const LifelineEnum test__names__open_cases__Open__enum = {
-    .count = 32, .numbers = test__names__open_cases__Open__enum__numbers, .names = test__names__open_cases__Open__enum__names};
+// test.names.open_cases.Open
+static const int32_t enum_0_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+static const char *const enum_0_names[] = {"none", "some", "init", "self", "type", "allcases", "rawvalue", "hashvalue", "description", "debugdescription", "unrecognized", "default", "case", "in", "nil", "true", "false", "protocol", "class", "let", "var", "func", "is", "as", "any", "associativity", "optional", "required", "cvalue", "load", "linux", "UNRECOGNIZED_ALL"};
+static const LifelineEnum enum_0 = {
+    .count = 32, .numbers = enum_0_numbers, .names = enum_0_names};
 
-static const int32_t test__names__open_cases__Raw__enum__numbers[] = {0, 1, 2, 3, 4, 5, 6};
-static const char *const test__names__open_cases__Raw__enum__names[] = {"ALL_CASES", "RAW_VALUE", "HASH_VALUE", "DEBUG_DESCRIPTION", "UNRECOGNIZED", "_cValue", "_load"};
-static const LifelineEnum test__names__open_cases__Raw__enum = {
-    .count = 7, .numbers = test__names__open_cases__Raw__enum__numbers, .names = test__names__open_cases__Raw__enum__names};
+// test.names.open_cases.Raw
+static const int32_t enum_1_numbers[] = {0, 1, 2, 3, 4, 5, 6};
+static const char *const enum_1_names[] = {"ALL_CASES", "RAW_VALUE", "HASH_VALUE", "DEBUG_DESCRIPTION", "UNRECOGNIZED", "_cValue", "_load"};
+static const LifelineEnum enum_1 = {
+    .count = 7, .numbers = enum_1_numbers, .names = enum_1_names};
 
 static const Test__Names__OpenCases__Holder test__names__open_cases__holder__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__open_cases__holder__descriptor)};
 static const LifelineField test__names__open_cases__holder__fields[] = {
@@ -19,19 +21,19 @@ static const LifelineField test__names__open_cases__holder__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__OpenCases__Holder, open),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
-     .message = NULL, .enumeration = &test__names__open_cases__Open__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "open"},
     {.number = 2, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__OpenCases__Holder, maybe),
      .quantifier_offset = offsetof(Test__Names__OpenCases__Holder, has_maybe_case), .encoded_tag = 0x1000000000000001,
-     .message = NULL, .enumeration = &test__names__open_cases__Open__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "maybe"},
     {.number = 3, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_PACKED, .form = 0,
      .offset = offsetof(Test__Names__OpenCases__Holder, many),
      .quantifier_offset = offsetof(Test__Names__OpenCases__Holder, n_many), .encoded_tag = 0x1a00000000000001,
-     .message = NULL, .enumeration = &test__names__open_cases__Open__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "many"},
     {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
@@ -43,13 +45,13 @@ static const LifelineField test__names__open_cases__holder__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__OpenCases__Holder, chosen),
      .quantifier_offset = offsetof(Test__Names__OpenCases__Holder, choice_case), .encoded_tag = 0x2800000000000001,
-     .message = NULL, .enumeration = &test__names__open_cases__Open__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "chosen"},
     {.number = 6, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__OpenCases__Holder, raw),
      .quantifier_offset = 0, .encoded_tag = 0x3000000000000001,
-     .message = NULL, .enumeration = &test__names__open_cases__Raw__enum,
+     .message = NULL, .enumeration = &enum_1,
      .name = "raw"},
 };
 const LifelineMessageTable test__names__open_cases__holder__table = {
@@ -88,7 +90,7 @@ static const LifelineField test__names__open_cases__holder__mapped_entry__fields
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__OpenCases__Holder__MappedEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
-     .message = NULL, .enumeration = &test__names__open_cases__Open__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "value"},
 };
 const LifelineMessageTable test__names__open_cases__holder__mapped_entry__table = {

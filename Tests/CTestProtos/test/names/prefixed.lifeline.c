@@ -3,10 +3,11 @@
 
 #include <stddef.h>
 
-static const int32_t test__names__prefixed__Kind__enum__numbers[] = {0};
-static const char *const test__names__prefixed__Kind__enum__names[] = {"KIND_NONE"};
-static const LifelineEnum test__names__prefixed__Kind__enum = {
-    .count = 1, .numbers = test__names__prefixed__Kind__enum__numbers, .names = test__names__prefixed__Kind__enum__names};
+// test.names.prefixed.Kind
+static const int32_t enum_0_numbers[] = {0};
+static const char *const enum_0_names[] = {"KIND_NONE"};
+static const LifelineEnum enum_0 = {
+    .count = 1, .numbers = enum_0_numbers, .names = enum_0_names};
 
 static const Test__Names__Prefixed__Message test__names__prefixed__message__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__prefixed__message__descriptor)};
 static const LifelineField test__names__prefixed__message__fields[] = {
@@ -14,7 +15,7 @@ static const LifelineField test__names__prefixed__message__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__Prefixed__Message, kind),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
-     .message = NULL, .enumeration = &test__names__prefixed__Kind__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "kind"},
 };
 const LifelineMessageTable test__names__prefixed__message__table = {

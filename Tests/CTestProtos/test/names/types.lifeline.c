@@ -3,40 +3,47 @@
 
 #include <stddef.h>
 
-static const int32_t test__names__EnumsNamed__Bool__enum__numbers[] = {0};
-static const char *const test__names__EnumsNamed__Bool__enum__names[] = {"BOOL_ZERO"};
-static const LifelineEnum test__names__EnumsNamed__Bool__enum = {
-    .count = 1, .numbers = test__names__EnumsNamed__Bool__enum__numbers, .names = test__names__EnumsNamed__Bool__enum__names};
+// test.names.EnumsNamed.Bool
+static const int32_t enum_0_numbers[] = {0};
+static const char *const enum_0_names[] = {"BOOL_ZERO"};
+static const LifelineEnum enum_0 = {
+    .count = 1, .numbers = enum_0_numbers, .names = enum_0_names};
 
-static const int32_t test__names__EnumsNamed__Fields__enum__numbers[] = {0};
-static const char *const test__names__EnumsNamed__Fields__enum__names[] = {"FIELDS_ZERO"};
-static const LifelineEnum test__names__EnumsNamed__Fields__enum = {
-    .count = 1, .numbers = test__names__EnumsNamed__Fields__enum__numbers, .names = test__names__EnumsNamed__Fields__enum__names};
+// test.names.EnumsNamed.Fields
+static const int32_t enum_1_numbers[] = {0};
+static const char *const enum_1_names[] = {"FIELDS_ZERO"};
+static const LifelineEnum enum_1 = {
+    .count = 1, .numbers = enum_1_numbers, .names = enum_1_names};
 
-static const int32_t test__names__EnumsNamed__Int__enum__numbers[] = {0};
-static const char *const test__names__EnumsNamed__Int__enum__names[] = {"INT_ZERO"};
-static const LifelineEnum test__names__EnumsNamed__Int__enum = {
-    .count = 1, .numbers = test__names__EnumsNamed__Int__enum__numbers, .names = test__names__EnumsNamed__Int__enum__names};
+// test.names.EnumsNamed.Int
+static const int32_t enum_2_numbers[] = {0};
+static const char *const enum_2_names[] = {"INT_ZERO"};
+static const LifelineEnum enum_2 = {
+    .count = 1, .numbers = enum_2_numbers, .names = enum_2_names};
 
-static const int32_t test__names__EnumsNamed__Self__enum__numbers[] = {0};
-static const char *const test__names__EnumsNamed__Self__enum__names[] = {"SELF_ZERO"};
-static const LifelineEnum test__names__EnumsNamed__Self__enum = {
-    .count = 1, .numbers = test__names__EnumsNamed__Self__enum__numbers, .names = test__names__EnumsNamed__Self__enum__names};
+// test.names.EnumsNamed.Self
+static const int32_t enum_3_numbers[] = {0};
+static const char *const enum_3_names[] = {"SELF_ZERO"};
+static const LifelineEnum enum_3 = {
+    .count = 1, .numbers = enum_3_numbers, .names = enum_3_names};
 
-static const int32_t test__names__EnumsNamed__String__enum__numbers[] = {0};
-static const char *const test__names__EnumsNamed__String__enum__names[] = {"STRING_ZERO"};
-static const LifelineEnum test__names__EnumsNamed__String__enum = {
-    .count = 1, .numbers = test__names__EnumsNamed__String__enum__numbers, .names = test__names__EnumsNamed__String__enum__names};
+// test.names.EnumsNamed.String
+static const int32_t enum_4_numbers[] = {0};
+static const char *const enum_4_names[] = {"STRING_ZERO"};
+static const LifelineEnum enum_4 = {
+    .count = 1, .numbers = enum_4_numbers, .names = enum_4_names};
 
-static const int32_t test__names__EnumsNamed__UnsafePointer__enum__numbers[] = {0};
-static const char *const test__names__EnumsNamed__UnsafePointer__enum__names[] = {"POINTER_ZERO"};
-static const LifelineEnum test__names__EnumsNamed__UnsafePointer__enum = {
-    .count = 1, .numbers = test__names__EnumsNamed__UnsafePointer__enum__numbers, .names = test__names__EnumsNamed__UnsafePointer__enum__names};
+// test.names.EnumsNamed.UnsafePointer
+static const int32_t enum_5_numbers[] = {0};
+static const char *const enum_5_names[] = {"POINTER_ZERO"};
+static const LifelineEnum enum_5 = {
+    .count = 1, .numbers = enum_5_numbers, .names = enum_5_names};
 
-static const int32_t test__names__Types__Kind__enum__numbers[] = {0, 1};
-static const char *const test__names__Types__Kind__enum__names[] = {"KIND_NONE", "KIND_SOME"};
-static const LifelineEnum test__names__Types__Kind__enum = {
-    .count = 2, .numbers = test__names__Types__Kind__enum__numbers, .names = test__names__Types__Kind__enum__names};
+// test.names.Types.Kind
+static const int32_t enum_6_numbers[] = {0, 1};
+static const char *const enum_6_names[] = {"KIND_NONE", "KIND_SOME"};
+static const LifelineEnum enum_6 = {
+    .count = 2, .numbers = enum_6_numbers, .names = enum_6_names};
 
 static const Test__Names__Types test__names__types__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__descriptor)};
 static const LifelineField test__names__types__fields[] = {
@@ -920,9 +927,66 @@ static const LifelineField test__names__types__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__Types, chosen_kind),
      .quantifier_offset = offsetof(Test__Names__Types, choice_case), .encoded_tag = 0x2c88000000000002,
-     .message = NULL, .enumeration = &test__names__Types__Kind__enum,
+     .message = NULL, .enumeration = &enum_6,
      .name = "chosen_kind"},
 };
+_Static_assert(
+    offsetof(Test__Names__Types, of_1) <= offsetof(Test__Names__Types, of_8),
+    "order of of_1 and of_8 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, of_9) <= offsetof(Test__Names__Types, of_16),
+    "order of of_9 and of_16 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, of_17) <= offsetof(Test__Names__Types, of_24),
+    "order of of_17 and of_24 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, of_25) <= offsetof(Test__Names__Types, of_32),
+    "order of of_25 and of_32 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, of_33) <= offsetof(Test__Names__Types, of_40),
+    "order of of_33 and of_40 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, of_41) <= offsetof(Test__Names__Types, of_48),
+    "order of of_41 and of_48 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, of_49) <= offsetof(Test__Names__Types, of_56),
+    "order of of_49 and of_56 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, of_57) <= offsetof(Test__Names__Types, of_64),
+    "order of of_57 and of_64 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, n_many_1) <= offsetof(Test__Names__Types, of_66),
+    "order of n_many_1 and of_66 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, n_map_1) <= offsetof(Test__Names__Types, many_8),
+    "order of n_map_1 and many_8 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, n_map_7) <= offsetof(Test__Names__Types, scalar_6),
+    "order of n_map_7 and scalar_6 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, scalar_7) <= offsetof(Test__Names__Types, scalar_14),
+    "order of scalar_7 and scalar_14 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, scalar_15) <= offsetof(Test__Names__Types, optional_7),
+    "order of scalar_15 and optional_7 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, has_optional_8_case) <= offsetof(Test__Names__Types, optional_15),
+    "order of has_optional_8_case and optional_15 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, n_repeated_1) <= offsetof(Test__Names__Types, repeated_8),
+    "order of n_repeated_1 and repeated_8 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, n_mapped_1) <= offsetof(Test__Names__Types, repeated_15),
+    "order of n_mapped_1 and repeated_15 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, n_mapped_2) <= offsetof(Test__Names__Types, mapped_9),
+    "order of n_mapped_2 and mapped_9 of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, n_mapped_10) <= offsetof(Test__Names__Types, chosen_string),
+    "order of n_mapped_10 and chosen_string of test.names.Types");
+_Static_assert(
+    offsetof(Test__Names__Types, choice_case) <= offsetof(Test__Names__Types, chosen_kind),
+    "order of choice_case and chosen_kind of test.names.Types");
 static const LifelineFieldGroup test__names__types__groups[] = {
     {.first_field = 0, .offset = offsetof(Test__Names__Types, of_1),
      .size = offsetof(Test__Names__Types, of_8) + sizeof(((Test__Names__Types *)0)->of_8) - offsetof(Test__Names__Types, of_1)},
@@ -3403,31 +3467,31 @@ static const LifelineField test__names__enums_named__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__EnumsNamed, a),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
-     .message = NULL, .enumeration = &test__names__EnumsNamed__String__enum,
+     .message = NULL, .enumeration = &enum_4,
      .name = "a"},
     {.number = 2, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__EnumsNamed, b),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
-     .message = NULL, .enumeration = &test__names__EnumsNamed__Bool__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "b"},
     {.number = 3, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__EnumsNamed, c),
      .quantifier_offset = 0, .encoded_tag = 0x1800000000000001,
-     .message = NULL, .enumeration = &test__names__EnumsNamed__Int__enum,
+     .message = NULL, .enumeration = &enum_2,
      .name = "c"},
     {.number = 4, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__EnumsNamed, d),
      .quantifier_offset = 0, .encoded_tag = 0x2000000000000001,
-     .message = NULL, .enumeration = &test__names__EnumsNamed__Fields__enum,
+     .message = NULL, .enumeration = &enum_1,
      .name = "d"},
     {.number = 5, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__EnumsNamed, e),
      .quantifier_offset = 0, .encoded_tag = 0x2800000000000001,
-     .message = NULL, .enumeration = &test__names__EnumsNamed__UnsafePointer__enum,
+     .message = NULL, .enumeration = &enum_5,
      .name = "e"},
     {.number = 6, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
@@ -3445,7 +3509,7 @@ static const LifelineField test__names__enums_named__fields[] = {
      .flags = LIFELINE_FIELD_PACKED, .form = 0,
      .offset = offsetof(Test__Names__EnumsNamed, h),
      .quantifier_offset = offsetof(Test__Names__EnumsNamed, n_h), .encoded_tag = 0x4200000000000001,
-     .message = NULL, .enumeration = &test__names__EnumsNamed__Self__enum,
+     .message = NULL, .enumeration = &enum_3,
      .name = "h"},
 };
 const LifelineMessageTable test__names__enums_named__table = {

@@ -3,15 +3,17 @@
 
 #include <stddef.h>
 
-static const int32_t Outer__UnpackagedKind__enum__numbers[] = {0};
-static const char *const Outer__UnpackagedKind__enum__names[] = {"NESTED_KIND_UNSPECIFIED"};
-static const LifelineEnum Outer__UnpackagedKind__enum = {
-    .count = 1, .numbers = Outer__UnpackagedKind__enum__numbers, .names = Outer__UnpackagedKind__enum__names};
+// Outer.UnpackagedKind
+static const int32_t enum_0_numbers[] = {0};
+static const char *const enum_0_names[] = {"NESTED_KIND_UNSPECIFIED"};
+static const LifelineEnum enum_0 = {
+    .count = 1, .numbers = enum_0_numbers, .names = enum_0_names};
 
-static const int32_t UnpackagedKind__enum__numbers[] = {0, 1};
-static const char *const UnpackagedKind__enum__names[] = {"UNPACKAGED_KIND_UNSPECIFIED", "UNPACKAGED_KIND_SOME"};
-static const LifelineEnum UnpackagedKind__enum = {
-    .count = 2, .numbers = UnpackagedKind__enum__numbers, .names = UnpackagedKind__enum__names};
+// UnpackagedKind
+static const int32_t enum_1_numbers[] = {0, 1};
+static const char *const enum_1_names[] = {"UNPACKAGED_KIND_UNSPECIFIED", "UNPACKAGED_KIND_SOME"};
+static const LifelineEnum enum_1 = {
+    .count = 2, .numbers = enum_1_numbers, .names = enum_1_names};
 
 static const Pb__Unpackaged pb__unpackaged__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__unpackaged__descriptor)};
 static const LifelineField pb__unpackaged__fields[] = {
@@ -19,7 +21,7 @@ static const LifelineField pb__unpackaged__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Pb__Unpackaged, kind),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
-     .message = NULL, .enumeration = &UnpackagedKind__enum,
+     .message = NULL, .enumeration = &enum_1,
      .name = "kind"},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
@@ -161,13 +163,13 @@ static const LifelineField pb__outer__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Pb__Outer, own_kind),
      .quantifier_offset = 0, .encoded_tag = 0x2000000000000001,
-     .message = NULL, .enumeration = &Outer__UnpackagedKind__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "own_kind"},
     {.number = 5, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Pb__Outer, outer_kind),
      .quantifier_offset = 0, .encoded_tag = 0x2800000000000001,
-     .message = NULL, .enumeration = &UnpackagedKind__enum,
+     .message = NULL, .enumeration = &enum_1,
      .name = "outer_kind"},
     {.number = 6, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),

@@ -3,15 +3,17 @@
 
 #include <stddef.h>
 
-static const int32_t test__proto2__Size__enum__numbers[] = {3, 7};
-static const char *const test__proto2__Size__enum__names[] = {"SIZE_SMALL", "SIZE_LARGE"};
-static const LifelineEnum test__proto2__Size__enum = {
-    .count = 2, .numbers = test__proto2__Size__enum__numbers, .names = test__proto2__Size__enum__names};
+// test.proto2.Size
+static const int32_t enum_0_numbers[] = {3, 7};
+static const char *const enum_0_names[] = {"SIZE_SMALL", "SIZE_LARGE"};
+static const LifelineEnum enum_0 = {
+    .count = 2, .numbers = enum_0_numbers, .names = enum_0_names};
 
-static const int32_t test__scalars__proto3__Color__enum__numbers[] = {INT32_MIN, 0, 1, 2, 2147483647};
-static const char *const test__scalars__proto3__Color__enum__names[] = {"COLOR_LOWEST", "COLOR_UNSPECIFIED", "COLOR_RED", "COLOR_GREEN", "COLOR_HIGHEST"};
-static const LifelineEnum test__scalars__proto3__Color__enum = {
-    .count = 5, .numbers = test__scalars__proto3__Color__enum__numbers, .names = test__scalars__proto3__Color__enum__names};
+// test.scalars.proto3.Color
+static const int32_t enum_1_numbers[] = {INT32_MIN, 0, 1, 2, 2147483647};
+static const char *const enum_1_names[] = {"COLOR_LOWEST", "COLOR_UNSPECIFIED", "COLOR_RED", "COLOR_GREEN", "COLOR_HIGHEST"};
+static const LifelineEnum enum_1 = {
+    .count = 5, .numbers = enum_1_numbers, .names = enum_1_names};
 
 static const Test__Proto2__Defaults test__proto2__defaults__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__defaults__descriptor)};
 static const LifelineField test__proto2__defaults__fields[] = {
@@ -229,25 +231,25 @@ static const LifelineField test__proto2__defaults__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Proto2__Defaults, size),
      .quantifier_offset = offsetof(Test__Proto2__Defaults, has_size), .encoded_tag = 0x02a0000000000002,
-     .message = NULL, .enumeration = &test__proto2__Size__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "size"},
     {.number = 37, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Proto2__Defaults, size_without_default),
      .quantifier_offset = offsetof(Test__Proto2__Defaults, has_size_without_default), .encoded_tag = 0x02a8000000000002,
-     .message = NULL, .enumeration = &test__proto2__Size__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "size_without_default"},
     {.number = 38, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Proto2__Defaults, color),
      .quantifier_offset = offsetof(Test__Proto2__Defaults, has_color), .encoded_tag = 0x02b0000000000002,
-     .message = NULL, .enumeration = &test__scalars__proto3__Color__enum,
+     .message = NULL, .enumeration = &enum_1,
      .name = "color"},
     {.number = 39, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Proto2__Defaults, color_without_default),
      .quantifier_offset = offsetof(Test__Proto2__Defaults, has_color_without_default), .encoded_tag = 0x02b8000000000002,
-     .message = NULL, .enumeration = &test__scalars__proto3__Color__enum,
+     .message = NULL, .enumeration = &enum_1,
      .name = "color_without_default"},
     {.number = 40, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = LIFELINE_FIELD_REQUIRED, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
@@ -271,9 +273,27 @@ static const LifelineField test__proto2__defaults__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Proto2__Defaults, chosen_size),
      .quantifier_offset = offsetof(Test__Proto2__Defaults, choice_case), .encoded_tag = 0x02d8000000000002,
-     .message = NULL, .enumeration = &test__proto2__Size__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "chosen_size"},
 };
+_Static_assert(
+    offsetof(Test__Proto2__Defaults, has_a_double) <= offsetof(Test__Proto2__Defaults, a_float),
+    "order of has_a_double and a_float of test.proto2.Defaults");
+_Static_assert(
+    offsetof(Test__Proto2__Defaults, has_float_infinity) <= offsetof(Test__Proto2__Defaults, int64_highest),
+    "order of has_float_infinity and int64_highest of test.proto2.Defaults");
+_Static_assert(
+    offsetof(Test__Proto2__Defaults, has_uint32_highest) <= offsetof(Test__Proto2__Defaults, a_sfixed64),
+    "order of has_uint32_highest and a_sfixed64 of test.proto2.Defaults");
+_Static_assert(
+    offsetof(Test__Proto2__Defaults, has_yes) <= offsetof(Test__Proto2__Defaults, empty),
+    "order of has_yes and empty of test.proto2.Defaults");
+_Static_assert(
+    offsetof(Test__Proto2__Defaults, has_a_bytes) <= offsetof(Test__Proto2__Defaults, required_with_default),
+    "order of has_a_bytes and required_with_default of test.proto2.Defaults");
+_Static_assert(
+    offsetof(Test__Proto2__Defaults, choice_case) <= offsetof(Test__Proto2__Defaults, chosen_size),
+    "order of choice_case and chosen_size of test.proto2.Defaults");
 static const LifelineFieldGroup test__proto2__defaults__groups[] = {
     {.first_field = 0, .offset = offsetof(Test__Proto2__Defaults, has_a_double),
      .size = offsetof(Test__Proto2__Defaults, a_float) + sizeof(((Test__Proto2__Defaults *)0)->a_float) - offsetof(Test__Proto2__Defaults, has_a_double)},

@@ -4,25 +4,29 @@
 #include "test/scalars/proto3.lifeline.h"
 #include <stddef.h>
 
-static const int32_t test__proto2__Alias__enum__numbers[] = {INT32_MIN, 1, 2, 2147483647};
-static const char *const test__proto2__Alias__enum__names[] = {"ALIAS_LOWEST", "ALIAS_FIRST", "ALIAS_SECOND", "ALIAS_HIGHEST"};
-static const LifelineEnum test__proto2__Alias__enum = {
-    .count = 4, .numbers = test__proto2__Alias__enum__numbers, .names = test__proto2__Alias__enum__names};
+// test.proto2.Alias
+static const int32_t enum_0_numbers[] = {INT32_MIN, 1, 2, 2147483647};
+static const char *const enum_0_names[] = {"ALIAS_LOWEST", "ALIAS_FIRST", "ALIAS_SECOND", "ALIAS_HIGHEST"};
+static const LifelineEnum enum_0 = {
+    .count = 4, .numbers = enum_0_numbers, .names = enum_0_names};
 
-static const int32_t test__proto2__Enums__Nested__enum__numbers[] = {0, 1};
-static const char *const test__proto2__Enums__Nested__enum__names[] = {"NESTED_ZERO", "NESTED_ONE"};
-static const LifelineEnum test__proto2__Enums__Nested__enum = {
-    .count = 2, .numbers = test__proto2__Enums__Nested__enum__numbers, .names = test__proto2__Enums__Nested__enum__names};
+// test.proto2.Enums.Nested
+static const int32_t enum_1_numbers[] = {0, 1};
+static const char *const enum_1_names[] = {"NESTED_ZERO", "NESTED_ONE"};
+static const LifelineEnum enum_1 = {
+    .count = 2, .numbers = enum_1_numbers, .names = enum_1_names};
 
-static const int32_t test__proto2__Single__enum__numbers[] = {42};
-static const char *const test__proto2__Single__enum__names[] = {"ONLY"};
-static const LifelineEnum test__proto2__Single__enum = {
-    .count = 1, .numbers = test__proto2__Single__enum__numbers, .names = test__proto2__Single__enum__names};
+// test.proto2.Single
+static const int32_t enum_2_numbers[] = {42};
+static const char *const enum_2_names[] = {"ONLY"};
+static const LifelineEnum enum_2 = {
+    .count = 1, .numbers = enum_2_numbers, .names = enum_2_names};
 
-static const int32_t test__scalars__proto3__Color__enum__numbers[] = {INT32_MIN, 0, 1, 2, 2147483647};
-static const char *const test__scalars__proto3__Color__enum__names[] = {"COLOR_LOWEST", "COLOR_UNSPECIFIED", "COLOR_RED", "COLOR_GREEN", "COLOR_HIGHEST"};
-static const LifelineEnum test__scalars__proto3__Color__enum = {
-    .count = 5, .numbers = test__scalars__proto3__Color__enum__numbers, .names = test__scalars__proto3__Color__enum__names};
+// test.scalars.proto3.Color
+static const int32_t enum_3_numbers[] = {INT32_MIN, 0, 1, 2, 2147483647};
+static const char *const enum_3_names[] = {"COLOR_LOWEST", "COLOR_UNSPECIFIED", "COLOR_RED", "COLOR_GREEN", "COLOR_HIGHEST"};
+static const LifelineEnum enum_3 = {
+    .count = 5, .numbers = enum_3_numbers, .names = enum_3_names};
 
 static const Test__Proto2__Enums test__proto2__enums__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__enums__descriptor)};
 static const LifelineField test__proto2__enums__fields[] = {
@@ -30,49 +34,49 @@ static const LifelineField test__proto2__enums__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Proto2__Enums, alias),
      .quantifier_offset = offsetof(Test__Proto2__Enums, has_alias), .encoded_tag = 0x0800000000000001,
-     .message = NULL, .enumeration = &test__proto2__Alias__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "alias"},
     {.number = 2, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = 0,
      .offset = offsetof(Test__Proto2__Enums, aliases),
      .quantifier_offset = offsetof(Test__Proto2__Enums, n_aliases), .encoded_tag = 0x1000000000000001,
-     .message = NULL, .enumeration = &test__proto2__Alias__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "aliases"},
     {.number = 3, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_PACKED | LIFELINE_FIELD_CLOSED_ENUM, .form = 0,
      .offset = offsetof(Test__Proto2__Enums, packed_aliases),
      .quantifier_offset = offsetof(Test__Proto2__Enums, n_packed_aliases), .encoded_tag = 0x1a00000000000001,
-     .message = NULL, .enumeration = &test__proto2__Alias__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "packed_aliases"},
     {.number = 5, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Proto2__Enums, single),
      .quantifier_offset = offsetof(Test__Proto2__Enums, has_single), .encoded_tag = 0x2800000000000001,
-     .message = NULL, .enumeration = &test__proto2__Single__enum,
+     .message = NULL, .enumeration = &enum_2,
      .name = "single"},
     {.number = 6, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Proto2__Enums, chosen_alias),
      .quantifier_offset = offsetof(Test__Proto2__Enums, choice_case), .encoded_tag = 0x3000000000000001,
-     .message = NULL, .enumeration = &test__proto2__Alias__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "chosen_alias"},
     {.number = 7, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Proto2__Enums, chosen_color),
      .quantifier_offset = offsetof(Test__Proto2__Enums, choice_case), .encoded_tag = 0x3800000000000001,
-     .message = NULL, .enumeration = &test__scalars__proto3__Color__enum,
+     .message = NULL, .enumeration = &enum_3,
      .name = "chosen_color"},
     {.number = 8, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Proto2__Enums, color),
      .quantifier_offset = offsetof(Test__Proto2__Enums, has_color), .encoded_tag = 0x4000000000000001,
-     .message = NULL, .enumeration = &test__scalars__proto3__Color__enum,
+     .message = NULL, .enumeration = &enum_3,
      .name = "color"},
     {.number = 9, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Proto2__Enums, colors),
      .quantifier_offset = offsetof(Test__Proto2__Enums, n_colors), .encoded_tag = 0x4800000000000001,
-     .message = NULL, .enumeration = &test__scalars__proto3__Color__enum,
+     .message = NULL, .enumeration = &enum_3,
      .name = "colors"},
     {.number = 10, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
@@ -84,7 +88,7 @@ static const LifelineField test__proto2__enums__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Proto2__Enums, nested),
      .quantifier_offset = offsetof(Test__Proto2__Enums, has_nested), .encoded_tag = 0x5800000000000001,
-     .message = NULL, .enumeration = &test__proto2__Enums__Nested__enum,
+     .message = NULL, .enumeration = &enum_1,
      .name = "nested"},
 };
 const LifelineMessageTable test__proto2__enums__table = {

@@ -930,6 +930,66 @@ static const LifelineField test__scalars__many__many_fields__fields[] = {
      .message = NULL, .enumeration = NULL,
      .name = "highest"},
 };
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_1) <= offsetof(Test__Scalars__Many__ManyFields, field_8),
+    "order of field_1 and field_8 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_9) <= offsetof(Test__Scalars__Many__ManyFields, field_16),
+    "order of field_9 and field_16 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_17) <= offsetof(Test__Scalars__Many__ManyFields, field_24),
+    "order of field_17 and field_24 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_25) <= offsetof(Test__Scalars__Many__ManyFields, field_32),
+    "order of field_25 and field_32 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_33) <= offsetof(Test__Scalars__Many__ManyFields, field_40),
+    "order of field_33 and field_40 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_41) <= offsetof(Test__Scalars__Many__ManyFields, field_48),
+    "order of field_41 and field_48 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_49) <= offsetof(Test__Scalars__Many__ManyFields, field_56),
+    "order of field_49 and field_56 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_57) <= offsetof(Test__Scalars__Many__ManyFields, field_64),
+    "order of field_57 and field_64 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_65) <= offsetof(Test__Scalars__Many__ManyFields, field_72),
+    "order of field_65 and field_72 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_73) <= offsetof(Test__Scalars__Many__ManyFields, field_80),
+    "order of field_73 and field_80 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_81) <= offsetof(Test__Scalars__Many__ManyFields, field_88),
+    "order of field_81 and field_88 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_89) <= offsetof(Test__Scalars__Many__ManyFields, field_96),
+    "order of field_89 and field_96 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_97) <= offsetof(Test__Scalars__Many__ManyFields, field_104),
+    "order of field_97 and field_104 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_105) <= offsetof(Test__Scalars__Many__ManyFields, field_112),
+    "order of field_105 and field_112 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_113) <= offsetof(Test__Scalars__Many__ManyFields, field_120),
+    "order of field_113 and field_120 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_121) <= offsetof(Test__Scalars__Many__ManyFields, field_128),
+    "order of field_121 and field_128 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_129) <= offsetof(Test__Scalars__Many__ManyFields, field_136),
+    "order of field_129 and field_136 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_137) <= offsetof(Test__Scalars__Many__ManyFields, field_144),
+    "order of field_137 and field_144 of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, field_145) <= offsetof(Test__Scalars__Many__ManyFields, beyond_two_byte_tags),
+    "order of field_145 and beyond_two_byte_tags of test.scalars.many.ManyFields");
+_Static_assert(
+    offsetof(Test__Scalars__Many__ManyFields, n_after_reserved) <= offsetof(Test__Scalars__Many__ManyFields, highest),
+    "order of n_after_reserved and highest of test.scalars.many.ManyFields");
 static const LifelineFieldGroup test__scalars__many__many_fields__groups[] = {
     {.first_field = 0, .offset = offsetof(Test__Scalars__Many__ManyFields, field_1),
      .size = offsetof(Test__Scalars__Many__ManyFields, field_8) + sizeof(((Test__Scalars__Many__ManyFields *)0)->field_8) - offsetof(Test__Scalars__Many__ManyFields, field_1)},

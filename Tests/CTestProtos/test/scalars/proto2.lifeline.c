@@ -3,10 +3,11 @@
 
 #include <stddef.h>
 
-static const int32_t test__scalars__proto2__Level__enum__numbers[] = {-5, 0, 1000000};
-static const char *const test__scalars__proto2__Level__enum__names[] = {"LEVEL_LOW", "LEVEL_MIDDLE", "LEVEL_HIGH"};
-static const LifelineEnum test__scalars__proto2__Level__enum = {
-    .count = 3, .numbers = test__scalars__proto2__Level__enum__numbers, .names = test__scalars__proto2__Level__enum__names};
+// test.scalars.proto2.Level
+static const int32_t enum_0_numbers[] = {-5, 0, 1000000};
+static const char *const enum_0_names[] = {"LEVEL_LOW", "LEVEL_MIDDLE", "LEVEL_HIGH"};
+static const LifelineEnum enum_0 = {
+    .count = 3, .numbers = enum_0_numbers, .names = enum_0_names};
 
 static const Test__Scalars__Proto2__Point test__scalars__proto2__point__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__point__descriptor)};
 static const LifelineField test__scalars__proto2__point__fields[] = {
@@ -135,7 +136,7 @@ static const LifelineField test__scalars__proto2__singular__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Scalars__Proto2__Singular, a_level),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Singular, has_a_level), .encoded_tag = 0x0180000000000002,
-     .message = NULL, .enumeration = &test__scalars__proto2__Level__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "a_level"},
     {.number = 17, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
@@ -270,7 +271,7 @@ static const LifelineField test__scalars__proto2__required__fields[] = {
      .flags = LIFELINE_FIELD_REQUIRED | LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Scalars__Proto2__Required, a_level),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Required, has_a_level), .encoded_tag = 0x0180000000000002,
-     .message = NULL, .enumeration = &test__scalars__proto2__Level__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "a_level"},
     {.number = 17, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = LIFELINE_FIELD_REQUIRED, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
@@ -492,7 +493,7 @@ static const LifelineField test__scalars__proto2__unpacked__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Unpacked, some_level),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Unpacked, n_some_level), .encoded_tag = 0x0180000000000002,
-     .message = NULL, .enumeration = &test__scalars__proto2__Level__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "some_level"},
     {.number = 17, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .form = 0,
@@ -615,7 +616,7 @@ static const LifelineField test__scalars__proto2__packed__fields[] = {
      .flags = LIFELINE_FIELD_PACKED | LIFELINE_FIELD_CLOSED_ENUM, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Packed, some_level),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Packed, n_some_level), .encoded_tag = 0x0182000000000002,
-     .message = NULL, .enumeration = &test__scalars__proto2__Level__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "some_level"},
 };
 const LifelineMessageTable test__scalars__proto2__packed__table = {
@@ -747,7 +748,7 @@ static const LifelineField test__scalars__proto2__choice__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Scalars__Proto2__Choice, a_level),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Choice, value_case), .encoded_tag = 0x0188000000000002,
-     .message = NULL, .enumeration = &test__scalars__proto2__Level__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "a_level"},
     {.number = 18, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
@@ -1463,7 +1464,7 @@ static const LifelineField test__scalars__proto2__maps__by_level_entry__fields[]
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Scalars__Proto2__Maps__ByLevelEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
-     .message = NULL, .enumeration = &test__scalars__proto2__Level__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "value"},
 };
 const LifelineMessageTable test__scalars__proto2__maps__by_level_entry__table = {

@@ -3,10 +3,11 @@
 
 #include <stddef.h>
 
-static const int32_t test__scalars__proto3__Color__enum__numbers[] = {INT32_MIN, 0, 1, 2, 2147483647};
-static const char *const test__scalars__proto3__Color__enum__names[] = {"COLOR_LOWEST", "COLOR_UNSPECIFIED", "COLOR_RED", "COLOR_GREEN", "COLOR_HIGHEST"};
-static const LifelineEnum test__scalars__proto3__Color__enum = {
-    .count = 5, .numbers = test__scalars__proto3__Color__enum__numbers, .names = test__scalars__proto3__Color__enum__names};
+// test.scalars.proto3.Color
+static const int32_t enum_0_numbers[] = {INT32_MIN, 0, 1, 2, 2147483647};
+static const char *const enum_0_names[] = {"COLOR_LOWEST", "COLOR_UNSPECIFIED", "COLOR_RED", "COLOR_GREEN", "COLOR_HIGHEST"};
+static const LifelineEnum enum_0 = {
+    .count = 5, .numbers = enum_0_numbers, .names = enum_0_names};
 
 static const Test__Scalars__Proto3__Point test__scalars__proto3__point__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__point__descriptor)};
 static const LifelineField test__scalars__proto3__point__fields[] = {
@@ -142,7 +143,7 @@ static const LifelineField test__scalars__proto3__singular__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Scalars__Proto3__Singular, a_color),
      .quantifier_offset = 0, .encoded_tag = 0x0180000000000002,
-     .message = NULL, .enumeration = &test__scalars__proto3__Color__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "a_color"},
     {.number = 17, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
@@ -278,7 +279,7 @@ static const LifelineField test__scalars__proto3__optional__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Scalars__Proto3__Optional, a_color),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__Optional, has_a_color_case), .encoded_tag = 0x0180000000000002,
-     .message = NULL, .enumeration = &test__scalars__proto3__Color__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "a_color"},
     {.number = 17, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
@@ -414,7 +415,7 @@ static const LifelineField test__scalars__proto3__packed__fields[] = {
      .flags = LIFELINE_FIELD_PACKED, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__Packed, some_color),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__Packed, n_some_color), .encoded_tag = 0x0182000000000002,
-     .message = NULL, .enumeration = &test__scalars__proto3__Color__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "some_color"},
     {.number = 17, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .form = 0,
@@ -538,7 +539,7 @@ static const LifelineField test__scalars__proto3__unpacked__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__Unpacked, some_color),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__Unpacked, n_some_color), .encoded_tag = 0x0180000000000002,
-     .message = NULL, .enumeration = &test__scalars__proto3__Color__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "some_color"},
 };
 const LifelineMessageTable test__scalars__proto3__unpacked__table = {
@@ -665,7 +666,7 @@ static const LifelineField test__scalars__proto3__choice__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Scalars__Proto3__Choice, a_color),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__Choice, value_case), .encoded_tag = 0x0180000000000002,
-     .message = NULL, .enumeration = &test__scalars__proto3__Color__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "a_color"},
     {.number = 17, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
@@ -1403,7 +1404,7 @@ static const LifelineField test__scalars__proto3__map_values__by_color_entry__fi
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Scalars__Proto3__MapValues__ByColorEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
-     .message = NULL, .enumeration = &test__scalars__proto3__Color__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "value"},
 };
 const LifelineMessageTable test__scalars__proto3__map_values__by_color_entry__table = {

@@ -4,10 +4,11 @@
 #include "google/protobuf/timestamp.lifeline.h"
 #include <stddef.h>
 
-static const int32_t sample__chat__v1__Kind__enum__numbers[] = {0, 1, 2, 3};
-static const char *const sample__chat__v1__Kind__enum__names[] = {"KIND_UNSPECIFIED", "KIND_TEXT", "KIND_IMAGE", "KIND_SYSTEM"};
-static const LifelineEnum sample__chat__v1__Kind__enum = {
-    .count = 4, .numbers = sample__chat__v1__Kind__enum__numbers, .names = sample__chat__v1__Kind__enum__names};
+// sample.chat.v1.Kind
+static const int32_t enum_0_numbers[] = {0, 1, 2, 3};
+static const char *const enum_0_names[] = {"KIND_UNSPECIFIED", "KIND_TEXT", "KIND_IMAGE", "KIND_SYSTEM"};
+static const LifelineEnum enum_0 = {
+    .count = 4, .numbers = enum_0_numbers, .names = enum_0_names};
 
 static const Sample__Chat__V1__User sample__chat__v1__user__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__user__descriptor)};
 static const LifelineField sample__chat__v1__user__fields[] = {
@@ -279,7 +280,7 @@ static const LifelineField sample__chat__v1__chat_message__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Sample__Chat__V1__ChatMessage, kind),
      .quantifier_offset = 0, .encoded_tag = 0x4000000000000001,
-     .message = NULL, .enumeration = &sample__chat__v1__Kind__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "kind"},
     {.number = 9, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
@@ -381,9 +382,21 @@ static const LifelineField sample__chat__v1__chat_message__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Sample__Chat__V1__ChatMessage, kinds_seen),
      .quantifier_offset = offsetof(Sample__Chat__V1__ChatMessage, n_kinds_seen), .encoded_tag = 0x01c8000000000002,
-     .message = NULL, .enumeration = &sample__chat__v1__Kind__enum,
+     .message = NULL, .enumeration = &enum_0,
      .name = "kinds_seen"},
 };
+_Static_assert(
+    offsetof(Sample__Chat__V1__ChatMessage, id) <= offsetof(Sample__Chat__V1__ChatMessage, kind),
+    "order of id and kind of sample.chat.v1.ChatMessage");
+_Static_assert(
+    offsetof(Sample__Chat__V1__ChatMessage, flags) <= offsetof(Sample__Chat__V1__ChatMessage, ttl),
+    "order of flags and ttl of sample.chat.v1.ChatMessage");
+_Static_assert(
+    offsetof(Sample__Chat__V1__ChatMessage, n_reactions) <= offsetof(Sample__Chat__V1__ChatMessage, voice),
+    "order of n_reactions and voice of sample.chat.v1.ChatMessage");
+_Static_assert(
+    offsetof(Sample__Chat__V1__ChatMessage, n_kinds_seen) <= offsetof(Sample__Chat__V1__ChatMessage, kinds_seen),
+    "order of n_kinds_seen and kinds_seen of sample.chat.v1.ChatMessage");
 static const LifelineFieldGroup sample__chat__v1__chat_message__groups[] = {
     {.first_field = 0, .offset = offsetof(Sample__Chat__V1__ChatMessage, id),
      .size = offsetof(Sample__Chat__V1__ChatMessage, kind) + sizeof(((Sample__Chat__V1__ChatMessage *)0)->kind) - offsetof(Sample__Chat__V1__ChatMessage, id)},

@@ -89,5 +89,9 @@ extern const LifelineMessageTable test__names__lending__table;
 static inline const LifelineMessageTable *_Nonnull test__names__lending__get_table(void) {
     return &test__names__lending__table;
 }
+extern const LifelineMessageTable test__names__joined__table;
+static inline const LifelineMessageTable *_Nonnull test__names__joined__get_table(void) {
+    return &test__names__joined__table;
+}
 
 #endif

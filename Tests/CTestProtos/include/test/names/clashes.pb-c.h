@@ -36,6 +36,7 @@ typedef struct Test__Names__Entries__ValueEntry Test__Names__Entries__ValueEntry
 typedef struct Test__Names__Entries__Value Test__Names__Entries__Value;
 typedef struct Test__Names__Entries__Value__EntryEntry Test__Names__Entries__Value__EntryEntry;
 typedef struct Test__Names__Lending Test__Names__Lending;
+typedef struct Test__Names__Joined Test__Names__Joined;
 
 
 /* --- enums --- */
@@ -422,6 +423,18 @@ struct  Test__Names__Lending
     , {0,NULL}, {0,NULL}, 0, {0,NULL}, {0,NULL}, 0,NULL, 0, {0,NULL}, {0,NULL}, 0,NULL, 0, TEST__NAMES__LENDING__CHOICE__NOT_SET, {0}, TEST__NAMES__LENDING__HAS_TITLE__NOT_SET, {0} }
 
 
+struct  Test__Names__Joined
+{
+  ProtobufCMessage base;
+  int32_t inner;
+  int32_t outer;
+  int32_t other;
+};
+#define TEST__NAMES__JOINED__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__joined__descriptor) \
+    , 0, 0, 0 }
+
+
 /* --- per-message closures --- */
 
 typedef void (*Test__Names__Presence_Closure)
@@ -487,6 +500,9 @@ typedef void (*Test__Names__Entries_Closure)
 typedef void (*Test__Names__Lending_Closure)
                  (const Test__Names__Lending *message,
                   void *closure_data);
+typedef void (*Test__Names__Joined_Closure)
+                 (const Test__Names__Joined *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -514,6 +530,7 @@ extern const ProtobufCMessageDescriptor test__names__entries__value_entry__descr
 extern const ProtobufCMessageDescriptor test__names__entries__value__descriptor;
 extern const ProtobufCMessageDescriptor test__names__entries__value__entry_entry__descriptor;
 extern const ProtobufCMessageDescriptor test__names__lending__descriptor;
+extern const ProtobufCMessageDescriptor test__names__joined__descriptor;
 
 PROTOBUF_C__END_DECLS
 
