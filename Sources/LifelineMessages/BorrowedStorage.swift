@@ -58,9 +58,7 @@ extension BorrowedStorage {
     {
         if let memory = allocate(arena) { return memory }
         arena.pointee.budget = .max
-        // A loan is overdue by itself too: what it holds then moves out of its lender's arena, and back once it is
-        // settled.
-        with { $0.becomeOverdue() }
+        markLoansOverdue()
         guard let memory = allocate(arena) else { preconditionFailure("Out of memory for a message") }
         return memory
     }

@@ -20,7 +20,8 @@ extension MapField {
     }
 
     @inlinable func key(at position: Int) -> Key._CValue {
-        _entries.unsafelyUnwrapped[position].load(fromByteOffset: Self.keyOffset, as: Key._CValue.self)
+        defer { extendLifetime(_storage) }
+        return _entries.unsafelyUnwrapped[position].load(fromByteOffset: Self.keyOffset, as: Key._CValue.self)
     }
 
     @inlinable func valuePointer(at position: Int) -> UnsafeMutablePointer<Value._CValue> {
@@ -28,14 +29,16 @@ extension MapField {
     }
 
     @inlinable func value(at position: Int) -> Value {
-        Value._load(valuePointer(at: position).pointee, in: _storage.unsafelyUnwrapped)
+        defer { extendLifetime(_storage) }
+        return Value._load(valuePointer(at: position).pointee, in: _storage.unsafelyUnwrapped)
     }
 }
 
 extension MapField {
     /// Where `key` is, or else where it belongs.
     @inlinable func find(_ key: Key) -> (position: Int?, insertion: Int) {
-        Key._withCValue(of: key) { sought in
+        defer { extendLifetime(_storage) }
+        return Key._withCValue(of: key) { sought in
             var range = 0..<count
             while !range.isEmpty {
                 let middle = range.lowerBound + range.count / 2
@@ -94,6 +97,7 @@ extension MapField {
     @inlinable func _copied(into storage: MessageStorage) -> MapField {
         var copy = MapField(_storage: storage, entries: nil, count: 0)
         guard let _storage, count > 0 else { return copy }
+        defer { extendLifetime(_storage) }
         copy.reserve(count)
         let copies = copy._entries.unsafelyUnwrapped
         copy.withStorage { target in

@@ -11,8 +11,8 @@ public protocol MapKey: FieldElement {
 ///
 /// Entries are kept in the order of their keys (numbers by value, text by its UTF-8 bytes), so that look-up takes
 /// logarithmic time without a dictionary beside the field, and equal maps are encoded alike. Inserting moves the
-/// entries behind the new one, one pointer each. `Dictionary(uniqueKeysWithValues: map.map { ($0, $1) })` makes a
-/// dictionary.
+/// entries behind the new one, one pointer each. `Dictionary(map)` makes a dictionary. Only `map[key, default: value]`
+/// changes a message in place; `map[key]` copies it.
 @frozen public struct MapField<Key: MapKey, Value: FieldElement>: @unchecked Sendable {
     // @unchecked Sendable: see MessageStorage; the entries are in `_storage` and are written to only while that is
     // uniquely referenced.
@@ -133,6 +133,15 @@ extension MapField {
     public var values: some RandomAccessCollection<Value> { lazy.map(\.value) }
 }
 
+extension Dictionary {
+    /// The entries of `map`. Keys that differ in their bytes only, such as the two forms of "é", are equal as Swift's
+    /// Strings: of those, the last one's value counts.
+    @inlinable public init(_ map: MapField<Key, Value>) where Key: MapKey, Value: FieldElement {
+        self.init(minimumCapacity: map.count)
+        for (key, value) in map { self[key] = value }
+    }
+}
+
 // MARK: - Access without copies
 
 extension MapField where Key == String, Value == String {
@@ -194,7 +203,8 @@ extension MapField: RandomAccessCollection {
     }
 
     @inlinable func entry(at position: Int) -> (key: Key, value: Value) {
-        (Key._load(key(at: position), in: _storage.unsafelyUnwrapped), value(at: position))
+        defer { extendLifetime(_storage) }
+        return (Key._load(key(at: position), in: _storage.unsafelyUnwrapped), value(at: position))
     }
 }
 
@@ -204,6 +214,7 @@ extension MapField: ExpressibleByDictionaryLiteral {
     }
 }
 
+/// Keys and values are compared as Swift compares them: strings by their characters, and a NaN differs from itself.
 extension MapField: Hashable {
     @inlinable public static func == (left: MapField, right: MapField) -> Bool {
         left.elementsEqual(right) { $0.key == $1.key && $0.value == $1.value }

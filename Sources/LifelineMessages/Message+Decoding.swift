@@ -79,7 +79,8 @@ extension Message {
     }
 
     /// Merges an encoded message into this one, as if both encodings had been decoded one after the other: repeated fields
-    /// are appended to, submessages are merged, and of other fields the last value wins.
+    /// are appended to, submessages are merged, and of other fields the last value wins. The message is copied first, so
+    /// that many merges into a large one take long.
     ///
     /// - Throws: `MessageError`; the message is then as it was.
     public mutating func merge(
@@ -89,6 +90,7 @@ extension Message {
     ) throws(MessageError) {
         var merged = self
         try withContiguousBytes(of: bytes) { (bytes) throws(MessageError) in
+            guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: Self._table) }
             merged._message.makeUnique(as: Self._table, reserving: 2 &* bytes.count)
             let storage = merged._message.storage.unsafelyUnwrapped
             try storage.merge(bytes, into: merged._message.fields, as: Self._table, options: options)
@@ -135,7 +137,6 @@ extension MessageStorage {
         as table: UnsafePointer<MessageTable>,
         options: DecodingOptions
     ) throws(MessageError) {
-        guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: table) }
         let copy = withBorrowed(self) { $0.allocate(byteCount: bytes.count &+ LIFELINE_INPUT_SLOP) }
         if let source = bytes.baseAddress { copy.copyMemory(from: source, byteCount: bytes.count) }
         (copy + bytes.count).initializeMemory(as: UInt8.self, repeating: 0, count: LIFELINE_INPUT_SLOP)
@@ -143,6 +144,7 @@ extension MessageStorage {
         let arena = arena
         var options = LifelineDecodeOptions(options)
         var failure = LifelineFailure()
+        let allowance = arena.pointee.budget
         arena.pointee.budget = options.budget
         let isDecoded = lifeline_message_decode(
             table,
@@ -153,7 +155,7 @@ extension MessageStorage {
             &options,
             &failure
         )
-        arena.pointee.budget = MessageStorage.allowance(forSize: bytes.count)
+        arena.pointee.budget = allowance
         if !isDecoded { throw MessageError(failure, as: table) }
     }
 }

@@ -7,7 +7,7 @@ extension Message {
     /// entries in the order of their keys, and unknown fields last.
     ///
     /// - Parameter partial: Whether proto2 `required` fields may be absent.
-    /// - Throws: `MessageError`, when a required field is absent, messages are nested more than 100 deep (a map's entry
+    /// - Throws: `MessageError`, when a required field is absent, messages are nested more than 1,000 deep (a map's entry
     ///   that lacks its message does not count), or the encoding has more than 2³¹−1 bytes.
     @inlinable public func serializedBytes(partial: Bool = false) throws(MessageError) -> [UInt8] {
         if !partial { try _requireInitialized() }
@@ -76,11 +76,9 @@ extension Message {
 /// One way to encode messages: what the public functions have in common, whatever the message's type.
 @usableFromInline struct MessageEncoding {
     @usableFromInline var isDelimited = false
-    @usableFromInline var maximumDepth = 100
 
-    @inlinable init(isDelimited: Bool = false, maximumDepth: Int = 100) {
+    @inlinable init(isDelimited: Bool = false) {
         self.isDelimited = isDelimited
-        self.maximumDepth = maximumDepth
     }
 
     @usableFromInline func array(
@@ -153,7 +151,7 @@ extension Message {
         with encoder: inout LifelineEncoder,
         _ failure: inout LifelineFailure
     ) -> Bool {
-        let depth = UInt32(clamping: min(maximumDepth, 1_000))
-        return lifeline_message_encode(table, message, isDelimited, depth, &encoder, &failure)
+        // As deep as decoding goes at most: what was decoded can be encoded.
+        lifeline_message_encode(table, message, isDelimited, 1_000, &encoder, &failure)
     }
 }

@@ -17,7 +17,8 @@ extension Message {
 
     /// What every struct of protobuf-c's begins with.
     private var base: ProtobufCMessage {
-        UnsafeRawPointer(_message.fields).assumingMemoryBound(to: ProtobufCMessage.self).pointee
+        defer { extendLifetime(self) }
+        return UnsafeRawPointer(_message.fields).assumingMemoryBound(to: ProtobufCMessage.self).pointee
     }
 }
 

@@ -77,9 +77,10 @@ extension Message {
     public func hash(into hasher: inout Hasher) {
         // Equal messages have the same encoding: it is deterministic, maps included.
         defer { extendLifetime(self) }
-        let encoding = MessageEncoding(maximumDepth: .max)
         var failure = LifelineFailure()
-        let hashed: Void? = encoding.bytes(of: _message.fields, as: Self._table, &failure) { hasher.combine(bytes: $0) }
+        let hashed: Void? = MessageEncoding().bytes(of: _message.fields, as: Self._table, &failure) {
+            hasher.combine(bytes: $0)
+        }
         if hashed == nil { hasher.combine(Self.protoMessageName) }
     }
 }

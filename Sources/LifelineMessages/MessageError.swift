@@ -79,7 +79,7 @@ extension MessageError {
             self.init(
                 code: .tooDeep,
                 message: "Messages are nested deeper than the limit allows, in \(field). "
-                    + "Raise the maximum depth if that is legitimate."
+                    + "Raise DecodingOptions.maximumDepth if that is legitimate; 1,000 is the most, also for encoding."
             )
         case LIFELINE_OUT_OF_MEMORY:
             self.init(

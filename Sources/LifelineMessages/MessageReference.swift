@@ -16,11 +16,21 @@ public typealias BytesValue = ProtobufCBinaryData
 
     /// Nil while no field was set: `fields` is then the type's default instance.
     public var storage: MessageStorage?
+    /// To be written to after `mutableFields`, and compared. To read, take `pointee`.
     public var fields: UnsafeMutablePointer<Fields>
 
     @inlinable public init(storage: MessageStorage?, fields: UnsafeMutablePointer<Fields>) {
         self.storage = storage
         self.fields = fields
+    }
+
+    /// The fields, to be read. Unlike through `fields`, the message lives until they were: compilers see no connection
+    /// between a storage and a pointer into it, and would free a temporary message before the pointer is used.
+    @inlinable public var pointee: Fields {
+        @inline(__always) _read {
+            defer { extendLifetime(storage) }
+            yield fields.pointee
+        }
     }
 }
 

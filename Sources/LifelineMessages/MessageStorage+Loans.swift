@@ -73,6 +73,17 @@ extension BorrowedStorage {
         return true
     }
 
+    /// Marks this loan, if it is one, and those that it came from: what they hold moves out of the arena with the next
+    /// change of each, and back into another once it is settled.
+    func markLoansOverdue() {
+        var storage = self
+        while storage.ownArena.pointee.isLoan {
+            storage.ownArena.pointee.budget = .max
+            guard let lender = storage.ownArena.pointee.lender else { return }
+            storage = lender._withUnsafeGuaranteedRef { BorrowedStorage($0) }
+        }
+    }
+
     private func isLender(of storage: MessageStorage?) -> Bool {
         guard let storage else { return false }
         return storage.withUnsafeMutablePointerToHeader { arena in

@@ -41,6 +41,7 @@ extension RepeatedField: RandomAccessCollection, MutableCollection {
     @inlinable public subscript(position: Int) -> Element {
         _read {
             precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
+            defer { extendLifetime(_storage) }
             yield Element._load(_elements.unsafelyUnwrapped[position], in: _storage.unsafelyUnwrapped)
         }
         set {
@@ -80,6 +81,7 @@ extension RepeatedField: RandomAccessCollection, MutableCollection {
             let current = place.unsafelyUnwrapped
             place = current + 1
             remaining &-= 1
+            defer { extendLifetime(storage) }
             return Element._load(current.pointee, in: storage.unsafelyUnwrapped)
         }
     }
@@ -263,6 +265,7 @@ extension RepeatedField {
     @inlinable func _copied(into storage: MessageStorage) -> RepeatedField {
         var copy = RepeatedField(_storage: storage, elements: nil, count: 0)
         guard let _storage, let _elements, count > 0 else { return copy }
+        defer { extendLifetime(_storage) }
         copy._reserve(count)
         let copies = copy._elements.unsafelyUnwrapped
         copy.withStorage { target in
@@ -277,6 +280,7 @@ extension RepeatedField {
 
 // MARK: - Equality and description
 
+/// Elements are compared as Swift compares them: strings by their characters, and a NaN differs from itself.
 extension RepeatedField: Hashable {
     @inlinable public static func == (left: RepeatedField, right: RepeatedField) -> Bool {
         left.elementsEqual(right)

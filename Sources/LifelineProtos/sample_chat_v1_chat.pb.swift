@@ -42,12 +42,12 @@ public import LifelineWellKnownTypes
 /// A person or a program that takes part in a conversation.
 @frozen public struct Sample_Chat_V1_User: LifelineMessages.Message {
     @inlinable public var id: UInt64 {
-        get { _message.fields.pointee.id }
+        get { _message.pointee.id }
         set { _mutableFields().pointee.id = newValue }
     }
 
     @inlinable public var name: String {
-        get { _message.string(_message.fields.pointee.name) }
+        get { _message.string(_message.pointee.name) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.name)
@@ -55,11 +55,11 @@ public import LifelineWellKnownTypes
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+        return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     @inlinable public var avatarURL: String {
-        get { _message.string(_message.fields.pointee.avatar_url) }
+        get { _message.string(_message.pointee.avatar_url) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.avatar_url)
@@ -67,16 +67,16 @@ public import LifelineWellKnownTypes
     }
     /// Calls `body` with the text of `avatarURL`, without a copy.
     @inlinable public func withAvatarURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.avatar_url, body)
+        return try _message.withUTF8Span(_message.pointee.avatar_url, body)
     }
 
     @inlinable public var level: Int32 {
-        get { _message.fields.pointee.level }
+        get { _message.pointee.level }
         set { _mutableFields().pointee.level = newValue }
     }
 
     @inlinable public var verified: Bool {
-        get { _message.fields.pointee.verified != 0 }
+        get { _message.pointee.verified != 0 }
         set { _mutableFields().pointee.verified = newValue ? 1 : 0 }
     }
 
@@ -90,7 +90,7 @@ public import LifelineWellKnownTypes
 /// A file that travels with a message.
 @frozen public struct Sample_Chat_V1_Attachment: LifelineMessages.Message {
     @inlinable public var url: String {
-        get { _message.string(_message.fields.pointee.url) }
+        get { _message.string(_message.pointee.url) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.url)
@@ -98,11 +98,11 @@ public import LifelineWellKnownTypes
     }
     /// Calls `body` with the text of `url`, without a copy.
     @inlinable public func withURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.url, body)
+        return try _message.withUTF8Span(_message.pointee.url, body)
     }
 
     @inlinable public var sha256: [UInt8] {
-        get { _message.bytes(_message.fields.pointee.sha256) }
+        get { _message.bytes(_message.pointee.sha256) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.sha256)
@@ -110,17 +110,17 @@ public import LifelineWellKnownTypes
     }
     /// Calls `body` with the bytes of `sha256`, without a copy.
     @inlinable public func withSha256Span<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.fields.pointee.sha256, body)
+        return try _message.withSpan(_message.pointee.sha256, body)
     }
 
     @inlinable public var size: UInt64 {
-        get { _message.fields.pointee.size }
+        get { _message.pointee.size }
         set { _mutableFields().pointee.size = newValue }
     }
 
     /// The file itself, where it is small enough to travel inline.
     @inlinable public var content: [UInt8] {
-        get { _message.bytes(_message.fields.pointee.content) }
+        get { _message.bytes(_message.pointee.content) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.content)
@@ -128,7 +128,7 @@ public import LifelineWellKnownTypes
     }
     /// Calls `body` with the bytes of `content`, without a copy.
     @inlinable public func withContentSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.fields.pointee.content, body)
+        return try _message.withSpan(_message.pointee.content, body)
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Attachment
@@ -141,24 +141,24 @@ public import LifelineWellKnownTypes
 /// Where the sender was.
 @frozen public struct Sample_Chat_V1_Location: LifelineMessages.Message {
     @inlinable public var latitude: Double {
-        get { _message.fields.pointee.latitude }
+        get { _message.pointee.latitude }
         set { _mutableFields().pointee.latitude = newValue }
     }
 
     @inlinable public var longitude: Double {
-        get { _message.fields.pointee.longitude }
+        get { _message.pointee.longitude }
         set { _mutableFields().pointee.longitude = newValue }
     }
 
     /// Radius around the point that the sender is in, in metres.
     @inlinable public var accuracy: Float {
-        get { _message.fields.pointee.accuracy }
+        get { _message.pointee.accuracy }
         set { _mutableFields().pointee.accuracy = newValue }
     }
 
     /// Height above sea level, in metres.
     @inlinable public var altitude: Int32 {
-        get { _message.fields.pointee.altitude }
+        get { _message.pointee.altitude }
         set { _mutableFields().pointee.altitude = newValue }
     }
 
@@ -172,7 +172,7 @@ public import LifelineWellKnownTypes
 /// A question to everyone in the conversation.
 @frozen public struct Sample_Chat_V1_Poll: LifelineMessages.Message {
     @inlinable public var question: String {
-        get { _message.string(_message.fields.pointee.question) }
+        get { _message.string(_message.pointee.question) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.question)
@@ -180,11 +180,11 @@ public import LifelineWellKnownTypes
     }
     /// Calls `body` with the text of `question`, without a copy.
     @inlinable public func withQuestionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.question, body)
+        return try _message.withUTF8Span(_message.pointee.question, body)
     }
 
     @inlinable public var choices: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.choices, count: _message.fields.pointee.n_choices) }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.choices, count: _message.pointee.n_choices) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -205,7 +205,7 @@ public import LifelineWellKnownTypes
 
     /// User id to index in `choices`.
     @inlinable public var votes: LifelineMessages.MapField<UInt64, UInt32> {
-        _read { yield LifelineMessages.MapField<UInt64, UInt32>(_in: _message, entries: _message.fields.pointee.votes, count: _message.fields.pointee.n_votes) }
+        _read { yield LifelineMessages.MapField<UInt64, UInt32>(_in: _message, entries: _message.pointee.votes, count: _message.pointee.n_votes) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -225,7 +225,7 @@ public import LifelineWellKnownTypes
     }
 
     @inlinable public var closesAt: Google_Protobuf_Timestamp {
-        _read { yield Google_Protobuf_Timestamp(_reading: _message.fields.pointee.closes_at, in: _message) }
+        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.closes_at, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.closes_at = _message.copy(newValue)
@@ -242,7 +242,7 @@ public import LifelineWellKnownTypes
         }
     }
     /// Whether `closesAt` is set.
-    @inlinable public var hasClosesAt: Bool { _message.fields.pointee.closes_at != nil }
+    @inlinable public var hasClosesAt: Bool { _message.pointee.closes_at != nil }
     /// Forgets `closesAt`; it then reads as its default.
     @inlinable public mutating func clearClosesAt() { _mutableFields().pointee.closes_at = nil }
 
@@ -256,7 +256,7 @@ public import LifelineWellKnownTypes
 /// One message of a conversation.
 @frozen public struct Sample_Chat_V1_ChatMessage: LifelineMessages.Message {
     @inlinable public var id: String {
-        get { _message.string(_message.fields.pointee.id) }
+        get { _message.string(_message.pointee.id) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.id)
@@ -264,11 +264,11 @@ public import LifelineWellKnownTypes
     }
     /// Calls `body` with the text of `id`, without a copy.
     @inlinable public func withIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.id, body)
+        return try _message.withUTF8Span(_message.pointee.id, body)
     }
 
     @inlinable public var from: String {
-        get { _message.string(_message.fields.pointee.from) }
+        get { _message.string(_message.pointee.from) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.from)
@@ -276,11 +276,11 @@ public import LifelineWellKnownTypes
     }
     /// Calls `body` with the text of `from`, without a copy.
     @inlinable public func withFromUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.from, body)
+        return try _message.withUTF8Span(_message.pointee.from, body)
     }
 
     @inlinable public var to: String {
-        get { _message.string(_message.fields.pointee.to) }
+        get { _message.string(_message.pointee.to) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.to)
@@ -288,11 +288,11 @@ public import LifelineWellKnownTypes
     }
     /// Calls `body` with the text of `to`, without a copy.
     @inlinable public func withToUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.to, body)
+        return try _message.withUTF8Span(_message.pointee.to, body)
     }
 
     @inlinable public var text: String {
-        get { _message.string(_message.fields.pointee.text) }
+        get { _message.string(_message.pointee.text) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.text)
@@ -300,11 +300,11 @@ public import LifelineWellKnownTypes
     }
     /// Calls `body` with the text of `text`, without a copy.
     @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        return try _message.withUTF8Span(_message.pointee.text, body)
     }
 
     @inlinable public var attachments: LifelineMessages.RepeatedField<Sample_Chat_V1_Attachment> {
-        _read { yield LifelineMessages.RepeatedField<Sample_Chat_V1_Attachment>(_in: _message, _message.fields.pointee.attachments, count: _message.fields.pointee.n_attachments) }
+        _read { yield LifelineMessages.RepeatedField<Sample_Chat_V1_Attachment>(_in: _message, _message.pointee.attachments, count: _message.pointee.n_attachments) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -324,7 +324,7 @@ public import LifelineWellKnownTypes
     }
 
     @inlinable public var headers: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.fields.pointee.headers, count: _message.fields.pointee.n_headers) }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.headers, count: _message.pointee.n_headers) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -345,7 +345,7 @@ public import LifelineWellKnownTypes
 
     /// Ids of the users that the text names.
     @inlinable public var mentions: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.fields.pointee.mentions, count: _message.fields.pointee.n_mentions) }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.mentions, count: _message.pointee.n_mentions) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -365,18 +365,18 @@ public import LifelineWellKnownTypes
     }
 
     @inlinable public var kind: Sample_Chat_V1_Kind {
-        get { Sample_Chat_V1_Kind._load(_message.fields.pointee.kind) }
+        get { Sample_Chat_V1_Kind._load(_message.pointee.kind) }
         set { _mutableFields().pointee.kind = newValue._cValue }
     }
 
     /// Bits that clients agree on among themselves.
     @inlinable public var flags: Int32 {
-        get { _message.fields.pointee.flags }
+        get { _message.pointee.flags }
         set { _mutableFields().pointee.flags = newValue }
     }
 
     @inlinable public var author: Sample_Chat_V1_User {
-        _read { yield Sample_Chat_V1_User(_reading: _message.fields.pointee.author, in: _message) }
+        _read { yield Sample_Chat_V1_User(_reading: _message.pointee.author, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.author = _message.copy(newValue)
@@ -393,13 +393,13 @@ public import LifelineWellKnownTypes
         }
     }
     /// Whether `author` is set.
-    @inlinable public var hasAuthor: Bool { _message.fields.pointee.author != nil }
+    @inlinable public var hasAuthor: Bool { _message.pointee.author != nil }
     /// Forgets `author`; it then reads as its default.
     @inlinable public mutating func clearAuthor() { _mutableFields().pointee.author = nil }
 
     /// Seconds after which clients forget the message; absent means never.
     @inlinable public var ttl: UInt32 {
-        get { _message.fields.pointee.has_ttl_case.rawValue == 11 ? _message.fields.pointee.ttl : 0 }
+        get { _message.pointee.has_ttl_case.rawValue == 11 ? _message.pointee.ttl : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_ttl_case.rawValue = 11
@@ -407,18 +407,18 @@ public import LifelineWellKnownTypes
         }
     }
     /// Whether `ttl` is set.
-    @inlinable public var hasTtl: Bool { _message.fields.pointee.has_ttl_case.rawValue == 11 }
+    @inlinable public var hasTtl: Bool { _message.pointee.has_ttl_case.rawValue == 11 }
     /// Forgets `ttl`; it then reads as its default.
     @inlinable public mutating func clearTtl() { _mutableFields().pointee.has_ttl_case.rawValue = 0 }
 
     /// Random, so that two messages with the same text differ.
     @inlinable public var nonce: UInt64 {
-        get { _message.fields.pointee.nonce }
+        get { _message.pointee.nonce }
         set { _mutableFields().pointee.nonce = newValue }
     }
 
     @inlinable public var sentAt: Google_Protobuf_Timestamp {
-        _read { yield Google_Protobuf_Timestamp(_reading: _message.fields.pointee.sent_at, in: _message) }
+        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.sent_at, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.sent_at = _message.copy(newValue)
@@ -435,13 +435,13 @@ public import LifelineWellKnownTypes
         }
     }
     /// Whether `sentAt` is set.
-    @inlinable public var hasSentAt: Bool { _message.fields.pointee.sent_at != nil }
+    @inlinable public var hasSentAt: Bool { _message.pointee.sent_at != nil }
     /// Forgets `sentAt`; it then reads as its default.
     @inlinable public mutating func clearSentAt() { _mutableFields().pointee.sent_at = nil }
 
     /// The message that this one answers.
     @inlinable public var replyTo: Sample_Chat_V1_ChatMessage {
-        _read { yield Sample_Chat_V1_ChatMessage(_reading: _message.fields.pointee.reply_to, in: _message) }
+        _read { yield Sample_Chat_V1_ChatMessage(_reading: _message.pointee.reply_to, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.reply_to = _message.copy(newValue)
@@ -458,12 +458,12 @@ public import LifelineWellKnownTypes
         }
     }
     /// Whether `replyTo` is set.
-    @inlinable public var hasReplyTo: Bool { _message.fields.pointee.reply_to != nil }
+    @inlinable public var hasReplyTo: Bool { _message.pointee.reply_to != nil }
     /// Forgets `replyTo`; it then reads as its default.
     @inlinable public mutating func clearReplyTo() { _mutableFields().pointee.reply_to = nil }
 
     @inlinable public var location: Sample_Chat_V1_Location {
-        _read { yield Sample_Chat_V1_Location(_reading: _message.fields.pointee.body_case.rawValue == 15 ? _message.fields.pointee.location : nil, in: _message) }
+        _read { yield Sample_Chat_V1_Location(_reading: _message.pointee.body_case.rawValue == 15 ? _message.pointee.location : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.location = _message.copy(newValue)
@@ -485,7 +485,7 @@ public import LifelineWellKnownTypes
     }
 
     @inlinable public var poll: Sample_Chat_V1_Poll {
-        _read { yield Sample_Chat_V1_Poll(_reading: _message.fields.pointee.body_case.rawValue == 16 ? _message.fields.pointee.poll : nil, in: _message) }
+        _read { yield Sample_Chat_V1_Poll(_reading: _message.pointee.body_case.rawValue == 16 ? _message.pointee.poll : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.poll = _message.copy(newValue)
@@ -507,7 +507,7 @@ public import LifelineWellKnownTypes
     }
 
     @inlinable public var sticker: String {
-        get { _message.fields.pointee.body_case.rawValue == 17 ? _message.string(_message.fields.pointee.sticker) : "" }
+        get { _message.pointee.body_case.rawValue == 17 ? _message.string(_message.pointee.sticker) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.body_case.rawValue != 17 {
@@ -519,12 +519,12 @@ public import LifelineWellKnownTypes
     }
     /// Calls `body` with the text of `sticker`, without a copy.
     @inlinable public func withStickerUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.body_case.rawValue == 17 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.sticker, body)
+        guard _message.pointee.body_case.rawValue == 17 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.sticker, body)
     }
 
     @inlinable public var voice: [UInt8] {
-        get { _message.fields.pointee.body_case.rawValue == 18 ? _message.bytes(_message.fields.pointee.voice) : [] }
+        get { _message.pointee.body_case.rawValue == 18 ? _message.bytes(_message.pointee.voice) : [] }
         set {
             let fields = _mutableFields()
             if fields.pointee.body_case.rawValue != 18 {
@@ -536,13 +536,13 @@ public import LifelineWellKnownTypes
     }
     /// Calls `body` with the bytes of `voice`, without a copy.
     @inlinable public func withVoiceSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.body_case.rawValue == 18 else { return try body([UInt8]().span) }
-        return try _message.withSpan(_message.fields.pointee.voice, body)
+        guard _message.pointee.body_case.rawValue == 18 else { return try body([UInt8]().span) }
+        return try _message.withSpan(_message.pointee.voice, body)
     }
 
     /// Emotions as sticker name to how often it was given.
     @inlinable public var reactions: LifelineMessages.MapField<String, Int64> {
-        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.fields.pointee.reactions, count: _message.fields.pointee.n_reactions) }
+        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.reactions, count: _message.pointee.n_reactions) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -563,31 +563,31 @@ public import LifelineWellKnownTypes
 
     /// Offset of the sender's clock from UTC, in seconds.
     @inlinable public var utcOffset: Int32 {
-        get { _message.fields.pointee.utc_offset }
+        get { _message.pointee.utc_offset }
         set { _mutableFields().pointee.utc_offset = newValue }
     }
 
     /// Position in the conversation; negative for drafts.
     @inlinable public var position: Int64 {
-        get { _message.fields.pointee.position }
+        get { _message.pointee.position }
         set { _mutableFields().pointee.position = newValue }
     }
 
     /// CRC-32 of `text`.
     @inlinable public var textChecksum: UInt32 {
-        get { _message.fields.pointee.text_checksum }
+        get { _message.pointee.text_checksum }
         set { _mutableFields().pointee.text_checksum = newValue }
     }
 
     /// Time zone database version that `utc_offset` came from.
     @inlinable public var zoneVersion: Int64 {
-        get { _message.fields.pointee.zone_version }
+        get { _message.pointee.zone_version }
         set { _mutableFields().pointee.zone_version = newValue }
     }
 
     /// Samples of the sender's signal strength, in dBm, oldest first.
     @inlinable public var signal: LifelineMessages.RepeatedField<Float> {
-        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.fields.pointee.signal, count: _message.fields.pointee.n_signal) }
+        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.signal, count: _message.pointee.n_signal) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -607,7 +607,7 @@ public import LifelineWellKnownTypes
     }
 
     @inlinable public var kindsSeen: LifelineMessages.RepeatedField<Sample_Chat_V1_Kind> {
-        _read { yield LifelineMessages.RepeatedField<Sample_Chat_V1_Kind>(_in: _message, _message.fields.pointee.kinds_seen, count: _message.fields.pointee.n_kinds_seen) }
+        _read { yield LifelineMessages.RepeatedField<Sample_Chat_V1_Kind>(_in: _message, _message.pointee.kinds_seen, count: _message.pointee.n_kinds_seen) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -629,9 +629,9 @@ public import LifelineWellKnownTypes
     /// What the message carries besides its text.
     @inlinable public var body: OneOf_Body? {
         get {
-            switch _message.fields.pointee.body_case.rawValue {
-            case 15: .location(Sample_Chat_V1_Location(_reading: _message.fields.pointee.location, in: _message))
-            case 16: .poll(Sample_Chat_V1_Poll(_reading: _message.fields.pointee.poll, in: _message))
+            switch _message.pointee.body_case.rawValue {
+            case 15: .location(Sample_Chat_V1_Location(_reading: _message.pointee.location, in: _message))
+            case 16: .poll(Sample_Chat_V1_Poll(_reading: _message.pointee.poll, in: _message))
             case 17: .sticker(self.sticker)
             case 18: .voice(self.voice)
             default: nil

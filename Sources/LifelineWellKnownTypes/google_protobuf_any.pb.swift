@@ -115,7 +115,7 @@ public import LifelineMessages
     /// Schemes other than `http`, `https` (or the empty scheme) might be
     /// used with implementation specific semantics.
     @inlinable public var typeURL: String {
-        get { _message.string(_message.fields.pointee.type_url) }
+        get { _message.string(_message.pointee.type_url) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.type_url)
@@ -123,12 +123,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `typeURL`, without a copy.
     @inlinable public func withTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.type_url, body)
+        return try _message.withUTF8Span(_message.pointee.type_url, body)
     }
 
     /// Must be a valid serialized protocol buffer of the above specified type.
     @inlinable public var value: [UInt8] {
-        get { _message.bytes(_message.fields.pointee.value) }
+        get { _message.bytes(_message.pointee.value) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.value)
@@ -136,7 +136,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the bytes of `value`, without a copy.
     @inlinable public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.fields.pointee.value, body)
+        return try _message.withSpan(_message.pointee.value, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Any

@@ -17,7 +17,7 @@ public import LifelineMessages
     /// The fully qualified name of this interface, including package name
     /// followed by the interface's simple name.
     @inlinable public var name: String {
-        get { _message.string(_message.fields.pointee.name) }
+        get { _message.string(_message.pointee.name) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.name)
@@ -25,12 +25,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+        return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     /// The methods of this interface, in unspecified order.
     @inlinable public var methods: LifelineMessages.RepeatedField<Google_Protobuf_Method> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Method>(_in: _message, _message.fields.pointee.methods, count: _message.fields.pointee.n_methods) }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Method>(_in: _message, _message.pointee.methods, count: _message.pointee.n_methods) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -51,7 +51,7 @@ public import LifelineMessages
 
     /// Any metadata attached to the interface.
     @inlinable public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.fields.pointee.options, count: _message.fields.pointee.n_options) }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -90,7 +90,7 @@ public import LifelineMessages
     /// be omitted. Zero major versions must only be used for
     /// experimental, non-GA interfaces.
     @inlinable public var version: String {
-        get { _message.string(_message.fields.pointee.version) }
+        get { _message.string(_message.pointee.version) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.version)
@@ -98,13 +98,13 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `version`, without a copy.
     @inlinable public func withVersionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.version, body)
+        return try _message.withUTF8Span(_message.pointee.version, body)
     }
 
     /// Source context for the protocol buffer service represented by this
     /// message.
     @inlinable public var sourceContext: Google_Protobuf_SourceContext {
-        _read { yield Google_Protobuf_SourceContext(_reading: _message.fields.pointee.source_context, in: _message) }
+        _read { yield Google_Protobuf_SourceContext(_reading: _message.pointee.source_context, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.source_context = _message.copy(newValue)
@@ -121,13 +121,13 @@ public import LifelineMessages
         }
     }
     /// Whether `sourceContext` is set.
-    @inlinable public var hasSourceContext: Bool { _message.fields.pointee.source_context != nil }
+    @inlinable public var hasSourceContext: Bool { _message.pointee.source_context != nil }
     /// Forgets `sourceContext`; it then reads as its default.
     @inlinable public mutating func clearSourceContext() { _mutableFields().pointee.source_context = nil }
 
     /// Included interfaces. See [Mixin][].
     @inlinable public var mixins: LifelineMessages.RepeatedField<Google_Protobuf_Mixin> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Mixin>(_in: _message, _message.fields.pointee.mixins, count: _message.fields.pointee.n_mixins) }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Mixin>(_in: _message, _message.pointee.mixins, count: _message.pointee.n_mixins) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -148,7 +148,7 @@ public import LifelineMessages
 
     /// The source syntax of the service.
     @inlinable public var syntax: Google_Protobuf_Syntax {
-        get { Google_Protobuf_Syntax._load(_message.fields.pointee.syntax) }
+        get { Google_Protobuf_Syntax._load(_message.pointee.syntax) }
         set { _mutableFields().pointee.syntax = newValue._cValue }
     }
 
@@ -163,7 +163,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_Method: LifelineMessages.Message {
     /// The simple name of this method.
     @inlinable public var name: String {
-        get { _message.string(_message.fields.pointee.name) }
+        get { _message.string(_message.pointee.name) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.name)
@@ -171,12 +171,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+        return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     /// A URL of the input message type.
     @inlinable public var requestTypeURL: String {
-        get { _message.string(_message.fields.pointee.request_type_url) }
+        get { _message.string(_message.pointee.request_type_url) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.request_type_url)
@@ -184,18 +184,18 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `requestTypeURL`, without a copy.
     @inlinable public func withRequestTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.request_type_url, body)
+        return try _message.withUTF8Span(_message.pointee.request_type_url, body)
     }
 
     /// If true, the request is streamed.
     @inlinable public var requestStreaming: Bool {
-        get { _message.fields.pointee.request_streaming != 0 }
+        get { _message.pointee.request_streaming != 0 }
         set { _mutableFields().pointee.request_streaming = newValue ? 1 : 0 }
     }
 
     /// The URL of the output message type.
     @inlinable public var responseTypeURL: String {
-        get { _message.string(_message.fields.pointee.response_type_url) }
+        get { _message.string(_message.pointee.response_type_url) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.response_type_url)
@@ -203,18 +203,18 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `responseTypeURL`, without a copy.
     @inlinable public func withResponseTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.response_type_url, body)
+        return try _message.withUTF8Span(_message.pointee.response_type_url, body)
     }
 
     /// If true, the response is streamed.
     @inlinable public var responseStreaming: Bool {
-        get { _message.fields.pointee.response_streaming != 0 }
+        get { _message.pointee.response_streaming != 0 }
         set { _mutableFields().pointee.response_streaming = newValue ? 1 : 0 }
     }
 
     /// Any metadata attached to the method.
     @inlinable public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.fields.pointee.options, count: _message.fields.pointee.n_options) }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -235,7 +235,7 @@ public import LifelineMessages
 
     /// The source syntax of this method.
     @inlinable public var syntax: Google_Protobuf_Syntax {
-        get { Google_Protobuf_Syntax._load(_message.fields.pointee.syntax) }
+        get { Google_Protobuf_Syntax._load(_message.pointee.syntax) }
         set { _mutableFields().pointee.syntax = newValue._cValue }
     }
 
@@ -327,7 +327,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_Mixin: LifelineMessages.Message {
     /// The fully qualified name of the interface which is included.
     @inlinable public var name: String {
-        get { _message.string(_message.fields.pointee.name) }
+        get { _message.string(_message.pointee.name) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.name)
@@ -335,13 +335,13 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+        return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     /// If non-empty specifies a path under which inherited HTTP paths
     /// are rooted.
     @inlinable public var root: String {
-        get { _message.string(_message.fields.pointee.root) }
+        get { _message.string(_message.pointee.root) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.root)
@@ -349,7 +349,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `root`, without a copy.
     @inlinable public func withRootUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.root, body)
+        return try _message.withUTF8Span(_message.pointee.root, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Mixin

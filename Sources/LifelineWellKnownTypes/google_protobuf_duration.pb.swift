@@ -67,7 +67,7 @@ public import LifelineMessages
     /// to +315,576,000,000 inclusive. Note: these bounds are computed from:
     /// 60 sec/min * 60 min/hr * 24 hr/day * 365.25 days/year * 10000 years
     @inlinable public var seconds: Int64 {
-        get { _message.fields.pointee.seconds }
+        get { _message.pointee.seconds }
         set { _mutableFields().pointee.seconds = newValue }
     }
 
@@ -78,7 +78,7 @@ public import LifelineMessages
     /// of the same sign as the `seconds` field. Must be from -999,999,999
     /// to +999,999,999 inclusive.
     @inlinable public var nanos: Int32 {
-        get { _message.fields.pointee.nanos }
+        get { _message.pointee.nanos }
         set { _mutableFields().pointee.nanos = newValue }
     }
 

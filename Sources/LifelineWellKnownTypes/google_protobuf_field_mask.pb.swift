@@ -206,7 +206,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_FieldMask: LifelineMessages.Message {
     /// The set of field mask paths.
     @inlinable public var paths: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.paths, count: _message.fields.pointee.n_paths) }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.paths, count: _message.pointee.n_paths) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)

@@ -10,7 +10,7 @@ public import LifelineMessages
     /// The path-qualified name of the .proto file that contained the associated
     /// protobuf element.  For example: `"google/protobuf/source_context.proto"`.
     @inlinable public var fileName: String {
-        get { _message.string(_message.fields.pointee.file_name) }
+        get { _message.string(_message.pointee.file_name) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.file_name)
@@ -18,7 +18,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `fileName`, without a copy.
     @inlinable public func withFileNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.file_name, body)
+        return try _message.withUTF8Span(_message.pointee.file_name, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__SourceContext

@@ -44,7 +44,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_Struct: LifelineMessages.Message {
     /// Unordered map of dynamically typed values.
     @inlinable public var fields: LifelineMessages.MapField<String, Google_Protobuf_Value> {
-        _read { yield LifelineMessages.MapField<String, Google_Protobuf_Value>(_in: _message, entries: _message.fields.pointee.fields, count: _message.fields.pointee.n_fields) }
+        _read { yield LifelineMessages.MapField<String, Google_Protobuf_Value>(_in: _message, entries: _message.pointee.fields, count: _message.pointee.n_fields) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -79,7 +79,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_Value: LifelineMessages.Message {
     /// Represents a null value.
     @inlinable public var nullValue: Google_Protobuf_NullValue {
-        get { _message.fields.pointee.kind_case.rawValue == 1 ? Google_Protobuf_NullValue._load(_message.fields.pointee.null_value) : .nullValue }
+        get { _message.pointee.kind_case.rawValue == 1 ? Google_Protobuf_NullValue._load(_message.pointee.null_value) : .nullValue }
         set {
             let fields = _mutableFields()
             fields.pointee.kind_case.rawValue = 1
@@ -89,7 +89,7 @@ public import LifelineMessages
 
     /// Represents a double value.
     @inlinable public var numberValue: Double {
-        get { _message.fields.pointee.kind_case.rawValue == 2 ? _message.fields.pointee.number_value : 0 }
+        get { _message.pointee.kind_case.rawValue == 2 ? _message.pointee.number_value : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.kind_case.rawValue = 2
@@ -99,7 +99,7 @@ public import LifelineMessages
 
     /// Represents a string value.
     @inlinable public var stringValue: String {
-        get { _message.fields.pointee.kind_case.rawValue == 3 ? _message.string(_message.fields.pointee.string_value) : "" }
+        get { _message.pointee.kind_case.rawValue == 3 ? _message.string(_message.pointee.string_value) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.kind_case.rawValue != 3 {
@@ -111,13 +111,13 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `stringValue`, without a copy.
     @inlinable public func withStringValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.kind_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.string_value, body)
+        guard _message.pointee.kind_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.string_value, body)
     }
 
     /// Represents a boolean value.
     @inlinable public var boolValue: Bool {
-        get { _message.fields.pointee.kind_case.rawValue == 4 ? _message.fields.pointee.bool_value != 0 : false }
+        get { _message.pointee.kind_case.rawValue == 4 ? _message.pointee.bool_value != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.kind_case.rawValue = 4
@@ -127,7 +127,7 @@ public import LifelineMessages
 
     /// Represents a structured value.
     @inlinable public var structValue: Google_Protobuf_Struct {
-        _read { yield Google_Protobuf_Struct(_reading: _message.fields.pointee.kind_case.rawValue == 5 ? _message.fields.pointee.struct_value : nil, in: _message) }
+        _read { yield Google_Protobuf_Struct(_reading: _message.pointee.kind_case.rawValue == 5 ? _message.pointee.struct_value : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.struct_value = _message.copy(newValue)
@@ -150,7 +150,7 @@ public import LifelineMessages
 
     /// Represents a repeated `Value`.
     @inlinable public var listValue: Google_Protobuf_ListValue {
-        _read { yield Google_Protobuf_ListValue(_reading: _message.fields.pointee.kind_case.rawValue == 6 ? _message.fields.pointee.list_value : nil, in: _message) }
+        _read { yield Google_Protobuf_ListValue(_reading: _message.pointee.kind_case.rawValue == 6 ? _message.pointee.list_value : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.list_value = _message.copy(newValue)
@@ -174,13 +174,13 @@ public import LifelineMessages
     /// The kind of value.
     @inlinable public var kind: OneOf_Kind? {
         get {
-            switch _message.fields.pointee.kind_case.rawValue {
+            switch _message.pointee.kind_case.rawValue {
             case 1: .nullValue(self.nullValue)
             case 2: .numberValue(self.numberValue)
             case 3: .stringValue(self.stringValue)
             case 4: .boolValue(self.boolValue)
-            case 5: .structValue(Google_Protobuf_Struct(_reading: _message.fields.pointee.struct_value, in: _message))
-            case 6: .listValue(Google_Protobuf_ListValue(_reading: _message.fields.pointee.list_value, in: _message))
+            case 5: .structValue(Google_Protobuf_Struct(_reading: _message.pointee.struct_value, in: _message))
+            case 6: .listValue(Google_Protobuf_ListValue(_reading: _message.pointee.list_value, in: _message))
             default: nil
             }
         }
@@ -226,7 +226,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_ListValue: LifelineMessages.Message {
     /// Repeated field of dynamically typed values.
     @inlinable public var values: LifelineMessages.RepeatedField<Google_Protobuf_Value> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Value>(_in: _message, _message.fields.pointee.values, count: _message.fields.pointee.n_values) }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Value>(_in: _message, _message.pointee.values, count: _message.pointee.n_values) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)

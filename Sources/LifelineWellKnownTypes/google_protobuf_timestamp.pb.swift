@@ -100,7 +100,7 @@ public import LifelineMessages
     /// 1970-01-01T00:00:00Z. Must be from 0001-01-01T00:00:00Z to
     /// 9999-12-31T23:59:59Z inclusive.
     @inlinable public var seconds: Int64 {
-        get { _message.fields.pointee.seconds }
+        get { _message.pointee.seconds }
         set { _mutableFields().pointee.seconds = newValue }
     }
 
@@ -109,7 +109,7 @@ public import LifelineMessages
     /// that count forward in time. Must be from 0 to 999,999,999
     /// inclusive.
     @inlinable public var nanos: Int32 {
-        get { _message.fields.pointee.nanos }
+        get { _message.pointee.nanos }
         set { _mutableFields().pointee.nanos = newValue }
     }
 

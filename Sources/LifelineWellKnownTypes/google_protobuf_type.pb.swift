@@ -38,7 +38,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_Type: LifelineMessages.Message {
     /// The fully qualified message name.
     @inlinable public var name: String {
-        get { _message.string(_message.fields.pointee.name) }
+        get { _message.string(_message.pointee.name) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.name)
@@ -46,12 +46,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+        return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     /// The list of fields.
     @inlinable public var fields: LifelineMessages.RepeatedField<Google_Protobuf_Field> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Field>(_in: _message, _message.fields.pointee.fields, count: _message.fields.pointee.n_fields) }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Field>(_in: _message, _message.pointee.fields, count: _message.pointee.n_fields) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -72,7 +72,7 @@ public import LifelineMessages
 
     /// The list of types appearing in `oneof` definitions in this type.
     @inlinable public var oneofs: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.oneofs, count: _message.fields.pointee.n_oneofs) }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.oneofs, count: _message.pointee.n_oneofs) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -93,7 +93,7 @@ public import LifelineMessages
 
     /// The protocol buffer options.
     @inlinable public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.fields.pointee.options, count: _message.fields.pointee.n_options) }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -114,7 +114,7 @@ public import LifelineMessages
 
     /// The source context.
     @inlinable public var sourceContext: Google_Protobuf_SourceContext {
-        _read { yield Google_Protobuf_SourceContext(_reading: _message.fields.pointee.source_context, in: _message) }
+        _read { yield Google_Protobuf_SourceContext(_reading: _message.pointee.source_context, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.source_context = _message.copy(newValue)
@@ -131,13 +131,13 @@ public import LifelineMessages
         }
     }
     /// Whether `sourceContext` is set.
-    @inlinable public var hasSourceContext: Bool { _message.fields.pointee.source_context != nil }
+    @inlinable public var hasSourceContext: Bool { _message.pointee.source_context != nil }
     /// Forgets `sourceContext`; it then reads as its default.
     @inlinable public mutating func clearSourceContext() { _mutableFields().pointee.source_context = nil }
 
     /// The source syntax.
     @inlinable public var syntax: Google_Protobuf_Syntax {
-        get { Google_Protobuf_Syntax._load(_message.fields.pointee.syntax) }
+        get { Google_Protobuf_Syntax._load(_message.pointee.syntax) }
         set { _mutableFields().pointee.syntax = newValue._cValue }
     }
 
@@ -152,25 +152,25 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_Field: LifelineMessages.Message {
     /// The field type.
     @inlinable public var kind: Google_Protobuf_Field.Kind {
-        get { Google_Protobuf_Field.Kind._load(_message.fields.pointee.kind) }
+        get { Google_Protobuf_Field.Kind._load(_message.pointee.kind) }
         set { _mutableFields().pointee.kind = newValue._cValue }
     }
 
     /// The field cardinality.
     @inlinable public var cardinality: Google_Protobuf_Field.Cardinality {
-        get { Google_Protobuf_Field.Cardinality._load(_message.fields.pointee.cardinality) }
+        get { Google_Protobuf_Field.Cardinality._load(_message.pointee.cardinality) }
         set { _mutableFields().pointee.cardinality = newValue._cValue }
     }
 
     /// The field number.
     @inlinable public var number: Int32 {
-        get { _message.fields.pointee.number }
+        get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     /// The field name.
     @inlinable public var name: String {
-        get { _message.string(_message.fields.pointee.name) }
+        get { _message.string(_message.pointee.name) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.name)
@@ -178,13 +178,13 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+        return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     /// The field type URL, without the scheme, for message or enumeration
     /// types. Example: `"type.googleapis.com/google.protobuf.Timestamp"`.
     @inlinable public var typeURL: String {
-        get { _message.string(_message.fields.pointee.type_url) }
+        get { _message.string(_message.pointee.type_url) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.type_url)
@@ -192,25 +192,25 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `typeURL`, without a copy.
     @inlinable public func withTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.type_url, body)
+        return try _message.withUTF8Span(_message.pointee.type_url, body)
     }
 
     /// The index of the field type in `Type.oneofs`, for message or enumeration
     /// types. The first type has index 1; zero means the type is not in the list.
     @inlinable public var oneofIndex: Int32 {
-        get { _message.fields.pointee.oneof_index }
+        get { _message.pointee.oneof_index }
         set { _mutableFields().pointee.oneof_index = newValue }
     }
 
     /// Whether to use alternative packed wire representation.
     @inlinable public var packed: Bool {
-        get { _message.fields.pointee.packed != 0 }
+        get { _message.pointee.packed != 0 }
         set { _mutableFields().pointee.packed = newValue ? 1 : 0 }
     }
 
     /// The protocol buffer options.
     @inlinable public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.fields.pointee.options, count: _message.fields.pointee.n_options) }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -231,7 +231,7 @@ public import LifelineMessages
 
     /// The field JSON name.
     @inlinable public var jsonName: String {
-        get { _message.string(_message.fields.pointee.json_name) }
+        get { _message.string(_message.pointee.json_name) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.json_name)
@@ -239,12 +239,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `jsonName`, without a copy.
     @inlinable public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.json_name, body)
+        return try _message.withUTF8Span(_message.pointee.json_name, body)
     }
 
     /// The string value of the default value of this field. Proto2 syntax only.
     @inlinable public var defaultValue: String {
-        get { _message.string(_message.fields.pointee.default_value) }
+        get { _message.string(_message.pointee.default_value) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.default_value)
@@ -252,7 +252,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `defaultValue`, without a copy.
     @inlinable public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.default_value, body)
+        return try _message.withUTF8Span(_message.pointee.default_value, body)
     }
 
     /// Basic field types.
@@ -402,7 +402,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_Enum: LifelineMessages.Message {
     /// Enum type name.
     @inlinable public var name: String {
-        get { _message.string(_message.fields.pointee.name) }
+        get { _message.string(_message.pointee.name) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.name)
@@ -410,12 +410,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+        return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     /// Enum value definitions.
     @inlinable public var enumvalue: LifelineMessages.RepeatedField<Google_Protobuf_EnumValue> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValue>(_in: _message, _message.fields.pointee.enumvalue, count: _message.fields.pointee.n_enumvalue) }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValue>(_in: _message, _message.pointee.enumvalue, count: _message.pointee.n_enumvalue) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -436,7 +436,7 @@ public import LifelineMessages
 
     /// Protocol buffer options.
     @inlinable public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.fields.pointee.options, count: _message.fields.pointee.n_options) }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -457,7 +457,7 @@ public import LifelineMessages
 
     /// The source context.
     @inlinable public var sourceContext: Google_Protobuf_SourceContext {
-        _read { yield Google_Protobuf_SourceContext(_reading: _message.fields.pointee.source_context, in: _message) }
+        _read { yield Google_Protobuf_SourceContext(_reading: _message.pointee.source_context, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.source_context = _message.copy(newValue)
@@ -474,13 +474,13 @@ public import LifelineMessages
         }
     }
     /// Whether `sourceContext` is set.
-    @inlinable public var hasSourceContext: Bool { _message.fields.pointee.source_context != nil }
+    @inlinable public var hasSourceContext: Bool { _message.pointee.source_context != nil }
     /// Forgets `sourceContext`; it then reads as its default.
     @inlinable public mutating func clearSourceContext() { _mutableFields().pointee.source_context = nil }
 
     /// The source syntax.
     @inlinable public var syntax: Google_Protobuf_Syntax {
-        get { Google_Protobuf_Syntax._load(_message.fields.pointee.syntax) }
+        get { Google_Protobuf_Syntax._load(_message.pointee.syntax) }
         set { _mutableFields().pointee.syntax = newValue._cValue }
     }
 
@@ -495,7 +495,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_EnumValue: LifelineMessages.Message {
     /// Enum value name.
     @inlinable public var name: String {
-        get { _message.string(_message.fields.pointee.name) }
+        get { _message.string(_message.pointee.name) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.name)
@@ -503,18 +503,18 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+        return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     /// Enum value number.
     @inlinable public var number: Int32 {
-        get { _message.fields.pointee.number }
+        get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     /// Protocol buffer options.
     @inlinable public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.fields.pointee.options, count: _message.fields.pointee.n_options) }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -548,7 +548,7 @@ public import LifelineMessages
     /// For custom options, it should be the fully-qualified name. For example,
     /// `"google.api.http"`.
     @inlinable public var name: String {
-        get { _message.string(_message.fields.pointee.name) }
+        get { _message.string(_message.pointee.name) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.name)
@@ -556,7 +556,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+        return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     /// The option's value packed in an Any message. If the value is a primitive,
@@ -564,7 +564,7 @@ public import LifelineMessages
     /// should be used. If the value is an enum, it should be stored as an int32
     /// value using the google.protobuf.Int32Value type.
     @inlinable public var value: Google_Protobuf_Any {
-        _read { yield Google_Protobuf_Any(_reading: _message.fields.pointee.value, in: _message) }
+        _read { yield Google_Protobuf_Any(_reading: _message.pointee.value, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.value = _message.copy(newValue)
@@ -581,7 +581,7 @@ public import LifelineMessages
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _message.fields.pointee.value != nil }
+    @inlinable public var hasValue: Bool { _message.pointee.value != nil }
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
 

@@ -10,7 +10,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_DoubleValue: LifelineMessages.Message {
     /// The double value.
     @inlinable public var value: Double {
-        get { _message.fields.pointee.value }
+        get { _message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
     }
 
@@ -27,7 +27,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_FloatValue: LifelineMessages.Message {
     /// The float value.
     @inlinable public var value: Float {
-        get { _message.fields.pointee.value }
+        get { _message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
     }
 
@@ -44,7 +44,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_Int64Value: LifelineMessages.Message {
     /// The int64 value.
     @inlinable public var value: Int64 {
-        get { _message.fields.pointee.value }
+        get { _message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
     }
 
@@ -61,7 +61,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_UInt64Value: LifelineMessages.Message {
     /// The uint64 value.
     @inlinable public var value: UInt64 {
-        get { _message.fields.pointee.value }
+        get { _message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
     }
 
@@ -78,7 +78,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_Int32Value: LifelineMessages.Message {
     /// The int32 value.
     @inlinable public var value: Int32 {
-        get { _message.fields.pointee.value }
+        get { _message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
     }
 
@@ -95,7 +95,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_UInt32Value: LifelineMessages.Message {
     /// The uint32 value.
     @inlinable public var value: UInt32 {
-        get { _message.fields.pointee.value }
+        get { _message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
     }
 
@@ -112,7 +112,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_BoolValue: LifelineMessages.Message {
     /// The bool value.
     @inlinable public var value: Bool {
-        get { _message.fields.pointee.value != 0 }
+        get { _message.pointee.value != 0 }
         set { _mutableFields().pointee.value = newValue ? 1 : 0 }
     }
 
@@ -129,7 +129,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_StringValue: LifelineMessages.Message {
     /// The string value.
     @inlinable public var value: String {
-        get { _message.string(_message.fields.pointee.value) }
+        get { _message.string(_message.pointee.value) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.value)
@@ -137,7 +137,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `value`, without a copy.
     @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.value, body)
+        return try _message.withUTF8Span(_message.pointee.value, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__StringValue
@@ -153,7 +153,7 @@ public import LifelineMessages
 @frozen public struct Google_Protobuf_BytesValue: LifelineMessages.Message {
     /// The bytes value.
     @inlinable public var value: [UInt8] {
-        get { _message.bytes(_message.fields.pointee.value) }
+        get { _message.bytes(_message.pointee.value) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.value)
@@ -161,7 +161,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the bytes of `value`, without a copy.
     @inlinable public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.fields.pointee.value, body)
+        return try _message.withSpan(_message.pointee.value, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__BytesValue

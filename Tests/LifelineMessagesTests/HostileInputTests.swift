@@ -114,9 +114,13 @@ import Testing
     }
 
     @Test func encodingIsLimitedToo() throws {
-        var message = try ChatMessage(serializedBytes: nested(100))
+        // What was decoded can be encoded, however deep.
+        let deepest = nested(1_000)
+        var message = try ChatMessage(serializedBytes: deepest, options: DecodingOptions(maximumDepth: .max))
+        #expect(try message.serializedBytes() == deepest)
         message = .with { $0.replyTo = message }
-        #expect(throws: MessageError.self) { try message.serializedBytes() }
+        let error = #expect(throws: MessageError.self) { try message.serializedBytes() }
+        #expect(error?.code == .tooDeep)
         #expect(message == message)
         #expect(Set([message]).contains(message))
         #expect(message.textFormat.contains("reply_to"))

@@ -128,7 +128,7 @@ import Testing
 
     @Test func tooDeepIsAnErrorAndNotAWantOfRoom() throws {
         var message = ChatMessage()
-        for _ in 0..<101 { message = .with { $0.replyTo = message } }
+        for _ in 0..<1_001 { message = .with { $0.replyTo = message } }
         let error = #expect(throws: MessageError.self) { try encode(message, room: 10_000) }
         #expect(error?.code == .tooDeep)
     }

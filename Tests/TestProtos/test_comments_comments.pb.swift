@@ -12,7 +12,7 @@ public import LifelineMessages
 @frozen public struct Test_Comments_Commented: LifelineMessages.Message {
     //// Three slashes.
     @inlinable public var slashes: String {
-        get { _message.fields.pointee.has_slashes != 0 ? _message.string(_message.fields.pointee.slashes) : "" }
+        get { _message.pointee.has_slashes != 0 ? _message.string(_message.pointee.slashes) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_slashes = 1
@@ -20,20 +20,20 @@ public import LifelineMessages
         }
     }
     /// Whether `slashes` is set.
-    @inlinable public var hasSlashes: Bool { _message.fields.pointee.has_slashes != 0 }
+    @inlinable public var hasSlashes: Bool { _message.pointee.has_slashes != 0 }
     /// Forgets `slashes`; it then reads as its default.
     @inlinable public mutating func clearSlashes() { _mutableFields().pointee.has_slashes = 0 }
     /// Calls `body` with the text of `slashes`, without a copy.
     @inlinable public func withSlashesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_slashes != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.slashes, body)
+        guard _message.pointee.has_slashes != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.slashes, body)
     }
 
     /// First line.
     ///
     /// Third line, after an empty one.
     @inlinable public var lines: String {
-        get { _message.fields.pointee.has_lines != 0 ? _message.string(_message.fields.pointee.lines) : "" }
+        get { _message.pointee.has_lines != 0 ? _message.string(_message.pointee.lines) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_lines = 1
@@ -41,18 +41,18 @@ public import LifelineMessages
         }
     }
     /// Whether `lines` is set.
-    @inlinable public var hasLines: Bool { _message.fields.pointee.has_lines != 0 }
+    @inlinable public var hasLines: Bool { _message.pointee.has_lines != 0 }
     /// Forgets `lines`; it then reads as its default.
     @inlinable public mutating func clearLines() { _mutableFields().pointee.has_lines = 0 }
     /// Calls `body` with the text of `lines`, without a copy.
     @inlinable public func withLinesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_lines != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.lines, body)
+        guard _message.pointee.has_lines != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.lines, body)
     }
 
     ///* Doc comment of Java's. 
     @inlinable public var block: String {
-        get { _message.fields.pointee.has_block != 0 ? _message.string(_message.fields.pointee.block) : "" }
+        get { _message.pointee.has_block != 0 ? _message.string(_message.pointee.block) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_block = 1
@@ -60,19 +60,19 @@ public import LifelineMessages
         }
     }
     /// Whether `block` is set.
-    @inlinable public var hasBlock: Bool { _message.fields.pointee.has_block != 0 }
+    @inlinable public var hasBlock: Bool { _message.pointee.has_block != 0 }
     /// Forgets `block`; it then reads as its default.
     @inlinable public mutating func clearBlock() { _mutableFields().pointee.has_block = 0 }
     /// Calls `body` with the text of `block`, without a copy.
     @inlinable public func withBlockUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_block != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.block, body)
+        guard _message.pointee.has_block != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.block, body)
     }
 
     /// Windows line ends
     /// are here.
     @inlinable public var carriageReturns: String {
-        get { _message.fields.pointee.has_carriage_returns != 0 ? _message.string(_message.fields.pointee.carriage_returns) : "" }
+        get { _message.pointee.has_carriage_returns != 0 ? _message.string(_message.pointee.carriage_returns) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_carriage_returns = 1
@@ -80,13 +80,13 @@ public import LifelineMessages
         }
     }
     /// Whether `carriageReturns` is set.
-    @inlinable public var hasCarriageReturns: Bool { _message.fields.pointee.has_carriage_returns != 0 }
+    @inlinable public var hasCarriageReturns: Bool { _message.pointee.has_carriage_returns != 0 }
     /// Forgets `carriageReturns`; it then reads as its default.
     @inlinable public mutating func clearCarriageReturns() { _mutableFields().pointee.has_carriage_returns = 0 }
     /// Calls `body` with the text of `carriageReturns`, without a copy.
     @inlinable public func withCarriageReturnsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_carriage_returns != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.carriage_returns, body)
+        guard _message.pointee.has_carriage_returns != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.carriage_returns, body)
     }
 
     /// A lone carriage return:
@@ -96,7 +96,7 @@ public import LifelineMessages
     /// and 
     /// fatalError().
     @inlinable public var separators: String {
-        get { _message.fields.pointee.has_separators != 0 ? _message.string(_message.fields.pointee.separators) : "" }
+        get { _message.pointee.has_separators != 0 ? _message.string(_message.pointee.separators) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_separators = 1
@@ -104,13 +104,13 @@ public import LifelineMessages
         }
     }
     /// Whether `separators` is set.
-    @inlinable public var hasSeparators: Bool { _message.fields.pointee.has_separators != 0 }
+    @inlinable public var hasSeparators: Bool { _message.pointee.has_separators != 0 }
     /// Forgets `separators`; it then reads as its default.
     @inlinable public mutating func clearSeparators() { _mutableFields().pointee.has_separators = 0 }
     /// Calls `body` with the text of `separators`, without a copy.
     @inlinable public func withSeparatorsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_separators != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.separators, body)
+        guard _message.pointee.has_separators != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.separators, body)
     }
 
     /// - Parameter x: looks like Swift's markup
@@ -118,7 +118,7 @@ public import LifelineMessages
     /// ```
     /// an open code block
     @inlinable public var markup: String {
-        get { _message.fields.pointee.has_markup != 0 ? _message.string(_message.fields.pointee.markup) : "" }
+        get { _message.pointee.has_markup != 0 ? _message.string(_message.pointee.markup) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_markup = 1
@@ -126,18 +126,18 @@ public import LifelineMessages
         }
     }
     /// Whether `markup` is set.
-    @inlinable public var hasMarkup: Bool { _message.fields.pointee.has_markup != 0 }
+    @inlinable public var hasMarkup: Bool { _message.pointee.has_markup != 0 }
     /// Forgets `markup`; it then reads as its default.
     @inlinable public mutating func clearMarkup() { _mutableFields().pointee.has_markup = 0 }
     /// Calls `body` with the text of `markup`, without a copy.
     @inlinable public func withMarkupUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_markup != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.markup, body)
+        guard _message.pointee.has_markup != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.markup, body)
     }
 
     /// About a member.
     @inlinable public var chosen: String {
-        get { _message.fields.pointee.choice_case.rawValue == 7 ? _message.string(_message.fields.pointee.chosen) : "" }
+        get { _message.pointee.choice_case.rawValue == 7 ? _message.string(_message.pointee.chosen) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.choice_case.rawValue != 7 {
@@ -149,14 +149,14 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `chosen`, without a copy.
     @inlinable public func withChosenUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.choice_case.rawValue == 7 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.chosen, body)
+        guard _message.pointee.choice_case.rawValue == 7 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.chosen, body)
     }
 
     /// About the oneof.
     @inlinable public var choice: OneOf_Choice? {
         get {
-            switch _message.fields.pointee.choice_case.rawValue {
+            switch _message.pointee.choice_case.rawValue {
             case 7: .chosen(self.chosen)
             default: nil
             }

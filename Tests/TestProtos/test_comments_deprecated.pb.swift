@@ -43,7 +43,7 @@ public import LifelineMessages
 @frozen public struct Test_Comments_Deprecated: LifelineMessages.Message {
     /// NOTE: This field was marked as deprecated in the .proto file.
     @inlinable public var plain: Int32 {
-        get { _message.fields.pointee.plain }
+        get { _message.pointee.plain }
         set { _mutableFields().pointee.plain = newValue }
     }
 
@@ -51,7 +51,7 @@ public import LifelineMessages
     ///
     /// NOTE: This field was marked as deprecated in the .proto file.
     @inlinable public var maybe: String {
-        get { _message.fields.pointee.has_maybe_case.rawValue == 2 ? _message.string(_message.fields.pointee.maybe) : "" }
+        get { _message.pointee.has_maybe_case.rawValue == 2 ? _message.string(_message.pointee.maybe) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.has_maybe_case.rawValue != 2 {
@@ -62,18 +62,18 @@ public import LifelineMessages
         }
     }
     /// Whether `maybe` is set.
-    @inlinable public var hasMaybe: Bool { _message.fields.pointee.has_maybe_case.rawValue == 2 }
+    @inlinable public var hasMaybe: Bool { _message.pointee.has_maybe_case.rawValue == 2 }
     /// Forgets `maybe`; it then reads as its default.
     @inlinable public mutating func clearMaybe() { _mutableFields().pointee.has_maybe_case.rawValue = 0 }
     /// Calls `body` with the text of `maybe`, without a copy.
     @inlinable public func withMaybeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_maybe_case.rawValue == 2 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.maybe, body)
+        guard _message.pointee.has_maybe_case.rawValue == 2 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.maybe, body)
     }
 
     /// NOTE: This field was marked as deprecated in the .proto file.
     @inlinable public var many: LifelineMessages.RepeatedField<Test_Comments_DeprecatedKind> {
-        _read { yield LifelineMessages.RepeatedField<Test_Comments_DeprecatedKind>(_in: _message, _message.fields.pointee.many, count: _message.fields.pointee.n_many) }
+        _read { yield LifelineMessages.RepeatedField<Test_Comments_DeprecatedKind>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -94,7 +94,7 @@ public import LifelineMessages
 
     /// NOTE: This field was marked as deprecated in the .proto file.
     @inlinable public var mapped: LifelineMessages.MapField<String, Test_Comments_Deprecated> {
-        _read { yield LifelineMessages.MapField<String, Test_Comments_Deprecated>(_in: _message, entries: _message.fields.pointee.mapped, count: _message.fields.pointee.n_mapped) }
+        _read { yield LifelineMessages.MapField<String, Test_Comments_Deprecated>(_in: _message, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -115,7 +115,7 @@ public import LifelineMessages
 
     /// NOTE: This field was marked as deprecated in the .proto file.
     @inlinable public var nested: Test_Comments_Deprecated {
-        _read { yield Test_Comments_Deprecated(_reading: _message.fields.pointee.choice_case.rawValue == 5 ? _message.fields.pointee.nested : nil, in: _message) }
+        _read { yield Test_Comments_Deprecated(_reading: _message.pointee.choice_case.rawValue == 5 ? _message.pointee.nested : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.nested = _message.copy(newValue)
@@ -138,7 +138,7 @@ public import LifelineMessages
 
     /// NOTE: This field was marked as deprecated in the .proto file.
     @inlinable public var data: [Swift.UInt8] {
-        get { _message.fields.pointee.choice_case.rawValue == 6 ? _message.bytes(_message.fields.pointee.data) : [] }
+        get { _message.pointee.choice_case.rawValue == 6 ? _message.bytes(_message.pointee.data) : [] }
         set {
             let fields = _mutableFields()
             if fields.pointee.choice_case.rawValue != 6 {
@@ -150,20 +150,20 @@ public import LifelineMessages
     }
     /// Calls `body` with the bytes of `data`, without a copy.
     @inlinable public func withDataSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.choice_case.rawValue == 6 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.fields.pointee.data, body)
+        guard _message.pointee.choice_case.rawValue == 6 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.pointee.data, body)
     }
 
     /// NOTE: This field was marked as deprecated in the .proto file.
     @inlinable public var kind: Test_Comments_DeprecatedKind {
-        get { Test_Comments_DeprecatedKind._load(_message.fields.pointee.kind) }
+        get { Test_Comments_DeprecatedKind._load(_message.pointee.kind) }
         set { _mutableFields().pointee.kind = newValue._cValue }
     }
 
     @inlinable public var choice: OneOf_Choice? {
         get {
-            switch _message.fields.pointee.choice_case.rawValue {
-            case 5: .nested(Test_Comments_Deprecated(_reading: _message.fields.pointee.nested, in: _message))
+            switch _message.pointee.choice_case.rawValue {
+            case 5: .nested(Test_Comments_Deprecated(_reading: _message.pointee.nested, in: _message))
             case 6: .data(self.data)
             default: nil
             }

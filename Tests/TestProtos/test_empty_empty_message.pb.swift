@@ -14,7 +14,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Empty_HoldsNothing: LifelineMessages.Message {
     @inlinable public var nothing: Test_Empty_Nothing {
-        _read { yield Test_Empty_Nothing(_reading: _message.fields.pointee.nothing, in: _message) }
+        _read { yield Test_Empty_Nothing(_reading: _message.pointee.nothing, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.nothing = _message.copy(newValue)
@@ -31,12 +31,12 @@ public import LifelineMessages
         }
     }
     /// Whether `nothing` is set.
-    @inlinable public var hasNothing: Bool { _message.fields.pointee.nothing != nil }
+    @inlinable public var hasNothing: Bool { _message.pointee.nothing != nil }
     /// Forgets `nothing`; it then reads as its default.
     @inlinable public mutating func clearNothing() { _mutableFields().pointee.nothing = nil }
 
     @inlinable public var nothings: LifelineMessages.RepeatedField<Test_Empty_Nothing> {
-        _read { yield LifelineMessages.RepeatedField<Test_Empty_Nothing>(_in: _message, _message.fields.pointee.nothings, count: _message.fields.pointee.n_nothings) }
+        _read { yield LifelineMessages.RepeatedField<Test_Empty_Nothing>(_in: _message, _message.pointee.nothings, count: _message.pointee.n_nothings) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -56,7 +56,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped: LifelineMessages.MapField<Bool, Test_Empty_Nothing> {
-        _read { yield LifelineMessages.MapField<Bool, Test_Empty_Nothing>(_in: _message, entries: _message.fields.pointee.mapped, count: _message.fields.pointee.n_mapped) }
+        _read { yield LifelineMessages.MapField<Bool, Test_Empty_Nothing>(_in: _message, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -76,7 +76,7 @@ public import LifelineMessages
     }
 
     @inlinable public var chosen: Test_Empty_Nothing {
-        _read { yield Test_Empty_Nothing(_reading: _message.fields.pointee.choice_case.rawValue == 4 ? _message.fields.pointee.chosen : nil, in: _message) }
+        _read { yield Test_Empty_Nothing(_reading: _message.pointee.choice_case.rawValue == 4 ? _message.pointee.chosen : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.chosen = _message.copy(newValue)
@@ -99,8 +99,8 @@ public import LifelineMessages
 
     @inlinable public var choice: OneOf_Choice? {
         get {
-            switch _message.fields.pointee.choice_case.rawValue {
-            case 4: .chosen(Test_Empty_Nothing(_reading: _message.fields.pointee.chosen, in: _message))
+            switch _message.pointee.choice_case.rawValue {
+            case 4: .chosen(Test_Empty_Nothing(_reading: _message.pointee.chosen, in: _message))
             default: nil
             }
         }

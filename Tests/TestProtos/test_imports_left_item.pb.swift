@@ -6,7 +6,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Imports_Left_Item: LifelineMessages.Message {
     @inlinable public var left: String {
-        get { _message.string(_message.fields.pointee.left) }
+        get { _message.string(_message.pointee.left) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.left)
@@ -14,7 +14,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `left`, without a copy.
     @inlinable public func withLeftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.left, body)
+        return try _message.withUTF8Span(_message.pointee.left, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Imports__Left__Item

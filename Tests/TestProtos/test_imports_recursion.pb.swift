@@ -7,7 +7,7 @@ public import LifelineMessages
 /// Refers to itself, in every way.
 @frozen public struct Test_Imports_Tree: LifelineMessages.Message {
     @inlinable public var name: String {
-        get { _message.string(_message.fields.pointee.name) }
+        get { _message.string(_message.pointee.name) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.name)
@@ -15,11 +15,11 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+        return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     @inlinable public var left: Test_Imports_Tree {
-        _read { yield Test_Imports_Tree(_reading: _message.fields.pointee.left, in: _message) }
+        _read { yield Test_Imports_Tree(_reading: _message.pointee.left, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.left = _message.copy(newValue)
@@ -36,12 +36,12 @@ public import LifelineMessages
         }
     }
     /// Whether `left` is set.
-    @inlinable public var hasLeft: Bool { _message.fields.pointee.left != nil }
+    @inlinable public var hasLeft: Bool { _message.pointee.left != nil }
     /// Forgets `left`; it then reads as its default.
     @inlinable public mutating func clearLeft() { _mutableFields().pointee.left = nil }
 
     @inlinable public var right: Test_Imports_Tree {
-        _read { yield Test_Imports_Tree(_reading: _message.fields.pointee.has_right_case.rawValue == 3 ? _message.fields.pointee.right : nil, in: _message) }
+        _read { yield Test_Imports_Tree(_reading: _message.pointee.has_right_case.rawValue == 3 ? _message.pointee.right : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.right = _message.copy(newValue)
@@ -62,12 +62,12 @@ public import LifelineMessages
         }
     }
     /// Whether `right` is set.
-    @inlinable public var hasRight: Bool { _message.fields.pointee.has_right_case.rawValue == 3 }
+    @inlinable public var hasRight: Bool { _message.pointee.has_right_case.rawValue == 3 }
     /// Forgets `right`; it then reads as its default.
     @inlinable public mutating func clearRight() { _mutableFields().pointee.has_right_case.rawValue = 0 }
 
     @inlinable public var children: LifelineMessages.RepeatedField<Test_Imports_Tree> {
-        _read { yield LifelineMessages.RepeatedField<Test_Imports_Tree>(_in: _message, _message.fields.pointee.children, count: _message.fields.pointee.n_children) }
+        _read { yield LifelineMessages.RepeatedField<Test_Imports_Tree>(_in: _message, _message.pointee.children, count: _message.pointee.n_children) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -87,7 +87,7 @@ public import LifelineMessages
     }
 
     @inlinable public var named: LifelineMessages.MapField<String, Test_Imports_Tree> {
-        _read { yield LifelineMessages.MapField<String, Test_Imports_Tree>(_in: _message, entries: _message.fields.pointee.named, count: _message.fields.pointee.n_named) }
+        _read { yield LifelineMessages.MapField<String, Test_Imports_Tree>(_in: _message, entries: _message.pointee.named, count: _message.pointee.n_named) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -107,7 +107,7 @@ public import LifelineMessages
     }
 
     @inlinable public var branch: Test_Imports_Tree {
-        _read { yield Test_Imports_Tree(_reading: _message.fields.pointee.grafted_case.rawValue == 6 ? _message.fields.pointee.branch : nil, in: _message) }
+        _read { yield Test_Imports_Tree(_reading: _message.pointee.grafted_case.rawValue == 6 ? _message.pointee.branch : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.branch = _message.copy(newValue)
@@ -129,7 +129,7 @@ public import LifelineMessages
     }
 
     @inlinable public var leaf: Test_Imports_Tree.Leaf {
-        _read { yield Test_Imports_Tree.Leaf(_reading: _message.fields.pointee.grafted_case.rawValue == 7 ? _message.fields.pointee.leaf : nil, in: _message) }
+        _read { yield Test_Imports_Tree.Leaf(_reading: _message.pointee.grafted_case.rawValue == 7 ? _message.pointee.leaf : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.leaf = _message.copy(newValue)
@@ -152,9 +152,9 @@ public import LifelineMessages
 
     @inlinable public var grafted: OneOf_Grafted? {
         get {
-            switch _message.fields.pointee.grafted_case.rawValue {
-            case 6: .branch(Test_Imports_Tree(_reading: _message.fields.pointee.branch, in: _message))
-            case 7: .leaf(Test_Imports_Tree.Leaf(_reading: _message.fields.pointee.leaf, in: _message))
+            switch _message.pointee.grafted_case.rawValue {
+            case 6: .branch(Test_Imports_Tree(_reading: _message.pointee.branch, in: _message))
+            case 7: .leaf(Test_Imports_Tree.Leaf(_reading: _message.pointee.leaf, in: _message))
             default: nil
             }
         }
@@ -175,7 +175,7 @@ public import LifelineMessages
 
     @frozen public struct Leaf: LifelineMessages.Message {
         @inlinable public var tree: Test_Imports_Tree {
-            _read { yield Test_Imports_Tree(_reading: _message.fields.pointee.tree, in: _message) }
+            _read { yield Test_Imports_Tree(_reading: _message.pointee.tree, in: _message) }
             set {
                 let fields = _mutableFields()
                 fields.pointee.tree = _message.copy(newValue)
@@ -192,12 +192,12 @@ public import LifelineMessages
             }
         }
         /// Whether `tree` is set.
-        @inlinable public var hasTree: Bool { _message.fields.pointee.tree != nil }
+        @inlinable public var hasTree: Bool { _message.pointee.tree != nil }
         /// Forgets `tree`; it then reads as its default.
         @inlinable public mutating func clearTree() { _mutableFields().pointee.tree = nil }
 
         @inlinable public var vein: Test_Imports_Tree.Leaf.Vein {
-            _read { yield Test_Imports_Tree.Leaf.Vein(_reading: _message.fields.pointee.vein, in: _message) }
+            _read { yield Test_Imports_Tree.Leaf.Vein(_reading: _message.pointee.vein, in: _message) }
             set {
                 let fields = _mutableFields()
                 fields.pointee.vein = _message.copy(newValue)
@@ -214,13 +214,13 @@ public import LifelineMessages
             }
         }
         /// Whether `vein` is set.
-        @inlinable public var hasVein: Bool { _message.fields.pointee.vein != nil }
+        @inlinable public var hasVein: Bool { _message.pointee.vein != nil }
         /// Forgets `vein`; it then reads as its default.
         @inlinable public mutating func clearVein() { _mutableFields().pointee.vein = nil }
 
         @frozen public struct Vein: LifelineMessages.Message {
             @inlinable public var leaf: Test_Imports_Tree.Leaf {
-                _read { yield Test_Imports_Tree.Leaf(_reading: _message.fields.pointee.leaf, in: _message) }
+                _read { yield Test_Imports_Tree.Leaf(_reading: _message.pointee.leaf, in: _message) }
                 set {
                     let fields = _mutableFields()
                     fields.pointee.leaf = _message.copy(newValue)
@@ -237,12 +237,12 @@ public import LifelineMessages
                 }
             }
             /// Whether `leaf` is set.
-            @inlinable public var hasLeaf: Bool { _message.fields.pointee.leaf != nil }
+            @inlinable public var hasLeaf: Bool { _message.pointee.leaf != nil }
             /// Forgets `leaf`; it then reads as its default.
             @inlinable public mutating func clearLeaf() { _mutableFields().pointee.leaf = nil }
 
             @inlinable public var vein: Test_Imports_Tree.Leaf.Vein {
-                _read { yield Test_Imports_Tree.Leaf.Vein(_reading: _message.fields.pointee.vein, in: _message) }
+                _read { yield Test_Imports_Tree.Leaf.Vein(_reading: _message.pointee.vein, in: _message) }
                 set {
                     let fields = _mutableFields()
                     fields.pointee.vein = _message.copy(newValue)
@@ -259,7 +259,7 @@ public import LifelineMessages
                 }
             }
             /// Whether `vein` is set.
-            @inlinable public var hasVein: Bool { _message.fields.pointee.vein != nil }
+            @inlinable public var hasVein: Bool { _message.pointee.vein != nil }
             /// Forgets `vein`; it then reads as its default.
             @inlinable public mutating func clearVein() { _mutableFields().pointee.vein = nil }
 
@@ -286,7 +286,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Imports_Egg: LifelineMessages.Message {
     @inlinable public var hatches: Test_Imports_Hen {
-        _read { yield Test_Imports_Hen(_reading: _message.fields.pointee.hatches, in: _message) }
+        _read { yield Test_Imports_Hen(_reading: _message.pointee.hatches, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.hatches = _message.copy(newValue)
@@ -303,7 +303,7 @@ public import LifelineMessages
         }
     }
     /// Whether `hatches` is set.
-    @inlinable public var hasHatches: Bool { _message.fields.pointee.hatches != nil }
+    @inlinable public var hasHatches: Bool { _message.pointee.hatches != nil }
     /// Forgets `hatches`; it then reads as its default.
     @inlinable public mutating func clearHatches() { _mutableFields().pointee.hatches = nil }
 
@@ -316,7 +316,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Imports_Hen: LifelineMessages.Message {
     @inlinable public var lays: LifelineMessages.RepeatedField<Test_Imports_Egg> {
-        _read { yield LifelineMessages.RepeatedField<Test_Imports_Egg>(_in: _message, _message.fields.pointee.lays, count: _message.fields.pointee.n_lays) }
+        _read { yield LifelineMessages.RepeatedField<Test_Imports_Egg>(_in: _message, _message.pointee.lays, count: _message.pointee.n_lays) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)

@@ -6,7 +6,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Imports_Right_Item: LifelineMessages.Message {
     @inlinable public var right: String {
-        get { _message.fields.pointee.has_right != 0 ? _message.string(_message.fields.pointee.right) : "" }
+        get { _message.pointee.has_right != 0 ? _message.string(_message.pointee.right) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_right = 1
@@ -14,13 +14,13 @@ public import LifelineMessages
         }
     }
     /// Whether `right` is set.
-    @inlinable public var hasRight: Bool { _message.fields.pointee.has_right != 0 }
+    @inlinable public var hasRight: Bool { _message.pointee.has_right != 0 }
     /// Forgets `right`; it then reads as its default.
     @inlinable public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
     /// Calls `body` with the text of `right`, without a copy.
     @inlinable public func withRightUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_right != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.right, body)
+        guard _message.pointee.has_right != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.right, body)
     }
 
     @frozen public enum Kind: LifelineMessages.ProtobufEnum {

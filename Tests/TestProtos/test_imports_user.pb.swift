@@ -8,7 +8,7 @@ public import LifelineWellKnownTypes
 /// Uses messages of other files, packages and modules, some seen only through a public import.
 @frozen public struct Test_Imports_User: LifelineMessages.Message {
     @inlinable public var left: Test_Imports_Left_Item {
-        _read { yield Test_Imports_Left_Item(_reading: _message.fields.pointee.left, in: _message) }
+        _read { yield Test_Imports_Left_Item(_reading: _message.pointee.left, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.left = _message.copy(newValue)
@@ -25,12 +25,12 @@ public import LifelineWellKnownTypes
         }
     }
     /// Whether `left` is set.
-    @inlinable public var hasLeft: Bool { _message.fields.pointee.left != nil }
+    @inlinable public var hasLeft: Bool { _message.pointee.left != nil }
     /// Forgets `left`; it then reads as its default.
     @inlinable public mutating func clearLeft() { _mutableFields().pointee.left = nil }
 
     @inlinable public var right: Test_Imports_Right_Item {
-        _read { yield Test_Imports_Right_Item(_reading: _message.fields.pointee.right, in: _message) }
+        _read { yield Test_Imports_Right_Item(_reading: _message.pointee.right, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.right = _message.copy(newValue)
@@ -47,12 +47,12 @@ public import LifelineWellKnownTypes
         }
     }
     /// Whether `right` is set.
-    @inlinable public var hasRight: Bool { _message.fields.pointee.right != nil }
+    @inlinable public var hasRight: Bool { _message.pointee.right != nil }
     /// Forgets `right`; it then reads as its default.
     @inlinable public mutating func clearRight() { _mutableFields().pointee.right = nil }
 
     @inlinable public var lefts: LifelineMessages.MapField<String, Test_Imports_Left_Item> {
-        _read { yield LifelineMessages.MapField<String, Test_Imports_Left_Item>(_in: _message, entries: _message.fields.pointee.lefts, count: _message.fields.pointee.n_lefts) }
+        _read { yield LifelineMessages.MapField<String, Test_Imports_Left_Item>(_in: _message, entries: _message.pointee.lefts, count: _message.pointee.n_lefts) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -72,7 +72,7 @@ public import LifelineWellKnownTypes
     }
 
     @inlinable public var moods: LifelineMessages.RepeatedField<Test_Empty_Mood> {
-        _read { yield LifelineMessages.RepeatedField<Test_Empty_Mood>(_in: _message, _message.fields.pointee.moods, count: _message.fields.pointee.n_moods) }
+        _read { yield LifelineMessages.RepeatedField<Test_Empty_Mood>(_in: _message, _message.pointee.moods, count: _message.pointee.n_moods) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -92,7 +92,7 @@ public import LifelineWellKnownTypes
     }
 
     @inlinable public var eitherLeft: Test_Imports_Left_Item {
-        _read { yield Test_Imports_Left_Item(_reading: _message.fields.pointee.either_case.rawValue == 5 ? _message.fields.pointee.either_left : nil, in: _message) }
+        _read { yield Test_Imports_Left_Item(_reading: _message.pointee.either_case.rawValue == 5 ? _message.pointee.either_left : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.either_left = _message.copy(newValue)
@@ -114,7 +114,7 @@ public import LifelineWellKnownTypes
     }
 
     @inlinable public var eitherRight: Test_Imports_Right_Item {
-        _read { yield Test_Imports_Right_Item(_reading: _message.fields.pointee.either_case.rawValue == 6 ? _message.fields.pointee.either_right : nil, in: _message) }
+        _read { yield Test_Imports_Right_Item(_reading: _message.pointee.either_case.rawValue == 6 ? _message.pointee.either_right : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.either_right = _message.copy(newValue)
@@ -136,7 +136,7 @@ public import LifelineWellKnownTypes
     }
 
     @inlinable public var eitherTime: Google_Protobuf_Timestamp {
-        _read { yield Google_Protobuf_Timestamp(_reading: _message.fields.pointee.either_case.rawValue == 7 ? _message.fields.pointee.either_time : nil, in: _message) }
+        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.either_case.rawValue == 7 ? _message.pointee.either_time : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.either_time = _message.copy(newValue)
@@ -158,7 +158,7 @@ public import LifelineWellKnownTypes
     }
 
     @inlinable public var anything: Google_Protobuf_Any {
-        _read { yield Google_Protobuf_Any(_reading: _message.fields.pointee.anything, in: _message) }
+        _read { yield Google_Protobuf_Any(_reading: _message.pointee.anything, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.anything = _message.copy(newValue)
@@ -175,12 +175,12 @@ public import LifelineWellKnownTypes
         }
     }
     /// Whether `anything` is set.
-    @inlinable public var hasAnything: Bool { _message.fields.pointee.anything != nil }
+    @inlinable public var hasAnything: Bool { _message.pointee.anything != nil }
     /// Forgets `anything`; it then reads as its default.
     @inlinable public mutating func clearAnything() { _mutableFields().pointee.anything = nil }
 
     @inlinable public var properties: Google_Protobuf_Struct {
-        _read { yield Google_Protobuf_Struct(_reading: _message.fields.pointee.properties, in: _message) }
+        _read { yield Google_Protobuf_Struct(_reading: _message.pointee.properties, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.properties = _message.copy(newValue)
@@ -197,17 +197,17 @@ public import LifelineWellKnownTypes
         }
     }
     /// Whether `properties` is set.
-    @inlinable public var hasProperties: Bool { _message.fields.pointee.properties != nil }
+    @inlinable public var hasProperties: Bool { _message.pointee.properties != nil }
     /// Forgets `properties`; it then reads as its default.
     @inlinable public mutating func clearProperties() { _mutableFields().pointee.properties = nil }
 
     @inlinable public var null: Google_Protobuf_NullValue {
-        get { Google_Protobuf_NullValue._load(_message.fields.pointee.null) }
+        get { Google_Protobuf_NullValue._load(_message.pointee.null) }
         set { _mutableFields().pointee.null = newValue._cValue }
     }
 
     @inlinable public var wrapped: Google_Protobuf_Int64Value {
-        _read { yield Google_Protobuf_Int64Value(_reading: _message.fields.pointee.wrapped, in: _message) }
+        _read { yield Google_Protobuf_Int64Value(_reading: _message.pointee.wrapped, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.wrapped = _message.copy(newValue)
@@ -224,12 +224,12 @@ public import LifelineWellKnownTypes
         }
     }
     /// Whether `wrapped` is set.
-    @inlinable public var hasWrapped: Bool { _message.fields.pointee.wrapped != nil }
+    @inlinable public var hasWrapped: Bool { _message.pointee.wrapped != nil }
     /// Forgets `wrapped`; it then reads as its default.
     @inlinable public mutating func clearWrapped() { _mutableFields().pointee.wrapped = nil }
 
     @inlinable public var values: LifelineMessages.MapField<Int64, Google_Protobuf_Value> {
-        _read { yield LifelineMessages.MapField<Int64, Google_Protobuf_Value>(_in: _message, entries: _message.fields.pointee.values, count: _message.fields.pointee.n_values) }
+        _read { yield LifelineMessages.MapField<Int64, Google_Protobuf_Value>(_in: _message, entries: _message.pointee.values, count: _message.pointee.n_values) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -249,7 +249,7 @@ public import LifelineWellKnownTypes
     }
 
     @inlinable public var unpackaged: Unpackaged {
-        _read { yield Unpackaged(_reading: _message.fields.pointee.unpackaged, in: _message) }
+        _read { yield Unpackaged(_reading: _message.pointee.unpackaged, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.unpackaged = _message.copy(newValue)
@@ -266,21 +266,21 @@ public import LifelineWellKnownTypes
         }
     }
     /// Whether `unpackaged` is set.
-    @inlinable public var hasUnpackaged: Bool { _message.fields.pointee.unpackaged != nil }
+    @inlinable public var hasUnpackaged: Bool { _message.pointee.unpackaged != nil }
     /// Forgets `unpackaged`; it then reads as its default.
     @inlinable public mutating func clearUnpackaged() { _mutableFields().pointee.unpackaged = nil }
 
     @inlinable public var unpackagedKind: UnpackagedKind {
-        get { UnpackagedKind._load(_message.fields.pointee.unpackaged_kind) }
+        get { UnpackagedKind._load(_message.pointee.unpackaged_kind) }
         set { _mutableFields().pointee.unpackaged_kind = newValue._cValue }
     }
 
     @inlinable public var either: OneOf_Either? {
         get {
-            switch _message.fields.pointee.either_case.rawValue {
-            case 5: .eitherLeft(Test_Imports_Left_Item(_reading: _message.fields.pointee.either_left, in: _message))
-            case 6: .eitherRight(Test_Imports_Right_Item(_reading: _message.fields.pointee.either_right, in: _message))
-            case 7: .eitherTime(Google_Protobuf_Timestamp(_reading: _message.fields.pointee.either_time, in: _message))
+            switch _message.pointee.either_case.rawValue {
+            case 5: .eitherLeft(Test_Imports_Left_Item(_reading: _message.pointee.either_left, in: _message))
+            case 6: .eitherRight(Test_Imports_Right_Item(_reading: _message.pointee.either_right, in: _message))
+            case 7: .eitherTime(Google_Protobuf_Timestamp(_reading: _message.pointee.either_time, in: _message))
             default: nil
             }
         }

@@ -168,7 +168,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_Cases_Cases: LifelineMessages.Message {
     @inlinable public var closed: Test_Names_Cases_Closed {
-        get { _message.fields.pointee.has_closed != 0 ? Test_Names_Cases_Closed._load(_message.fields.pointee.closed) : .self_3 }
+        get { _message.pointee.has_closed != 0 ? Test_Names_Cases_Closed._load(_message.pointee.closed) : .self_3 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_closed = 1
@@ -176,12 +176,12 @@ public import LifelineMessages
         }
     }
     /// Whether `closed` is set.
-    @inlinable public var hasClosed: Bool { _message.fields.pointee.has_closed != 0 }
+    @inlinable public var hasClosed: Bool { _message.pointee.has_closed != 0 }
     /// Forgets `closed`; it then reads as its default.
     @inlinable public mutating func clearClosed() { _mutableFields().pointee.has_closed = 0 }
 
     @inlinable public var prefixed: Test_Names_Cases_Cases.Prefixed {
-        get { _message.fields.pointee.has_prefixed != 0 ? Test_Names_Cases_Cases.Prefixed._load(_message.fields.pointee.prefixed) : .prefixed1 }
+        get { _message.pointee.has_prefixed != 0 ? Test_Names_Cases_Cases.Prefixed._load(_message.pointee.prefixed) : .prefixed1 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_prefixed = 1
@@ -189,7 +189,7 @@ public import LifelineMessages
         }
     }
     /// Whether `prefixed` is set.
-    @inlinable public var hasPrefixed: Bool { _message.fields.pointee.has_prefixed != 0 }
+    @inlinable public var hasPrefixed: Bool { _message.pointee.has_prefixed != 0 }
     /// Forgets `prefixed`; it then reads as its default.
     @inlinable public mutating func clearPrefixed() { _mutableFields().pointee.has_prefixed = 0 }
 

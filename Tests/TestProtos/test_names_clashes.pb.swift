@@ -57,7 +57,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_Presence: LifelineMessages.Message {
     @inlinable public var foo: Int32 {
-        get { _message.fields.pointee.has_foo_of_case.rawValue == 1 ? _message.fields.pointee.foo : 0 }
+        get { _message.pointee.has_foo_of_case.rawValue == 1 ? _message.pointee.foo : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foo_of_case.rawValue = 1
@@ -65,17 +65,17 @@ public import LifelineMessages
         }
     }
     /// Whether `foo` is set.
-    @inlinable public var hasFoo: Bool { _message.fields.pointee.has_foo_of_case.rawValue == 1 }
+    @inlinable public var hasFoo: Bool { _message.pointee.has_foo_of_case.rawValue == 1 }
     /// Forgets `foo`; it then reads as its default.
     @inlinable public mutating func clearFoo() { _mutableFields().pointee.has_foo_of_case.rawValue = 0 }
 
     @inlinable public var hasFoo_p: Bool {
-        get { _message.fields.pointee.has_foo_2 != 0 }
+        get { _message.pointee.has_foo_2 != 0 }
         set { _mutableFields().pointee.has_foo_2 = newValue ? 1 : 0 }
     }
 
     @inlinable public var clearFoo_p: String {
-        get { _message.string(_message.fields.pointee.clear_foo) }
+        get { _message.string(_message.pointee.clear_foo) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.clear_foo)
@@ -83,11 +83,11 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `clearFoo_p`, without a copy.
     @inlinable public func withClearFoo_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.clear_foo, body)
+        return try _message.withUTF8Span(_message.pointee.clear_foo, body)
     }
 
     @inlinable public var hasFooCase_p: Int32 {
-        get { _message.fields.pointee.has_foo_case }
+        get { _message.pointee.has_foo_case }
         set { _mutableFields().pointee.has_foo_case = newValue }
     }
 
@@ -100,7 +100,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_Counts: LifelineMessages.Message {
     @inlinable public var items: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.items, count: _message.fields.pointee.n_items) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.items, count: _message.pointee.n_items) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -120,17 +120,17 @@ public import LifelineMessages
     }
 
     @inlinable public var nItems: Int32 {
-        get { _message.fields.pointee.n_items_2 }
+        get { _message.pointee.n_items_2 }
         set { _mutableFields().pointee.n_items_2 = newValue }
     }
 
     @inlinable public var nNItems: Int32 {
-        get { _message.fields.pointee.n_n_items }
+        get { _message.pointee.n_n_items }
         set { _mutableFields().pointee.n_n_items = newValue }
     }
 
     @inlinable public var nCount: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.n_count, count: _message.fields.pointee.n_n_count) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.n_count, count: _message.pointee.n_n_count) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -150,7 +150,7 @@ public import LifelineMessages
     }
 
     @inlinable public var count: LifelineMessages.MapField<Int32, Int32> {
-        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.fields.pointee.count_5, count: _message.fields.pointee.n_count_5) }
+        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.count_5, count: _message.pointee.n_count_5) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -178,7 +178,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_Oneofs: LifelineMessages.Message {
     @inlinable public var a: Int32 {
-        get { _message.fields.pointee.x_of_of_case.rawValue == 1 ? _message.fields.pointee.a : 0 }
+        get { _message.pointee.x_of_of_case.rawValue == 1 ? _message.pointee.a : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.x_of_of_case.rawValue = 1
@@ -187,7 +187,7 @@ public import LifelineMessages
     }
 
     @inlinable public var b: String {
-        get { _message.fields.pointee.x_of_of_case.rawValue == 2 ? _message.string(_message.fields.pointee.b) : "" }
+        get { _message.pointee.x_of_of_case.rawValue == 2 ? _message.string(_message.pointee.b) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.x_of_of_case.rawValue != 2 {
@@ -199,22 +199,22 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `b`, without a copy.
     @inlinable public func withBUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.x_of_of_case.rawValue == 2 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.b, body)
+        guard _message.pointee.x_of_of_case.rawValue == 2 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.b, body)
     }
 
     @inlinable public var xCase: Int32 {
-        get { _message.fields.pointee.x_case }
+        get { _message.pointee.x_case }
         set { _mutableFields().pointee.x_case = newValue }
     }
 
     @inlinable public var xOfCase: Int32 {
-        get { _message.fields.pointee.x_of_case }
+        get { _message.pointee.x_of_case }
         set { _mutableFields().pointee.x_of_case = newValue }
     }
 
     @inlinable public var c: Int32 {
-        get { _message.fields.pointee.foo_bar_case.rawValue == 5 ? _message.fields.pointee.c : 0 }
+        get { _message.pointee.foo_bar_case.rawValue == 5 ? _message.pointee.c : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.foo_bar_case.rawValue = 5
@@ -223,7 +223,7 @@ public import LifelineMessages
     }
 
     @inlinable public var d: Int32 {
-        get { _message.fields.pointee.foo__bar_of_case.rawValue == 6 ? _message.fields.pointee.d : 0 }
+        get { _message.pointee.foo__bar_of_case.rawValue == 6 ? _message.pointee.d : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.foo__bar_of_case.rawValue = 6
@@ -232,7 +232,7 @@ public import LifelineMessages
     }
 
     @inlinable public var e: Int32 {
-        get { _message.fields.pointee.foobar_case.rawValue == 7 ? _message.fields.pointee.e : 0 }
+        get { _message.pointee.foobar_case.rawValue == 7 ? _message.pointee.e : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.foobar_case.rawValue = 7
@@ -241,7 +241,7 @@ public import LifelineMessages
     }
 
     @inlinable public var bazQux: Test_Names_Oneofs.Nested {
-        _read { yield Test_Names_Oneofs.Nested(_reading: _message.fields.pointee.bar_case.rawValue == 8 ? _message.fields.pointee.baz_qux : nil, in: _message) }
+        _read { yield Test_Names_Oneofs.Nested(_reading: _message.pointee.bar_case.rawValue == 8 ? _message.pointee.baz_qux : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.baz_qux = _message.copy(newValue)
@@ -263,7 +263,7 @@ public import LifelineMessages
     }
 
     @inlinable public var qux: Test_Names_Oneofs.Nested {
-        _read { yield Test_Names_Oneofs.Nested(_reading: _message.fields.pointee.bar_baz_of_case.rawValue == 9 ? _message.fields.pointee.qux : nil, in: _message) }
+        _read { yield Test_Names_Oneofs.Nested(_reading: _message.pointee.bar_baz_of_case.rawValue == 9 ? _message.pointee.qux : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.qux = _message.copy(newValue)
@@ -285,7 +285,7 @@ public import LifelineMessages
     }
 
     @inlinable public var oneOfX: Test_Names_Oneofs.Nested {
-        _read { yield Test_Names_Oneofs.Nested(_reading: _message.fields.pointee.oneof_x, in: _message) }
+        _read { yield Test_Names_Oneofs.Nested(_reading: _message.pointee.oneof_x, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.oneof_x = _message.copy(newValue)
@@ -302,12 +302,12 @@ public import LifelineMessages
         }
     }
     /// Whether `oneOfX` is set.
-    @inlinable public var hasOneOfX: Bool { _message.fields.pointee.oneof_x != nil }
+    @inlinable public var hasOneOfX: Bool { _message.pointee.oneof_x != nil }
     /// Forgets `oneOfX`; it then reads as its default.
     @inlinable public mutating func clearOneOfX() { _mutableFields().pointee.oneof_x = nil }
 
     @inlinable public var set: Int32 {
-        get { _message.fields.pointee.not_case.rawValue == 11 ? _message.fields.pointee.set : 0 }
+        get { _message.pointee.not_case.rawValue == 11 ? _message.pointee.set : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.not_case.rawValue = 11
@@ -316,7 +316,7 @@ public import LifelineMessages
     }
 
     @inlinable public var xCaseMessage: Test_Names_Oneofs.XCase {
-        _read { yield Test_Names_Oneofs.XCase(_reading: _message.fields.pointee.x_case_message, in: _message) }
+        _read { yield Test_Names_Oneofs.XCase(_reading: _message.pointee.x_case_message, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.x_case_message = _message.copy(newValue)
@@ -333,12 +333,12 @@ public import LifelineMessages
         }
     }
     /// Whether `xCaseMessage` is set.
-    @inlinable public var hasXCaseMessage: Bool { _message.fields.pointee.x_case_message != nil }
+    @inlinable public var hasXCaseMessage: Bool { _message.pointee.x_case_message != nil }
     /// Forgets `xCaseMessage`; it then reads as its default.
     @inlinable public mutating func clearXCaseMessage() { _mutableFields().pointee.x_case_message = nil }
 
     @inlinable public var xMessage: Test_Names_Oneofs.X {
-        _read { yield Test_Names_Oneofs.X(_reading: _message.fields.pointee.x_message, in: _message) }
+        _read { yield Test_Names_Oneofs.X(_reading: _message.pointee.x_message, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.x_message = _message.copy(newValue)
@@ -355,13 +355,13 @@ public import LifelineMessages
         }
     }
     /// Whether `xMessage` is set.
-    @inlinable public var hasXMessage: Bool { _message.fields.pointee.x_message != nil }
+    @inlinable public var hasXMessage: Bool { _message.pointee.x_message != nil }
     /// Forgets `xMessage`; it then reads as its default.
     @inlinable public mutating func clearXMessage() { _mutableFields().pointee.x_message = nil }
 
     @inlinable public var x: OneOf_X? {
         get {
-            switch _message.fields.pointee.x_of_of_case.rawValue {
+            switch _message.pointee.x_of_of_case.rawValue {
             case 1: .a(self.a)
             case 2: .b(self.b)
             default: nil
@@ -384,7 +384,7 @@ public import LifelineMessages
 
     @inlinable public var fooBar: OneOf_FooBar? {
         get {
-            switch _message.fields.pointee.foo_bar_case.rawValue {
+            switch _message.pointee.foo_bar_case.rawValue {
             case 5: .c(self.c)
             default: nil
             }
@@ -404,7 +404,7 @@ public import LifelineMessages
 
     @inlinable public var foo_Bar: OneOf_Foo_Bar? {
         get {
-            switch _message.fields.pointee.foo__bar_of_case.rawValue {
+            switch _message.pointee.foo__bar_of_case.rawValue {
             case 6: .d(self.d)
             default: nil
             }
@@ -424,7 +424,7 @@ public import LifelineMessages
 
     @inlinable public var fooBar_7: OneOf_FooBar_7? {
         get {
-            switch _message.fields.pointee.foobar_case.rawValue {
+            switch _message.pointee.foobar_case.rawValue {
             case 7: .e(self.e)
             default: nil
             }
@@ -444,8 +444,8 @@ public import LifelineMessages
 
     @inlinable public var bar: OneOf_Bar? {
         get {
-            switch _message.fields.pointee.bar_case.rawValue {
-            case 8: .bazQux(Test_Names_Oneofs.Nested(_reading: _message.fields.pointee.baz_qux, in: _message))
+            switch _message.pointee.bar_case.rawValue {
+            case 8: .bazQux(Test_Names_Oneofs.Nested(_reading: _message.pointee.baz_qux, in: _message))
             default: nil
             }
         }
@@ -464,8 +464,8 @@ public import LifelineMessages
 
     @inlinable public var barBaz: OneOf_BarBaz? {
         get {
-            switch _message.fields.pointee.bar_baz_of_case.rawValue {
-            case 9: .qux(Test_Names_Oneofs.Nested(_reading: _message.fields.pointee.qux, in: _message))
+            switch _message.pointee.bar_baz_of_case.rawValue {
+            case 9: .qux(Test_Names_Oneofs.Nested(_reading: _message.pointee.qux, in: _message))
             default: nil
             }
         }
@@ -484,7 +484,7 @@ public import LifelineMessages
 
     @inlinable public var not: OneOf_Not? {
         get {
-            switch _message.fields.pointee.not_case.rawValue {
+            switch _message.pointee.not_case.rawValue {
             case 11: .set(self.set)
             default: nil
             }
@@ -504,7 +504,7 @@ public import LifelineMessages
 
     @frozen public struct Nested: LifelineMessages.Message {
         @inlinable public var nested: Int32 {
-            get { _message.fields.pointee.x_case.rawValue == 1 ? _message.fields.pointee.nested : 0 }
+            get { _message.pointee.x_case.rawValue == 1 ? _message.pointee.nested : 0 }
             set {
                 let fields = _mutableFields()
                 fields.pointee.x_case.rawValue = 1
@@ -514,7 +514,7 @@ public import LifelineMessages
 
         @inlinable public var x: OneOf_X? {
             get {
-                switch _message.fields.pointee.x_case.rawValue {
+                switch _message.pointee.x_case.rawValue {
                 case 1: .nested(self.nested)
                 default: nil
                 }
@@ -541,7 +541,7 @@ public import LifelineMessages
 
     @frozen public struct XCase: LifelineMessages.Message {
         @inlinable public var number: Int32 {
-            get { _message.fields.pointee.number }
+            get { _message.pointee.number }
             set { _mutableFields().pointee.number = newValue }
         }
 
@@ -554,7 +554,7 @@ public import LifelineMessages
 
     @frozen public struct X: LifelineMessages.Message {
         @inlinable public var b: Int32 {
-            get { _message.fields.pointee.a_case.rawValue == 1 ? _message.fields.pointee.b : 0 }
+            get { _message.pointee.a_case.rawValue == 1 ? _message.pointee.b : 0 }
             set {
                 let fields = _mutableFields()
                 fields.pointee.a_case.rawValue = 1
@@ -564,7 +564,7 @@ public import LifelineMessages
 
         @inlinable public var a: OneOf_A? {
             get {
-                switch _message.fields.pointee.a_case.rawValue {
+                switch _message.pointee.a_case.rawValue {
                 case 1: .b(self.b)
                 default: nil
                 }
@@ -599,7 +599,7 @@ public import LifelineMessages
 /// The oneof's and the message's names are one.
 @frozen public struct Test_Names_Shape: LifelineMessages.Message {
     @inlinable public var circle: Test_Names_Shape.Circle {
-        _read { yield Test_Names_Shape.Circle(_reading: _message.fields.pointee.shape_case.rawValue == 1 ? _message.fields.pointee.circle : nil, in: _message) }
+        _read { yield Test_Names_Shape.Circle(_reading: _message.pointee.shape_case.rawValue == 1 ? _message.pointee.circle : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.circle = _message.copy(newValue)
@@ -621,7 +621,7 @@ public import LifelineMessages
     }
 
     @inlinable public var square: Double {
-        get { _message.fields.pointee.shape_case.rawValue == 2 ? _message.fields.pointee.square : 0 }
+        get { _message.pointee.shape_case.rawValue == 2 ? _message.pointee.square : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.shape_case.rawValue = 2
@@ -631,8 +631,8 @@ public import LifelineMessages
 
     @inlinable public var shape: OneOf_Shape? {
         get {
-            switch _message.fields.pointee.shape_case.rawValue {
-            case 1: .circle(Test_Names_Shape.Circle(_reading: _message.fields.pointee.circle, in: _message))
+            switch _message.pointee.shape_case.rawValue {
+            case 1: .circle(Test_Names_Shape.Circle(_reading: _message.pointee.circle, in: _message))
             case 2: .square(self.square)
             default: nil
             }
@@ -654,7 +654,7 @@ public import LifelineMessages
 
     @frozen public struct Circle: LifelineMessages.Message {
         @inlinable public var radius: Double {
-            get { _message.fields.pointee.radius }
+            get { _message.pointee.radius }
             set { _mutableFields().pointee.radius = newValue }
         }
 
@@ -675,7 +675,7 @@ public import LifelineMessages
 /// A field named like its message, its type, or its package.
 @frozen public struct Test_Names_recursive: LifelineMessages.Message {
     @inlinable public var recursive: Test_Names_recursive {
-        _read { yield Test_Names_recursive(_reading: _message.fields.pointee.recursive, in: _message) }
+        _read { yield Test_Names_recursive(_reading: _message.pointee.recursive, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.recursive = _message.copy(newValue)
@@ -692,12 +692,12 @@ public import LifelineMessages
         }
     }
     /// Whether `recursive` is set.
-    @inlinable public var hasRecursive: Bool { _message.fields.pointee.recursive != nil }
+    @inlinable public var hasRecursive: Bool { _message.pointee.recursive != nil }
     /// Forgets `recursive`; it then reads as its default.
     @inlinable public mutating func clearRecursive() { _mutableFields().pointee.recursive = nil }
 
     @inlinable public var test: LifelineMessages.RepeatedField<Test_Names_recursive> {
-        _read { yield LifelineMessages.RepeatedField<Test_Names_recursive>(_in: _message, _message.fields.pointee.test, count: _message.fields.pointee.n_test) }
+        _read { yield LifelineMessages.RepeatedField<Test_Names_recursive>(_in: _message, _message.pointee.test, count: _message.pointee.n_test) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -717,7 +717,7 @@ public import LifelineMessages
     }
 
     @inlinable public var names: LifelineMessages.MapField<String, Test_Names_recursive> {
-        _read { yield LifelineMessages.MapField<String, Test_Names_recursive>(_in: _message, entries: _message.fields.pointee.names, count: _message.fields.pointee.n_names) }
+        _read { yield LifelineMessages.MapField<String, Test_Names_recursive>(_in: _message, entries: _message.pointee.names, count: _message.pointee.n_names) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -745,7 +745,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_lower_case: LifelineMessages.Message {
     @inlinable public var number: Int32 {
-        get { _message.fields.pointee.number }
+        get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
@@ -758,7 +758,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_LowerCase: LifelineMessages.Message {
     @inlinable public var number: Int32 {
-        get { _message.fields.pointee.number }
+        get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
@@ -771,7 +771,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_Lower_Case: LifelineMessages.Message {
     @inlinable public var number: Int32 {
-        get { _message.fields.pointee.number }
+        get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
@@ -784,7 +784,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names__Leading: LifelineMessages.Message {
     @inlinable public var number: Int32 {
-        get { _message.fields.pointee.number }
+        get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
@@ -797,7 +797,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_Leading: LifelineMessages.Message {
     @inlinable public var number: Int32 {
-        get { _message.fields.pointee.number }
+        get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
@@ -811,7 +811,7 @@ public import LifelineMessages
 /// The entry message of a map, made up by protoc, and types that look like it.
 @frozen public struct Test_Names_Entries: LifelineMessages.Message {
     @inlinable public var value: LifelineMessages.MapField<String, Int32> {
-        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.fields.pointee.value, count: _message.fields.pointee.n_value) }
+        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.value, count: _message.pointee.n_value) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -831,7 +831,7 @@ public import LifelineMessages
     }
 
     @inlinable public var valueMessage: Test_Names_Entries.Value {
-        _read { yield Test_Names_Entries.Value(_reading: _message.fields.pointee.value_message, in: _message) }
+        _read { yield Test_Names_Entries.Value(_reading: _message.pointee.value_message, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.value_message = _message.copy(newValue)
@@ -848,13 +848,13 @@ public import LifelineMessages
         }
     }
     /// Whether `valueMessage` is set.
-    @inlinable public var hasValueMessage: Bool { _message.fields.pointee.value_message != nil }
+    @inlinable public var hasValueMessage: Bool { _message.pointee.value_message != nil }
     /// Forgets `valueMessage`; it then reads as its default.
     @inlinable public mutating func clearValueMessage() { _mutableFields().pointee.value_message = nil }
 
     @frozen public struct Value: LifelineMessages.Message {
         @inlinable public var entry: LifelineMessages.MapField<String, Int32> {
-            _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.fields.pointee.entry, count: _message.fields.pointee.n_entry) }
+            _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.entry, count: _message.pointee.n_entry) }
             set {
                 let fields = _mutableFields()
                 let map = _message.copy(newValue)
@@ -890,7 +890,7 @@ public import LifelineMessages
 /// Fields named as the methods that lend others.
 @frozen public struct Test_Names_Lending: LifelineMessages.Message {
     @inlinable public var name: String {
-        get { _message.string(_message.fields.pointee.name) }
+        get { _message.string(_message.pointee.name) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.name)
@@ -898,11 +898,11 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+        return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     @inlinable public var data: [Swift.UInt8] {
-        get { _message.bytes(_message.fields.pointee.data) }
+        get { _message.bytes(_message.pointee.data) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.data)
@@ -910,11 +910,11 @@ public import LifelineMessages
     }
     /// Calls `body` with the bytes of `data`, without a copy.
     @inlinable public func withDataSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.fields.pointee.data, body)
+        return try _message.withSpan(_message.pointee.data, body)
     }
 
     @inlinable public var title: String {
-        get { _message.fields.pointee.has_title_case.rawValue == 3 ? _message.string(_message.fields.pointee.title) : "" }
+        get { _message.pointee.has_title_case.rawValue == 3 ? _message.string(_message.pointee.title) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.has_title_case.rawValue != 3 {
@@ -925,17 +925,17 @@ public import LifelineMessages
         }
     }
     /// Whether `title` is set.
-    @inlinable public var hasTitle: Bool { _message.fields.pointee.has_title_case.rawValue == 3 }
+    @inlinable public var hasTitle: Bool { _message.pointee.has_title_case.rawValue == 3 }
     /// Forgets `title`; it then reads as its default.
     @inlinable public mutating func clearTitle() { _mutableFields().pointee.has_title_case.rawValue = 0 }
     /// Calls `body` with the text of `title`, without a copy.
     @inlinable public func withTitleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_title_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.title, body)
+        guard _message.pointee.has_title_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.title, body)
     }
 
     @inlinable public var chosen: [Swift.UInt8] {
-        get { _message.fields.pointee.choice_case.rawValue == 4 ? _message.bytes(_message.fields.pointee.chosen) : [] }
+        get { _message.pointee.choice_case.rawValue == 4 ? _message.bytes(_message.pointee.chosen) : [] }
         set {
             let fields = _mutableFields()
             if fields.pointee.choice_case.rawValue != 4 {
@@ -947,12 +947,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the bytes of `chosen`, without a copy.
     @inlinable public func withChosenSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.choice_case.rawValue == 4 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.fields.pointee.chosen, body)
+        guard _message.pointee.choice_case.rawValue == 4 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.pointee.chosen, body)
     }
 
     @inlinable public var withChosenSpan_5: Int32 {
-        get { _message.fields.pointee.choice_case.rawValue == 5 ? _message.fields.pointee.withchosenspan : 0 }
+        get { _message.pointee.choice_case.rawValue == 5 ? _message.pointee.withchosenspan : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.choice_case.rawValue = 5
@@ -961,12 +961,12 @@ public import LifelineMessages
     }
 
     @inlinable public var withNameUtf8Span: Int32 {
-        get { _message.fields.pointee.withnameutf8span }
+        get { _message.pointee.withnameutf8span }
         set { _mutableFields().pointee.withnameutf8span = newValue }
     }
 
     @inlinable public var withTitleSpan: String {
-        get { _message.string(_message.fields.pointee.with_title_span) }
+        get { _message.string(_message.pointee.with_title_span) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.with_title_span)
@@ -974,11 +974,11 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `withTitleSpan`, without a copy.
     @inlinable public func withWithTitleSpanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.with_title_span, body)
+        return try _message.withUTF8Span(_message.pointee.with_title_span, body)
     }
 
     @inlinable public var withDataSpan_8: [Swift.UInt8] {
-        get { _message.bytes(_message.fields.pointee.with_data_span) }
+        get { _message.bytes(_message.pointee.with_data_span) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.with_data_span)
@@ -986,11 +986,11 @@ public import LifelineMessages
     }
     /// Calls `body` with the bytes of `withDataSpan_8`, without a copy.
     @inlinable public func withWithDataSpanSpan_8<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.fields.pointee.with_data_span, body)
+        return try _message.withSpan(_message.pointee.with_data_span, body)
     }
 
     @inlinable public var withTitleUtf8Span: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.withtitleutf8span, count: _message.fields.pointee.n_withtitleutf8span) }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.withtitleutf8span, count: _message.pointee.n_withtitleutf8span) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1011,12 +1011,12 @@ public import LifelineMessages
 
     /// The older field keeps its name.
     @inlinable public var withLateSpan: Bool {
-        get { _message.fields.pointee.with_late_span != 0 }
+        get { _message.pointee.with_late_span != 0 }
         set { _mutableFields().pointee.with_late_span = newValue ? 1 : 0 }
     }
 
     @inlinable public var late_11: [Swift.UInt8] {
-        get { _message.bytes(_message.fields.pointee.late) }
+        get { _message.bytes(_message.pointee.late) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.late)
@@ -1024,11 +1024,11 @@ public import LifelineMessages
     }
     /// Calls `body` with the bytes of `late_11`, without a copy.
     @inlinable public func withLateSpan_11<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.fields.pointee.late, body)
+        return try _message.withSpan(_message.pointee.late, body)
     }
 
     @inlinable public var withLateUtf8Span: String {
-        get { _message.string(_message.fields.pointee.withlateutf8span) }
+        get { _message.string(_message.pointee.withlateutf8span) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.withlateutf8span)
@@ -1036,12 +1036,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `withLateUtf8Span`, without a copy.
     @inlinable public func withWithLateUtf8SpanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.withlateutf8span, body)
+        return try _message.withUTF8Span(_message.pointee.withlateutf8span, body)
     }
 
     /// Lists have no such method.
     @inlinable public var many: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.many, count: _message.fields.pointee.n_many) }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1061,13 +1061,13 @@ public import LifelineMessages
     }
 
     @inlinable public var withManyUtf8Span: Bool {
-        get { _message.fields.pointee.withmanyutf8span != 0 }
+        get { _message.pointee.withmanyutf8span != 0 }
         set { _mutableFields().pointee.withmanyutf8span = newValue ? 1 : 0 }
     }
 
     @inlinable public var choice: OneOf_Choice? {
         get {
-            switch _message.fields.pointee.choice_case.rawValue {
+            switch _message.pointee.choice_case.rawValue {
             case 4: .chosen(self.chosen)
             case 5: .withChosenSpan_5(self.withChosenSpan_5)
             default: nil
@@ -1098,17 +1098,17 @@ public import LifelineMessages
 /// Enums whose full names are one when their parts are joined by underscores.
 @frozen public struct Test_Names_Joined: LifelineMessages.Message {
     @inlinable public var inner: Test_Names_Joined.kind {
-        get { Test_Names_Joined.kind._load(_message.fields.pointee.inner) }
+        get { Test_Names_Joined.kind._load(_message.pointee.inner) }
         set { _mutableFields().pointee.inner = newValue._cValue }
     }
 
     @inlinable public var outer: Test_Names_Joined__kind {
-        get { Test_Names_Joined__kind._load(_message.fields.pointee.outer) }
+        get { Test_Names_Joined__kind._load(_message.pointee.outer) }
         set { _mutableFields().pointee.outer = newValue._cValue }
     }
 
     @inlinable public var other: Test_Names_Joined_kind {
-        get { Test_Names_Joined_kind._load(_message.fields.pointee.other) }
+        get { Test_Names_Joined_kind._load(_message.pointee.other) }
         set { _mutableFields().pointee.other = newValue._cValue }
     }
 

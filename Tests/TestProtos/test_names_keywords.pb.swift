@@ -6,7 +6,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_CWords: LifelineMessages.Message {
     @inlinable public var alignas: String {
-        get { _message.fields.pointee.has_alignas_1 != 0 ? _message.string(_message.fields.pointee.alignas_1) : "" }
+        get { _message.pointee.has_alignas_1 != 0 ? _message.string(_message.pointee.alignas_1) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_alignas_1 = 1
@@ -14,17 +14,17 @@ public import LifelineMessages
         }
     }
     /// Whether `alignas` is set.
-    @inlinable public var hasAlignas: Bool { _message.fields.pointee.has_alignas_1 != 0 }
+    @inlinable public var hasAlignas: Bool { _message.pointee.has_alignas_1 != 0 }
     /// Forgets `alignas`; it then reads as its default.
     @inlinable public mutating func clearAlignas() { _mutableFields().pointee.has_alignas_1 = 0 }
     /// Calls `body` with the text of `alignas`, without a copy.
     @inlinable public func withAlignasUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_alignas_1 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.alignas_1, body)
+        guard _message.pointee.has_alignas_1 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.alignas_1, body)
     }
 
     @inlinable public var alignof: String {
-        get { _message.fields.pointee.has_alignof_2 != 0 ? _message.string(_message.fields.pointee.alignof_2) : "" }
+        get { _message.pointee.has_alignof_2 != 0 ? _message.string(_message.pointee.alignof_2) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_alignof_2 = 1
@@ -32,17 +32,17 @@ public import LifelineMessages
         }
     }
     /// Whether `alignof` is set.
-    @inlinable public var hasAlignof: Bool { _message.fields.pointee.has_alignof_2 != 0 }
+    @inlinable public var hasAlignof: Bool { _message.pointee.has_alignof_2 != 0 }
     /// Forgets `alignof`; it then reads as its default.
     @inlinable public mutating func clearAlignof() { _mutableFields().pointee.has_alignof_2 = 0 }
     /// Calls `body` with the text of `alignof`, without a copy.
     @inlinable public func withAlignofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_alignof_2 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.alignof_2, body)
+        guard _message.pointee.has_alignof_2 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.alignof_2, body)
     }
 
     @inlinable public var and: String {
-        get { _message.fields.pointee.has_and_3 != 0 ? _message.string(_message.fields.pointee.and_3) : "" }
+        get { _message.pointee.has_and_3 != 0 ? _message.string(_message.pointee.and_3) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_and_3 = 1
@@ -50,17 +50,17 @@ public import LifelineMessages
         }
     }
     /// Whether `and` is set.
-    @inlinable public var hasAnd: Bool { _message.fields.pointee.has_and_3 != 0 }
+    @inlinable public var hasAnd: Bool { _message.pointee.has_and_3 != 0 }
     /// Forgets `and`; it then reads as its default.
     @inlinable public mutating func clearAnd() { _mutableFields().pointee.has_and_3 = 0 }
     /// Calls `body` with the text of `and`, without a copy.
     @inlinable public func withAndUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_and_3 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.and_3, body)
+        guard _message.pointee.has_and_3 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.and_3, body)
     }
 
     @inlinable public var andEq: String {
-        get { _message.fields.pointee.has_and_eq_4 != 0 ? _message.string(_message.fields.pointee.and_eq_4) : "" }
+        get { _message.pointee.has_and_eq_4 != 0 ? _message.string(_message.pointee.and_eq_4) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_and_eq_4 = 1
@@ -68,17 +68,17 @@ public import LifelineMessages
         }
     }
     /// Whether `andEq` is set.
-    @inlinable public var hasAndEq: Bool { _message.fields.pointee.has_and_eq_4 != 0 }
+    @inlinable public var hasAndEq: Bool { _message.pointee.has_and_eq_4 != 0 }
     /// Forgets `andEq`; it then reads as its default.
     @inlinable public mutating func clearAndEq() { _mutableFields().pointee.has_and_eq_4 = 0 }
     /// Calls `body` with the text of `andEq`, without a copy.
     @inlinable public func withAndEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_and_eq_4 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.and_eq_4, body)
+        guard _message.pointee.has_and_eq_4 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.and_eq_4, body)
     }
 
     @inlinable public var asm: String {
-        get { _message.fields.pointee.has_asm_5 != 0 ? _message.string(_message.fields.pointee.asm_5) : "" }
+        get { _message.pointee.has_asm_5 != 0 ? _message.string(_message.pointee.asm_5) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_asm_5 = 1
@@ -86,17 +86,17 @@ public import LifelineMessages
         }
     }
     /// Whether `asm` is set.
-    @inlinable public var hasAsm: Bool { _message.fields.pointee.has_asm_5 != 0 }
+    @inlinable public var hasAsm: Bool { _message.pointee.has_asm_5 != 0 }
     /// Forgets `asm`; it then reads as its default.
     @inlinable public mutating func clearAsm() { _mutableFields().pointee.has_asm_5 = 0 }
     /// Calls `body` with the text of `asm`, without a copy.
     @inlinable public func withAsmUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_asm_5 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.asm_5, body)
+        guard _message.pointee.has_asm_5 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.asm_5, body)
     }
 
     @inlinable public var auto: String {
-        get { _message.fields.pointee.has_auto_6 != 0 ? _message.string(_message.fields.pointee.auto_6) : "" }
+        get { _message.pointee.has_auto_6 != 0 ? _message.string(_message.pointee.auto_6) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_auto_6 = 1
@@ -104,17 +104,17 @@ public import LifelineMessages
         }
     }
     /// Whether `auto` is set.
-    @inlinable public var hasAuto: Bool { _message.fields.pointee.has_auto_6 != 0 }
+    @inlinable public var hasAuto: Bool { _message.pointee.has_auto_6 != 0 }
     /// Forgets `auto`; it then reads as its default.
     @inlinable public mutating func clearAuto() { _mutableFields().pointee.has_auto_6 = 0 }
     /// Calls `body` with the text of `auto`, without a copy.
     @inlinable public func withAutoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_auto_6 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.auto_6, body)
+        guard _message.pointee.has_auto_6 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.auto_6, body)
     }
 
     @inlinable public var bitand: String {
-        get { _message.fields.pointee.has_bitand_7 != 0 ? _message.string(_message.fields.pointee.bitand_7) : "" }
+        get { _message.pointee.has_bitand_7 != 0 ? _message.string(_message.pointee.bitand_7) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_bitand_7 = 1
@@ -122,17 +122,17 @@ public import LifelineMessages
         }
     }
     /// Whether `bitand` is set.
-    @inlinable public var hasBitand: Bool { _message.fields.pointee.has_bitand_7 != 0 }
+    @inlinable public var hasBitand: Bool { _message.pointee.has_bitand_7 != 0 }
     /// Forgets `bitand`; it then reads as its default.
     @inlinable public mutating func clearBitand() { _mutableFields().pointee.has_bitand_7 = 0 }
     /// Calls `body` with the text of `bitand`, without a copy.
     @inlinable public func withBitandUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_bitand_7 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.bitand_7, body)
+        guard _message.pointee.has_bitand_7 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.bitand_7, body)
     }
 
     @inlinable public var bitor: String {
-        get { _message.fields.pointee.has_bitor_8 != 0 ? _message.string(_message.fields.pointee.bitor_8) : "" }
+        get { _message.pointee.has_bitor_8 != 0 ? _message.string(_message.pointee.bitor_8) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_bitor_8 = 1
@@ -140,17 +140,17 @@ public import LifelineMessages
         }
     }
     /// Whether `bitor` is set.
-    @inlinable public var hasBitor: Bool { _message.fields.pointee.has_bitor_8 != 0 }
+    @inlinable public var hasBitor: Bool { _message.pointee.has_bitor_8 != 0 }
     /// Forgets `bitor`; it then reads as its default.
     @inlinable public mutating func clearBitor() { _mutableFields().pointee.has_bitor_8 = 0 }
     /// Calls `body` with the text of `bitor`, without a copy.
     @inlinable public func withBitorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_bitor_8 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.bitor_8, body)
+        guard _message.pointee.has_bitor_8 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.bitor_8, body)
     }
 
     @inlinable public var bool: String {
-        get { _message.fields.pointee.has_bool_9 != 0 ? _message.string(_message.fields.pointee.bool_9) : "" }
+        get { _message.pointee.has_bool_9 != 0 ? _message.string(_message.pointee.bool_9) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_bool_9 = 1
@@ -158,17 +158,17 @@ public import LifelineMessages
         }
     }
     /// Whether `bool` is set.
-    @inlinable public var hasBool: Bool { _message.fields.pointee.has_bool_9 != 0 }
+    @inlinable public var hasBool: Bool { _message.pointee.has_bool_9 != 0 }
     /// Forgets `bool`; it then reads as its default.
     @inlinable public mutating func clearBool() { _mutableFields().pointee.has_bool_9 = 0 }
     /// Calls `body` with the text of `bool`, without a copy.
     @inlinable public func withBoolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_bool_9 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.bool_9, body)
+        guard _message.pointee.has_bool_9 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.bool_9, body)
     }
 
     @inlinable public var `break`: String {
-        get { _message.fields.pointee.has_break_10 != 0 ? _message.string(_message.fields.pointee.break_10) : "" }
+        get { _message.pointee.has_break_10 != 0 ? _message.string(_message.pointee.break_10) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_break_10 = 1
@@ -176,17 +176,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``break`` is set.
-    @inlinable public var hasBreak: Bool { _message.fields.pointee.has_break_10 != 0 }
+    @inlinable public var hasBreak: Bool { _message.pointee.has_break_10 != 0 }
     /// Forgets ``break``; it then reads as its default.
     @inlinable public mutating func clearBreak() { _mutableFields().pointee.has_break_10 = 0 }
     /// Calls `body` with the text of ``break``, without a copy.
     @inlinable public func withBreakUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_break_10 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.break_10, body)
+        guard _message.pointee.has_break_10 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.break_10, body)
     }
 
     @inlinable public var `case`: String {
-        get { _message.fields.pointee.has_case_11 != 0 ? _message.string(_message.fields.pointee.case_11) : "" }
+        get { _message.pointee.has_case_11 != 0 ? _message.string(_message.pointee.case_11) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_case_11 = 1
@@ -194,17 +194,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``case`` is set.
-    @inlinable public var hasCase: Bool { _message.fields.pointee.has_case_11 != 0 }
+    @inlinable public var hasCase: Bool { _message.pointee.has_case_11 != 0 }
     /// Forgets ``case``; it then reads as its default.
     @inlinable public mutating func clearCase() { _mutableFields().pointee.has_case_11 = 0 }
     /// Calls `body` with the text of ``case``, without a copy.
     @inlinable public func withCaseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_case_11 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.case_11, body)
+        guard _message.pointee.has_case_11 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.case_11, body)
     }
 
     @inlinable public var `catch`: String {
-        get { _message.fields.pointee.has_catch_12 != 0 ? _message.string(_message.fields.pointee.catch_12) : "" }
+        get { _message.pointee.has_catch_12 != 0 ? _message.string(_message.pointee.catch_12) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_catch_12 = 1
@@ -212,17 +212,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``catch`` is set.
-    @inlinable public var hasCatch: Bool { _message.fields.pointee.has_catch_12 != 0 }
+    @inlinable public var hasCatch: Bool { _message.pointee.has_catch_12 != 0 }
     /// Forgets ``catch``; it then reads as its default.
     @inlinable public mutating func clearCatch() { _mutableFields().pointee.has_catch_12 = 0 }
     /// Calls `body` with the text of ``catch``, without a copy.
     @inlinable public func withCatchUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_catch_12 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.catch_12, body)
+        guard _message.pointee.has_catch_12 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.catch_12, body)
     }
 
     @inlinable public var char: String {
-        get { _message.fields.pointee.has_char_13 != 0 ? _message.string(_message.fields.pointee.char_13) : "" }
+        get { _message.pointee.has_char_13 != 0 ? _message.string(_message.pointee.char_13) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_char_13 = 1
@@ -230,17 +230,17 @@ public import LifelineMessages
         }
     }
     /// Whether `char` is set.
-    @inlinable public var hasChar: Bool { _message.fields.pointee.has_char_13 != 0 }
+    @inlinable public var hasChar: Bool { _message.pointee.has_char_13 != 0 }
     /// Forgets `char`; it then reads as its default.
     @inlinable public mutating func clearChar() { _mutableFields().pointee.has_char_13 = 0 }
     /// Calls `body` with the text of `char`, without a copy.
     @inlinable public func withCharUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_char_13 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.char_13, body)
+        guard _message.pointee.has_char_13 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.char_13, body)
     }
 
     @inlinable public var `class`: String {
-        get { _message.fields.pointee.has_class_14 != 0 ? _message.string(_message.fields.pointee.class_14) : "" }
+        get { _message.pointee.has_class_14 != 0 ? _message.string(_message.pointee.class_14) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_class_14 = 1
@@ -248,17 +248,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``class`` is set.
-    @inlinable public var hasClass: Bool { _message.fields.pointee.has_class_14 != 0 }
+    @inlinable public var hasClass: Bool { _message.pointee.has_class_14 != 0 }
     /// Forgets ``class``; it then reads as its default.
     @inlinable public mutating func clearClass() { _mutableFields().pointee.has_class_14 = 0 }
     /// Calls `body` with the text of ``class``, without a copy.
     @inlinable public func withClassUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_class_14 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.class_14, body)
+        guard _message.pointee.has_class_14 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.class_14, body)
     }
 
     @inlinable public var compl: String {
-        get { _message.fields.pointee.has_compl_15 != 0 ? _message.string(_message.fields.pointee.compl_15) : "" }
+        get { _message.pointee.has_compl_15 != 0 ? _message.string(_message.pointee.compl_15) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_compl_15 = 1
@@ -266,17 +266,17 @@ public import LifelineMessages
         }
     }
     /// Whether `compl` is set.
-    @inlinable public var hasCompl: Bool { _message.fields.pointee.has_compl_15 != 0 }
+    @inlinable public var hasCompl: Bool { _message.pointee.has_compl_15 != 0 }
     /// Forgets `compl`; it then reads as its default.
     @inlinable public mutating func clearCompl() { _mutableFields().pointee.has_compl_15 = 0 }
     /// Calls `body` with the text of `compl`, without a copy.
     @inlinable public func withComplUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_compl_15 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.compl_15, body)
+        guard _message.pointee.has_compl_15 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.compl_15, body)
     }
 
     @inlinable public var concept: String {
-        get { _message.fields.pointee.has_concept_16 != 0 ? _message.string(_message.fields.pointee.concept_16) : "" }
+        get { _message.pointee.has_concept_16 != 0 ? _message.string(_message.pointee.concept_16) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_concept_16 = 1
@@ -284,17 +284,17 @@ public import LifelineMessages
         }
     }
     /// Whether `concept` is set.
-    @inlinable public var hasConcept: Bool { _message.fields.pointee.has_concept_16 != 0 }
+    @inlinable public var hasConcept: Bool { _message.pointee.has_concept_16 != 0 }
     /// Forgets `concept`; it then reads as its default.
     @inlinable public mutating func clearConcept() { _mutableFields().pointee.has_concept_16 = 0 }
     /// Calls `body` with the text of `concept`, without a copy.
     @inlinable public func withConceptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_concept_16 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.concept_16, body)
+        guard _message.pointee.has_concept_16 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.concept_16, body)
     }
 
     @inlinable public var const: String {
-        get { _message.fields.pointee.has_const_17 != 0 ? _message.string(_message.fields.pointee.const_17) : "" }
+        get { _message.pointee.has_const_17 != 0 ? _message.string(_message.pointee.const_17) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_const_17 = 1
@@ -302,17 +302,17 @@ public import LifelineMessages
         }
     }
     /// Whether `const` is set.
-    @inlinable public var hasConst: Bool { _message.fields.pointee.has_const_17 != 0 }
+    @inlinable public var hasConst: Bool { _message.pointee.has_const_17 != 0 }
     /// Forgets `const`; it then reads as its default.
     @inlinable public mutating func clearConst() { _mutableFields().pointee.has_const_17 = 0 }
     /// Calls `body` with the text of `const`, without a copy.
     @inlinable public func withConstUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_const_17 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.const_17, body)
+        guard _message.pointee.has_const_17 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.const_17, body)
     }
 
     @inlinable public var constCast: String {
-        get { _message.fields.pointee.has_const_cast_18 != 0 ? _message.string(_message.fields.pointee.const_cast_18) : "" }
+        get { _message.pointee.has_const_cast_18 != 0 ? _message.string(_message.pointee.const_cast_18) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_const_cast_18 = 1
@@ -320,17 +320,17 @@ public import LifelineMessages
         }
     }
     /// Whether `constCast` is set.
-    @inlinable public var hasConstCast: Bool { _message.fields.pointee.has_const_cast_18 != 0 }
+    @inlinable public var hasConstCast: Bool { _message.pointee.has_const_cast_18 != 0 }
     /// Forgets `constCast`; it then reads as its default.
     @inlinable public mutating func clearConstCast() { _mutableFields().pointee.has_const_cast_18 = 0 }
     /// Calls `body` with the text of `constCast`, without a copy.
     @inlinable public func withConstCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_const_cast_18 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.const_cast_18, body)
+        guard _message.pointee.has_const_cast_18 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.const_cast_18, body)
     }
 
     @inlinable public var consteval: String {
-        get { _message.fields.pointee.has_consteval_19 != 0 ? _message.string(_message.fields.pointee.consteval_19) : "" }
+        get { _message.pointee.has_consteval_19 != 0 ? _message.string(_message.pointee.consteval_19) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_consteval_19 = 1
@@ -338,17 +338,17 @@ public import LifelineMessages
         }
     }
     /// Whether `consteval` is set.
-    @inlinable public var hasConsteval: Bool { _message.fields.pointee.has_consteval_19 != 0 }
+    @inlinable public var hasConsteval: Bool { _message.pointee.has_consteval_19 != 0 }
     /// Forgets `consteval`; it then reads as its default.
     @inlinable public mutating func clearConsteval() { _mutableFields().pointee.has_consteval_19 = 0 }
     /// Calls `body` with the text of `consteval`, without a copy.
     @inlinable public func withConstevalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_consteval_19 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.consteval_19, body)
+        guard _message.pointee.has_consteval_19 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.consteval_19, body)
     }
 
     @inlinable public var constexpr: String {
-        get { _message.fields.pointee.has_constexpr_20 != 0 ? _message.string(_message.fields.pointee.constexpr_20) : "" }
+        get { _message.pointee.has_constexpr_20 != 0 ? _message.string(_message.pointee.constexpr_20) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_constexpr_20 = 1
@@ -356,17 +356,17 @@ public import LifelineMessages
         }
     }
     /// Whether `constexpr` is set.
-    @inlinable public var hasConstexpr: Bool { _message.fields.pointee.has_constexpr_20 != 0 }
+    @inlinable public var hasConstexpr: Bool { _message.pointee.has_constexpr_20 != 0 }
     /// Forgets `constexpr`; it then reads as its default.
     @inlinable public mutating func clearConstexpr() { _mutableFields().pointee.has_constexpr_20 = 0 }
     /// Calls `body` with the text of `constexpr`, without a copy.
     @inlinable public func withConstexprUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_constexpr_20 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.constexpr_20, body)
+        guard _message.pointee.has_constexpr_20 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.constexpr_20, body)
     }
 
     @inlinable public var constinit: String {
-        get { _message.fields.pointee.has_constinit_21 != 0 ? _message.string(_message.fields.pointee.constinit_21) : "" }
+        get { _message.pointee.has_constinit_21 != 0 ? _message.string(_message.pointee.constinit_21) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_constinit_21 = 1
@@ -374,17 +374,17 @@ public import LifelineMessages
         }
     }
     /// Whether `constinit` is set.
-    @inlinable public var hasConstinit: Bool { _message.fields.pointee.has_constinit_21 != 0 }
+    @inlinable public var hasConstinit: Bool { _message.pointee.has_constinit_21 != 0 }
     /// Forgets `constinit`; it then reads as its default.
     @inlinable public mutating func clearConstinit() { _mutableFields().pointee.has_constinit_21 = 0 }
     /// Calls `body` with the text of `constinit`, without a copy.
     @inlinable public func withConstinitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_constinit_21 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.constinit_21, body)
+        guard _message.pointee.has_constinit_21 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.constinit_21, body)
     }
 
     @inlinable public var `continue`: String {
-        get { _message.fields.pointee.has_continue_22 != 0 ? _message.string(_message.fields.pointee.continue_22) : "" }
+        get { _message.pointee.has_continue_22 != 0 ? _message.string(_message.pointee.continue_22) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_continue_22 = 1
@@ -392,17 +392,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``continue`` is set.
-    @inlinable public var hasContinue: Bool { _message.fields.pointee.has_continue_22 != 0 }
+    @inlinable public var hasContinue: Bool { _message.pointee.has_continue_22 != 0 }
     /// Forgets ``continue``; it then reads as its default.
     @inlinable public mutating func clearContinue() { _mutableFields().pointee.has_continue_22 = 0 }
     /// Calls `body` with the text of ``continue``, without a copy.
     @inlinable public func withContinueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_continue_22 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.continue_22, body)
+        guard _message.pointee.has_continue_22 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.continue_22, body)
     }
 
     @inlinable public var coAwait: String {
-        get { _message.fields.pointee.has_co_await_23 != 0 ? _message.string(_message.fields.pointee.co_await_23) : "" }
+        get { _message.pointee.has_co_await_23 != 0 ? _message.string(_message.pointee.co_await_23) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_co_await_23 = 1
@@ -410,17 +410,17 @@ public import LifelineMessages
         }
     }
     /// Whether `coAwait` is set.
-    @inlinable public var hasCoAwait: Bool { _message.fields.pointee.has_co_await_23 != 0 }
+    @inlinable public var hasCoAwait: Bool { _message.pointee.has_co_await_23 != 0 }
     /// Forgets `coAwait`; it then reads as its default.
     @inlinable public mutating func clearCoAwait() { _mutableFields().pointee.has_co_await_23 = 0 }
     /// Calls `body` with the text of `coAwait`, without a copy.
     @inlinable public func withCoAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_co_await_23 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.co_await_23, body)
+        guard _message.pointee.has_co_await_23 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.co_await_23, body)
     }
 
     @inlinable public var coReturn: String {
-        get { _message.fields.pointee.has_co_return_24 != 0 ? _message.string(_message.fields.pointee.co_return_24) : "" }
+        get { _message.pointee.has_co_return_24 != 0 ? _message.string(_message.pointee.co_return_24) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_co_return_24 = 1
@@ -428,17 +428,17 @@ public import LifelineMessages
         }
     }
     /// Whether `coReturn` is set.
-    @inlinable public var hasCoReturn: Bool { _message.fields.pointee.has_co_return_24 != 0 }
+    @inlinable public var hasCoReturn: Bool { _message.pointee.has_co_return_24 != 0 }
     /// Forgets `coReturn`; it then reads as its default.
     @inlinable public mutating func clearCoReturn() { _mutableFields().pointee.has_co_return_24 = 0 }
     /// Calls `body` with the text of `coReturn`, without a copy.
     @inlinable public func withCoReturnUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_co_return_24 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.co_return_24, body)
+        guard _message.pointee.has_co_return_24 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.co_return_24, body)
     }
 
     @inlinable public var coYield: String {
-        get { _message.fields.pointee.has_co_yield_25 != 0 ? _message.string(_message.fields.pointee.co_yield_25) : "" }
+        get { _message.pointee.has_co_yield_25 != 0 ? _message.string(_message.pointee.co_yield_25) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_co_yield_25 = 1
@@ -446,17 +446,17 @@ public import LifelineMessages
         }
     }
     /// Whether `coYield` is set.
-    @inlinable public var hasCoYield: Bool { _message.fields.pointee.has_co_yield_25 != 0 }
+    @inlinable public var hasCoYield: Bool { _message.pointee.has_co_yield_25 != 0 }
     /// Forgets `coYield`; it then reads as its default.
     @inlinable public mutating func clearCoYield() { _mutableFields().pointee.has_co_yield_25 = 0 }
     /// Calls `body` with the text of `coYield`, without a copy.
     @inlinable public func withCoYieldUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_co_yield_25 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.co_yield_25, body)
+        guard _message.pointee.has_co_yield_25 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.co_yield_25, body)
     }
 
     @inlinable public var decltype: String {
-        get { _message.fields.pointee.has_decltype_26 != 0 ? _message.string(_message.fields.pointee.decltype_26) : "" }
+        get { _message.pointee.has_decltype_26 != 0 ? _message.string(_message.pointee.decltype_26) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_decltype_26 = 1
@@ -464,17 +464,17 @@ public import LifelineMessages
         }
     }
     /// Whether `decltype` is set.
-    @inlinable public var hasDecltype: Bool { _message.fields.pointee.has_decltype_26 != 0 }
+    @inlinable public var hasDecltype: Bool { _message.pointee.has_decltype_26 != 0 }
     /// Forgets `decltype`; it then reads as its default.
     @inlinable public mutating func clearDecltype() { _mutableFields().pointee.has_decltype_26 = 0 }
     /// Calls `body` with the text of `decltype`, without a copy.
     @inlinable public func withDecltypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_decltype_26 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.decltype_26, body)
+        guard _message.pointee.has_decltype_26 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.decltype_26, body)
     }
 
     @inlinable public var `default`: String {
-        get { _message.fields.pointee.has_default_27 != 0 ? _message.string(_message.fields.pointee.default_27) : "" }
+        get { _message.pointee.has_default_27 != 0 ? _message.string(_message.pointee.default_27) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_default_27 = 1
@@ -482,17 +482,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``default`` is set.
-    @inlinable public var hasDefault: Bool { _message.fields.pointee.has_default_27 != 0 }
+    @inlinable public var hasDefault: Bool { _message.pointee.has_default_27 != 0 }
     /// Forgets ``default``; it then reads as its default.
     @inlinable public mutating func clearDefault() { _mutableFields().pointee.has_default_27 = 0 }
     /// Calls `body` with the text of ``default``, without a copy.
     @inlinable public func withDefaultUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_default_27 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.default_27, body)
+        guard _message.pointee.has_default_27 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.default_27, body)
     }
 
     @inlinable public var delete: String {
-        get { _message.fields.pointee.has_delete_28 != 0 ? _message.string(_message.fields.pointee.delete_28) : "" }
+        get { _message.pointee.has_delete_28 != 0 ? _message.string(_message.pointee.delete_28) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_delete_28 = 1
@@ -500,17 +500,17 @@ public import LifelineMessages
         }
     }
     /// Whether `delete` is set.
-    @inlinable public var hasDelete: Bool { _message.fields.pointee.has_delete_28 != 0 }
+    @inlinable public var hasDelete: Bool { _message.pointee.has_delete_28 != 0 }
     /// Forgets `delete`; it then reads as its default.
     @inlinable public mutating func clearDelete() { _mutableFields().pointee.has_delete_28 = 0 }
     /// Calls `body` with the text of `delete`, without a copy.
     @inlinable public func withDeleteUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_delete_28 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.delete_28, body)
+        guard _message.pointee.has_delete_28 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.delete_28, body)
     }
 
     @inlinable public var `do`: String {
-        get { _message.fields.pointee.has_do_29 != 0 ? _message.string(_message.fields.pointee.do_29) : "" }
+        get { _message.pointee.has_do_29 != 0 ? _message.string(_message.pointee.do_29) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_do_29 = 1
@@ -518,17 +518,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``do`` is set.
-    @inlinable public var hasDo: Bool { _message.fields.pointee.has_do_29 != 0 }
+    @inlinable public var hasDo: Bool { _message.pointee.has_do_29 != 0 }
     /// Forgets ``do``; it then reads as its default.
     @inlinable public mutating func clearDo() { _mutableFields().pointee.has_do_29 = 0 }
     /// Calls `body` with the text of ``do``, without a copy.
     @inlinable public func withDoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_do_29 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.do_29, body)
+        guard _message.pointee.has_do_29 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.do_29, body)
     }
 
     @inlinable public var double: String {
-        get { _message.fields.pointee.has_double_30 != 0 ? _message.string(_message.fields.pointee.double_30) : "" }
+        get { _message.pointee.has_double_30 != 0 ? _message.string(_message.pointee.double_30) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_double_30 = 1
@@ -536,17 +536,17 @@ public import LifelineMessages
         }
     }
     /// Whether `double` is set.
-    @inlinable public var hasDouble: Bool { _message.fields.pointee.has_double_30 != 0 }
+    @inlinable public var hasDouble: Bool { _message.pointee.has_double_30 != 0 }
     /// Forgets `double`; it then reads as its default.
     @inlinable public mutating func clearDouble() { _mutableFields().pointee.has_double_30 = 0 }
     /// Calls `body` with the text of `double`, without a copy.
     @inlinable public func withDoubleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_double_30 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.double_30, body)
+        guard _message.pointee.has_double_30 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.double_30, body)
     }
 
     @inlinable public var dynamicCast: String {
-        get { _message.fields.pointee.has_dynamic_cast_31 != 0 ? _message.string(_message.fields.pointee.dynamic_cast_31) : "" }
+        get { _message.pointee.has_dynamic_cast_31 != 0 ? _message.string(_message.pointee.dynamic_cast_31) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_dynamic_cast_31 = 1
@@ -554,17 +554,17 @@ public import LifelineMessages
         }
     }
     /// Whether `dynamicCast` is set.
-    @inlinable public var hasDynamicCast: Bool { _message.fields.pointee.has_dynamic_cast_31 != 0 }
+    @inlinable public var hasDynamicCast: Bool { _message.pointee.has_dynamic_cast_31 != 0 }
     /// Forgets `dynamicCast`; it then reads as its default.
     @inlinable public mutating func clearDynamicCast() { _mutableFields().pointee.has_dynamic_cast_31 = 0 }
     /// Calls `body` with the text of `dynamicCast`, without a copy.
     @inlinable public func withDynamicCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_dynamic_cast_31 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.dynamic_cast_31, body)
+        guard _message.pointee.has_dynamic_cast_31 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.dynamic_cast_31, body)
     }
 
     @inlinable public var `else`: String {
-        get { _message.fields.pointee.has_else_32 != 0 ? _message.string(_message.fields.pointee.else_32) : "" }
+        get { _message.pointee.has_else_32 != 0 ? _message.string(_message.pointee.else_32) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_else_32 = 1
@@ -572,17 +572,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``else`` is set.
-    @inlinable public var hasElse: Bool { _message.fields.pointee.has_else_32 != 0 }
+    @inlinable public var hasElse: Bool { _message.pointee.has_else_32 != 0 }
     /// Forgets ``else``; it then reads as its default.
     @inlinable public mutating func clearElse() { _mutableFields().pointee.has_else_32 = 0 }
     /// Calls `body` with the text of ``else``, without a copy.
     @inlinable public func withElseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_else_32 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.else_32, body)
+        guard _message.pointee.has_else_32 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.else_32, body)
     }
 
     @inlinable public var `enum`: String {
-        get { _message.fields.pointee.has_enum_33 != 0 ? _message.string(_message.fields.pointee.enum_33) : "" }
+        get { _message.pointee.has_enum_33 != 0 ? _message.string(_message.pointee.enum_33) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_enum_33 = 1
@@ -590,17 +590,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``enum`` is set.
-    @inlinable public var hasEnum: Bool { _message.fields.pointee.has_enum_33 != 0 }
+    @inlinable public var hasEnum: Bool { _message.pointee.has_enum_33 != 0 }
     /// Forgets ``enum``; it then reads as its default.
     @inlinable public mutating func clearEnum() { _mutableFields().pointee.has_enum_33 = 0 }
     /// Calls `body` with the text of ``enum``, without a copy.
     @inlinable public func withEnumUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_enum_33 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.enum_33, body)
+        guard _message.pointee.has_enum_33 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.enum_33, body)
     }
 
     @inlinable public var explicit: String {
-        get { _message.fields.pointee.has_explicit_34 != 0 ? _message.string(_message.fields.pointee.explicit_34) : "" }
+        get { _message.pointee.has_explicit_34 != 0 ? _message.string(_message.pointee.explicit_34) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_explicit_34 = 1
@@ -608,17 +608,17 @@ public import LifelineMessages
         }
     }
     /// Whether `explicit` is set.
-    @inlinable public var hasExplicit: Bool { _message.fields.pointee.has_explicit_34 != 0 }
+    @inlinable public var hasExplicit: Bool { _message.pointee.has_explicit_34 != 0 }
     /// Forgets `explicit`; it then reads as its default.
     @inlinable public mutating func clearExplicit() { _mutableFields().pointee.has_explicit_34 = 0 }
     /// Calls `body` with the text of `explicit`, without a copy.
     @inlinable public func withExplicitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_explicit_34 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.explicit_34, body)
+        guard _message.pointee.has_explicit_34 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.explicit_34, body)
     }
 
     @inlinable public var export: String {
-        get { _message.fields.pointee.has_export_35 != 0 ? _message.string(_message.fields.pointee.export_35) : "" }
+        get { _message.pointee.has_export_35 != 0 ? _message.string(_message.pointee.export_35) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_export_35 = 1
@@ -626,17 +626,17 @@ public import LifelineMessages
         }
     }
     /// Whether `export` is set.
-    @inlinable public var hasExport: Bool { _message.fields.pointee.has_export_35 != 0 }
+    @inlinable public var hasExport: Bool { _message.pointee.has_export_35 != 0 }
     /// Forgets `export`; it then reads as its default.
     @inlinable public mutating func clearExport() { _mutableFields().pointee.has_export_35 = 0 }
     /// Calls `body` with the text of `export`, without a copy.
     @inlinable public func withExportUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_export_35 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.export_35, body)
+        guard _message.pointee.has_export_35 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.export_35, body)
     }
 
     @inlinable public var extern: String {
-        get { _message.fields.pointee.has_extern_36 != 0 ? _message.string(_message.fields.pointee.extern_36) : "" }
+        get { _message.pointee.has_extern_36 != 0 ? _message.string(_message.pointee.extern_36) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_extern_36 = 1
@@ -644,17 +644,17 @@ public import LifelineMessages
         }
     }
     /// Whether `extern` is set.
-    @inlinable public var hasExtern: Bool { _message.fields.pointee.has_extern_36 != 0 }
+    @inlinable public var hasExtern: Bool { _message.pointee.has_extern_36 != 0 }
     /// Forgets `extern`; it then reads as its default.
     @inlinable public mutating func clearExtern() { _mutableFields().pointee.has_extern_36 = 0 }
     /// Calls `body` with the text of `extern`, without a copy.
     @inlinable public func withExternUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_extern_36 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.extern_36, body)
+        guard _message.pointee.has_extern_36 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.extern_36, body)
     }
 
     @inlinable public var `false`: String {
-        get { _message.fields.pointee.has_false_37 != 0 ? _message.string(_message.fields.pointee.false_37) : "" }
+        get { _message.pointee.has_false_37 != 0 ? _message.string(_message.pointee.false_37) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_false_37 = 1
@@ -662,17 +662,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``false`` is set.
-    @inlinable public var hasFalse: Bool { _message.fields.pointee.has_false_37 != 0 }
+    @inlinable public var hasFalse: Bool { _message.pointee.has_false_37 != 0 }
     /// Forgets ``false``; it then reads as its default.
     @inlinable public mutating func clearFalse() { _mutableFields().pointee.has_false_37 = 0 }
     /// Calls `body` with the text of ``false``, without a copy.
     @inlinable public func withFalseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_false_37 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.false_37, body)
+        guard _message.pointee.has_false_37 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.false_37, body)
     }
 
     @inlinable public var final: String {
-        get { _message.fields.pointee.has_final_38 != 0 ? _message.string(_message.fields.pointee.final_38) : "" }
+        get { _message.pointee.has_final_38 != 0 ? _message.string(_message.pointee.final_38) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_final_38 = 1
@@ -680,17 +680,17 @@ public import LifelineMessages
         }
     }
     /// Whether `final` is set.
-    @inlinable public var hasFinal: Bool { _message.fields.pointee.has_final_38 != 0 }
+    @inlinable public var hasFinal: Bool { _message.pointee.has_final_38 != 0 }
     /// Forgets `final`; it then reads as its default.
     @inlinable public mutating func clearFinal() { _mutableFields().pointee.has_final_38 = 0 }
     /// Calls `body` with the text of `final`, without a copy.
     @inlinable public func withFinalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_final_38 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.final_38, body)
+        guard _message.pointee.has_final_38 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.final_38, body)
     }
 
     @inlinable public var float: String {
-        get { _message.fields.pointee.has_float_39 != 0 ? _message.string(_message.fields.pointee.float_39) : "" }
+        get { _message.pointee.has_float_39 != 0 ? _message.string(_message.pointee.float_39) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_float_39 = 1
@@ -698,17 +698,17 @@ public import LifelineMessages
         }
     }
     /// Whether `float` is set.
-    @inlinable public var hasFloat: Bool { _message.fields.pointee.has_float_39 != 0 }
+    @inlinable public var hasFloat: Bool { _message.pointee.has_float_39 != 0 }
     /// Forgets `float`; it then reads as its default.
     @inlinable public mutating func clearFloat() { _mutableFields().pointee.has_float_39 = 0 }
     /// Calls `body` with the text of `float`, without a copy.
     @inlinable public func withFloatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_float_39 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.float_39, body)
+        guard _message.pointee.has_float_39 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.float_39, body)
     }
 
     @inlinable public var `for`: String {
-        get { _message.fields.pointee.has_for_40 != 0 ? _message.string(_message.fields.pointee.for_40) : "" }
+        get { _message.pointee.has_for_40 != 0 ? _message.string(_message.pointee.for_40) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_for_40 = 1
@@ -716,17 +716,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``for`` is set.
-    @inlinable public var hasFor: Bool { _message.fields.pointee.has_for_40 != 0 }
+    @inlinable public var hasFor: Bool { _message.pointee.has_for_40 != 0 }
     /// Forgets ``for``; it then reads as its default.
     @inlinable public mutating func clearFor() { _mutableFields().pointee.has_for_40 = 0 }
     /// Calls `body` with the text of ``for``, without a copy.
     @inlinable public func withForUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_for_40 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.for_40, body)
+        guard _message.pointee.has_for_40 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.for_40, body)
     }
 
     @inlinable public var friend: String {
-        get { _message.fields.pointee.has_friend_41 != 0 ? _message.string(_message.fields.pointee.friend_41) : "" }
+        get { _message.pointee.has_friend_41 != 0 ? _message.string(_message.pointee.friend_41) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_friend_41 = 1
@@ -734,17 +734,17 @@ public import LifelineMessages
         }
     }
     /// Whether `friend` is set.
-    @inlinable public var hasFriend: Bool { _message.fields.pointee.has_friend_41 != 0 }
+    @inlinable public var hasFriend: Bool { _message.pointee.has_friend_41 != 0 }
     /// Forgets `friend`; it then reads as its default.
     @inlinable public mutating func clearFriend() { _mutableFields().pointee.has_friend_41 = 0 }
     /// Calls `body` with the text of `friend`, without a copy.
     @inlinable public func withFriendUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_friend_41 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.friend_41, body)
+        guard _message.pointee.has_friend_41 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.friend_41, body)
     }
 
     @inlinable public var goto: String {
-        get { _message.fields.pointee.has_goto_42 != 0 ? _message.string(_message.fields.pointee.goto_42) : "" }
+        get { _message.pointee.has_goto_42 != 0 ? _message.string(_message.pointee.goto_42) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_goto_42 = 1
@@ -752,17 +752,17 @@ public import LifelineMessages
         }
     }
     /// Whether `goto` is set.
-    @inlinable public var hasGoto: Bool { _message.fields.pointee.has_goto_42 != 0 }
+    @inlinable public var hasGoto: Bool { _message.pointee.has_goto_42 != 0 }
     /// Forgets `goto`; it then reads as its default.
     @inlinable public mutating func clearGoto() { _mutableFields().pointee.has_goto_42 = 0 }
     /// Calls `body` with the text of `goto`, without a copy.
     @inlinable public func withGotoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_goto_42 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.goto_42, body)
+        guard _message.pointee.has_goto_42 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.goto_42, body)
     }
 
     @inlinable public var `if`: String {
-        get { _message.fields.pointee.has_if_43 != 0 ? _message.string(_message.fields.pointee.if_43) : "" }
+        get { _message.pointee.has_if_43 != 0 ? _message.string(_message.pointee.if_43) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_if_43 = 1
@@ -770,17 +770,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``if`` is set.
-    @inlinable public var hasIf: Bool { _message.fields.pointee.has_if_43 != 0 }
+    @inlinable public var hasIf: Bool { _message.pointee.has_if_43 != 0 }
     /// Forgets ``if``; it then reads as its default.
     @inlinable public mutating func clearIf() { _mutableFields().pointee.has_if_43 = 0 }
     /// Calls `body` with the text of ``if``, without a copy.
     @inlinable public func withIfUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_if_43 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.if_43, body)
+        guard _message.pointee.has_if_43 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.if_43, body)
     }
 
     @inlinable public var `import`: String {
-        get { _message.fields.pointee.has_import_44 != 0 ? _message.string(_message.fields.pointee.import_44) : "" }
+        get { _message.pointee.has_import_44 != 0 ? _message.string(_message.pointee.import_44) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_import_44 = 1
@@ -788,17 +788,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``import`` is set.
-    @inlinable public var hasImport: Bool { _message.fields.pointee.has_import_44 != 0 }
+    @inlinable public var hasImport: Bool { _message.pointee.has_import_44 != 0 }
     /// Forgets ``import``; it then reads as its default.
     @inlinable public mutating func clearImport() { _mutableFields().pointee.has_import_44 = 0 }
     /// Calls `body` with the text of ``import``, without a copy.
     @inlinable public func withImportUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_import_44 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.import_44, body)
+        guard _message.pointee.has_import_44 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.import_44, body)
     }
 
     @inlinable public var inline: String {
-        get { _message.fields.pointee.has_inline_45 != 0 ? _message.string(_message.fields.pointee.inline_45) : "" }
+        get { _message.pointee.has_inline_45 != 0 ? _message.string(_message.pointee.inline_45) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_inline_45 = 1
@@ -806,17 +806,17 @@ public import LifelineMessages
         }
     }
     /// Whether `inline` is set.
-    @inlinable public var hasInline: Bool { _message.fields.pointee.has_inline_45 != 0 }
+    @inlinable public var hasInline: Bool { _message.pointee.has_inline_45 != 0 }
     /// Forgets `inline`; it then reads as its default.
     @inlinable public mutating func clearInline() { _mutableFields().pointee.has_inline_45 = 0 }
     /// Calls `body` with the text of `inline`, without a copy.
     @inlinable public func withInlineUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_inline_45 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.inline_45, body)
+        guard _message.pointee.has_inline_45 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.inline_45, body)
     }
 
     @inlinable public var int: String {
-        get { _message.fields.pointee.has_int_46 != 0 ? _message.string(_message.fields.pointee.int_46) : "" }
+        get { _message.pointee.has_int_46 != 0 ? _message.string(_message.pointee.int_46) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_int_46 = 1
@@ -824,17 +824,17 @@ public import LifelineMessages
         }
     }
     /// Whether `int` is set.
-    @inlinable public var hasInt: Bool { _message.fields.pointee.has_int_46 != 0 }
+    @inlinable public var hasInt: Bool { _message.pointee.has_int_46 != 0 }
     /// Forgets `int`; it then reads as its default.
     @inlinable public mutating func clearInt() { _mutableFields().pointee.has_int_46 = 0 }
     /// Calls `body` with the text of `int`, without a copy.
     @inlinable public func withIntUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_int_46 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.int_46, body)
+        guard _message.pointee.has_int_46 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.int_46, body)
     }
 
     @inlinable public var long: String {
-        get { _message.fields.pointee.has_long_47 != 0 ? _message.string(_message.fields.pointee.long_47) : "" }
+        get { _message.pointee.has_long_47 != 0 ? _message.string(_message.pointee.long_47) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_long_47 = 1
@@ -842,17 +842,17 @@ public import LifelineMessages
         }
     }
     /// Whether `long` is set.
-    @inlinable public var hasLong: Bool { _message.fields.pointee.has_long_47 != 0 }
+    @inlinable public var hasLong: Bool { _message.pointee.has_long_47 != 0 }
     /// Forgets `long`; it then reads as its default.
     @inlinable public mutating func clearLong() { _mutableFields().pointee.has_long_47 = 0 }
     /// Calls `body` with the text of `long`, without a copy.
     @inlinable public func withLongUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_long_47 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.long_47, body)
+        guard _message.pointee.has_long_47 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.long_47, body)
     }
 
     @inlinable public var module: String {
-        get { _message.fields.pointee.has_module_48 != 0 ? _message.string(_message.fields.pointee.module_48) : "" }
+        get { _message.pointee.has_module_48 != 0 ? _message.string(_message.pointee.module_48) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_module_48 = 1
@@ -860,17 +860,17 @@ public import LifelineMessages
         }
     }
     /// Whether `module` is set.
-    @inlinable public var hasModule: Bool { _message.fields.pointee.has_module_48 != 0 }
+    @inlinable public var hasModule: Bool { _message.pointee.has_module_48 != 0 }
     /// Forgets `module`; it then reads as its default.
     @inlinable public mutating func clearModule() { _mutableFields().pointee.has_module_48 = 0 }
     /// Calls `body` with the text of `module`, without a copy.
     @inlinable public func withModuleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_module_48 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.module_48, body)
+        guard _message.pointee.has_module_48 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.module_48, body)
     }
 
     @inlinable public var mutable: String {
-        get { _message.fields.pointee.has_mutable_49 != 0 ? _message.string(_message.fields.pointee.mutable_49) : "" }
+        get { _message.pointee.has_mutable_49 != 0 ? _message.string(_message.pointee.mutable_49) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_mutable_49 = 1
@@ -878,17 +878,17 @@ public import LifelineMessages
         }
     }
     /// Whether `mutable` is set.
-    @inlinable public var hasMutable: Bool { _message.fields.pointee.has_mutable_49 != 0 }
+    @inlinable public var hasMutable: Bool { _message.pointee.has_mutable_49 != 0 }
     /// Forgets `mutable`; it then reads as its default.
     @inlinable public mutating func clearMutable() { _mutableFields().pointee.has_mutable_49 = 0 }
     /// Calls `body` with the text of `mutable`, without a copy.
     @inlinable public func withMutableUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_mutable_49 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.mutable_49, body)
+        guard _message.pointee.has_mutable_49 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.mutable_49, body)
     }
 
     @inlinable public var namespace: String {
-        get { _message.fields.pointee.has_namespace_50 != 0 ? _message.string(_message.fields.pointee.namespace_50) : "" }
+        get { _message.pointee.has_namespace_50 != 0 ? _message.string(_message.pointee.namespace_50) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_namespace_50 = 1
@@ -896,17 +896,17 @@ public import LifelineMessages
         }
     }
     /// Whether `namespace` is set.
-    @inlinable public var hasNamespace: Bool { _message.fields.pointee.has_namespace_50 != 0 }
+    @inlinable public var hasNamespace: Bool { _message.pointee.has_namespace_50 != 0 }
     /// Forgets `namespace`; it then reads as its default.
     @inlinable public mutating func clearNamespace() { _mutableFields().pointee.has_namespace_50 = 0 }
     /// Calls `body` with the text of `namespace`, without a copy.
     @inlinable public func withNamespaceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_namespace_50 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.namespace_50, body)
+        guard _message.pointee.has_namespace_50 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.namespace_50, body)
     }
 
     @inlinable public var new: String {
-        get { _message.fields.pointee.has_new_51 != 0 ? _message.string(_message.fields.pointee.new_51) : "" }
+        get { _message.pointee.has_new_51 != 0 ? _message.string(_message.pointee.new_51) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_new_51 = 1
@@ -914,17 +914,17 @@ public import LifelineMessages
         }
     }
     /// Whether `new` is set.
-    @inlinable public var hasNew: Bool { _message.fields.pointee.has_new_51 != 0 }
+    @inlinable public var hasNew: Bool { _message.pointee.has_new_51 != 0 }
     /// Forgets `new`; it then reads as its default.
     @inlinable public mutating func clearNew() { _mutableFields().pointee.has_new_51 = 0 }
     /// Calls `body` with the text of `new`, without a copy.
     @inlinable public func withNewUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_new_51 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.new_51, body)
+        guard _message.pointee.has_new_51 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.new_51, body)
     }
 
     @inlinable public var noexcept: String {
-        get { _message.fields.pointee.has_noexcept_52 != 0 ? _message.string(_message.fields.pointee.noexcept_52) : "" }
+        get { _message.pointee.has_noexcept_52 != 0 ? _message.string(_message.pointee.noexcept_52) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_noexcept_52 = 1
@@ -932,17 +932,17 @@ public import LifelineMessages
         }
     }
     /// Whether `noexcept` is set.
-    @inlinable public var hasNoexcept: Bool { _message.fields.pointee.has_noexcept_52 != 0 }
+    @inlinable public var hasNoexcept: Bool { _message.pointee.has_noexcept_52 != 0 }
     /// Forgets `noexcept`; it then reads as its default.
     @inlinable public mutating func clearNoexcept() { _mutableFields().pointee.has_noexcept_52 = 0 }
     /// Calls `body` with the text of `noexcept`, without a copy.
     @inlinable public func withNoexceptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_noexcept_52 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.noexcept_52, body)
+        guard _message.pointee.has_noexcept_52 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.noexcept_52, body)
     }
 
     @inlinable public var not: String {
-        get { _message.fields.pointee.has_not_53 != 0 ? _message.string(_message.fields.pointee.not_53) : "" }
+        get { _message.pointee.has_not_53 != 0 ? _message.string(_message.pointee.not_53) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_not_53 = 1
@@ -950,17 +950,17 @@ public import LifelineMessages
         }
     }
     /// Whether `not` is set.
-    @inlinable public var hasNot: Bool { _message.fields.pointee.has_not_53 != 0 }
+    @inlinable public var hasNot: Bool { _message.pointee.has_not_53 != 0 }
     /// Forgets `not`; it then reads as its default.
     @inlinable public mutating func clearNot() { _mutableFields().pointee.has_not_53 = 0 }
     /// Calls `body` with the text of `not`, without a copy.
     @inlinable public func withNotUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_not_53 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.not_53, body)
+        guard _message.pointee.has_not_53 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.not_53, body)
     }
 
     @inlinable public var notEq: String {
-        get { _message.fields.pointee.has_not_eq_54 != 0 ? _message.string(_message.fields.pointee.not_eq_54) : "" }
+        get { _message.pointee.has_not_eq_54 != 0 ? _message.string(_message.pointee.not_eq_54) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_not_eq_54 = 1
@@ -968,17 +968,17 @@ public import LifelineMessages
         }
     }
     /// Whether `notEq` is set.
-    @inlinable public var hasNotEq: Bool { _message.fields.pointee.has_not_eq_54 != 0 }
+    @inlinable public var hasNotEq: Bool { _message.pointee.has_not_eq_54 != 0 }
     /// Forgets `notEq`; it then reads as its default.
     @inlinable public mutating func clearNotEq() { _mutableFields().pointee.has_not_eq_54 = 0 }
     /// Calls `body` with the text of `notEq`, without a copy.
     @inlinable public func withNotEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_not_eq_54 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.not_eq_54, body)
+        guard _message.pointee.has_not_eq_54 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.not_eq_54, body)
     }
 
     @inlinable public var nullptr: String {
-        get { _message.fields.pointee.has_nullptr_55 != 0 ? _message.string(_message.fields.pointee.nullptr_55) : "" }
+        get { _message.pointee.has_nullptr_55 != 0 ? _message.string(_message.pointee.nullptr_55) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_nullptr_55 = 1
@@ -986,17 +986,17 @@ public import LifelineMessages
         }
     }
     /// Whether `nullptr` is set.
-    @inlinable public var hasNullptr: Bool { _message.fields.pointee.has_nullptr_55 != 0 }
+    @inlinable public var hasNullptr: Bool { _message.pointee.has_nullptr_55 != 0 }
     /// Forgets `nullptr`; it then reads as its default.
     @inlinable public mutating func clearNullptr() { _mutableFields().pointee.has_nullptr_55 = 0 }
     /// Calls `body` with the text of `nullptr`, without a copy.
     @inlinable public func withNullptrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_nullptr_55 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.nullptr_55, body)
+        guard _message.pointee.has_nullptr_55 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.nullptr_55, body)
     }
 
     @inlinable public var `operator`: String {
-        get { _message.fields.pointee.has_operator_56 != 0 ? _message.string(_message.fields.pointee.operator_56) : "" }
+        get { _message.pointee.has_operator_56 != 0 ? _message.string(_message.pointee.operator_56) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_operator_56 = 1
@@ -1004,17 +1004,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``operator`` is set.
-    @inlinable public var hasOperator: Bool { _message.fields.pointee.has_operator_56 != 0 }
+    @inlinable public var hasOperator: Bool { _message.pointee.has_operator_56 != 0 }
     /// Forgets ``operator``; it then reads as its default.
     @inlinable public mutating func clearOperator() { _mutableFields().pointee.has_operator_56 = 0 }
     /// Calls `body` with the text of ``operator``, without a copy.
     @inlinable public func withOperatorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_operator_56 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.operator_56, body)
+        guard _message.pointee.has_operator_56 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.operator_56, body)
     }
 
     @inlinable public var or: String {
-        get { _message.fields.pointee.has_or_57 != 0 ? _message.string(_message.fields.pointee.or_57) : "" }
+        get { _message.pointee.has_or_57 != 0 ? _message.string(_message.pointee.or_57) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_or_57 = 1
@@ -1022,17 +1022,17 @@ public import LifelineMessages
         }
     }
     /// Whether `or` is set.
-    @inlinable public var hasOr: Bool { _message.fields.pointee.has_or_57 != 0 }
+    @inlinable public var hasOr: Bool { _message.pointee.has_or_57 != 0 }
     /// Forgets `or`; it then reads as its default.
     @inlinable public mutating func clearOr() { _mutableFields().pointee.has_or_57 = 0 }
     /// Calls `body` with the text of `or`, without a copy.
     @inlinable public func withOrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_or_57 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.or_57, body)
+        guard _message.pointee.has_or_57 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.or_57, body)
     }
 
     @inlinable public var orEq: String {
-        get { _message.fields.pointee.has_or_eq_58 != 0 ? _message.string(_message.fields.pointee.or_eq_58) : "" }
+        get { _message.pointee.has_or_eq_58 != 0 ? _message.string(_message.pointee.or_eq_58) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_or_eq_58 = 1
@@ -1040,17 +1040,17 @@ public import LifelineMessages
         }
     }
     /// Whether `orEq` is set.
-    @inlinable public var hasOrEq: Bool { _message.fields.pointee.has_or_eq_58 != 0 }
+    @inlinable public var hasOrEq: Bool { _message.pointee.has_or_eq_58 != 0 }
     /// Forgets `orEq`; it then reads as its default.
     @inlinable public mutating func clearOrEq() { _mutableFields().pointee.has_or_eq_58 = 0 }
     /// Calls `body` with the text of `orEq`, without a copy.
     @inlinable public func withOrEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_or_eq_58 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.or_eq_58, body)
+        guard _message.pointee.has_or_eq_58 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.or_eq_58, body)
     }
 
     @inlinable public var override: String {
-        get { _message.fields.pointee.has_override_59 != 0 ? _message.string(_message.fields.pointee.override_59) : "" }
+        get { _message.pointee.has_override_59 != 0 ? _message.string(_message.pointee.override_59) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_override_59 = 1
@@ -1058,17 +1058,17 @@ public import LifelineMessages
         }
     }
     /// Whether `override` is set.
-    @inlinable public var hasOverride: Bool { _message.fields.pointee.has_override_59 != 0 }
+    @inlinable public var hasOverride: Bool { _message.pointee.has_override_59 != 0 }
     /// Forgets `override`; it then reads as its default.
     @inlinable public mutating func clearOverride() { _mutableFields().pointee.has_override_59 = 0 }
     /// Calls `body` with the text of `override`, without a copy.
     @inlinable public func withOverrideUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_override_59 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.override_59, body)
+        guard _message.pointee.has_override_59 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.override_59, body)
     }
 
     @inlinable public var `private`: String {
-        get { _message.fields.pointee.has_private_60 != 0 ? _message.string(_message.fields.pointee.private_60) : "" }
+        get { _message.pointee.has_private_60 != 0 ? _message.string(_message.pointee.private_60) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_private_60 = 1
@@ -1076,17 +1076,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``private`` is set.
-    @inlinable public var hasPrivate: Bool { _message.fields.pointee.has_private_60 != 0 }
+    @inlinable public var hasPrivate: Bool { _message.pointee.has_private_60 != 0 }
     /// Forgets ``private``; it then reads as its default.
     @inlinable public mutating func clearPrivate() { _mutableFields().pointee.has_private_60 = 0 }
     /// Calls `body` with the text of ``private``, without a copy.
     @inlinable public func withPrivateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_private_60 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.private_60, body)
+        guard _message.pointee.has_private_60 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.private_60, body)
     }
 
     @inlinable public var protected: String {
-        get { _message.fields.pointee.has_protected_61 != 0 ? _message.string(_message.fields.pointee.protected_61) : "" }
+        get { _message.pointee.has_protected_61 != 0 ? _message.string(_message.pointee.protected_61) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_protected_61 = 1
@@ -1094,17 +1094,17 @@ public import LifelineMessages
         }
     }
     /// Whether `protected` is set.
-    @inlinable public var hasProtected: Bool { _message.fields.pointee.has_protected_61 != 0 }
+    @inlinable public var hasProtected: Bool { _message.pointee.has_protected_61 != 0 }
     /// Forgets `protected`; it then reads as its default.
     @inlinable public mutating func clearProtected() { _mutableFields().pointee.has_protected_61 = 0 }
     /// Calls `body` with the text of `protected`, without a copy.
     @inlinable public func withProtectedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_protected_61 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.protected_61, body)
+        guard _message.pointee.has_protected_61 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.protected_61, body)
     }
 
     @inlinable public var `public`: String {
-        get { _message.fields.pointee.has_public_62 != 0 ? _message.string(_message.fields.pointee.public_62) : "" }
+        get { _message.pointee.has_public_62 != 0 ? _message.string(_message.pointee.public_62) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_public_62 = 1
@@ -1112,17 +1112,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``public`` is set.
-    @inlinable public var hasPublic: Bool { _message.fields.pointee.has_public_62 != 0 }
+    @inlinable public var hasPublic: Bool { _message.pointee.has_public_62 != 0 }
     /// Forgets ``public``; it then reads as its default.
     @inlinable public mutating func clearPublic() { _mutableFields().pointee.has_public_62 = 0 }
     /// Calls `body` with the text of ``public``, without a copy.
     @inlinable public func withPublicUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_public_62 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.public_62, body)
+        guard _message.pointee.has_public_62 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.public_62, body)
     }
 
     @inlinable public var register: String {
-        get { _message.fields.pointee.has_register_63 != 0 ? _message.string(_message.fields.pointee.register_63) : "" }
+        get { _message.pointee.has_register_63 != 0 ? _message.string(_message.pointee.register_63) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_register_63 = 1
@@ -1130,17 +1130,17 @@ public import LifelineMessages
         }
     }
     /// Whether `register` is set.
-    @inlinable public var hasRegister: Bool { _message.fields.pointee.has_register_63 != 0 }
+    @inlinable public var hasRegister: Bool { _message.pointee.has_register_63 != 0 }
     /// Forgets `register`; it then reads as its default.
     @inlinable public mutating func clearRegister() { _mutableFields().pointee.has_register_63 = 0 }
     /// Calls `body` with the text of `register`, without a copy.
     @inlinable public func withRegisterUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_register_63 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.register_63, body)
+        guard _message.pointee.has_register_63 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.register_63, body)
     }
 
     @inlinable public var reinterpretCast: String {
-        get { _message.fields.pointee.has_reinterpret_cast_64 != 0 ? _message.string(_message.fields.pointee.reinterpret_cast_64) : "" }
+        get { _message.pointee.has_reinterpret_cast_64 != 0 ? _message.string(_message.pointee.reinterpret_cast_64) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_reinterpret_cast_64 = 1
@@ -1148,17 +1148,17 @@ public import LifelineMessages
         }
     }
     /// Whether `reinterpretCast` is set.
-    @inlinable public var hasReinterpretCast: Bool { _message.fields.pointee.has_reinterpret_cast_64 != 0 }
+    @inlinable public var hasReinterpretCast: Bool { _message.pointee.has_reinterpret_cast_64 != 0 }
     /// Forgets `reinterpretCast`; it then reads as its default.
     @inlinable public mutating func clearReinterpretCast() { _mutableFields().pointee.has_reinterpret_cast_64 = 0 }
     /// Calls `body` with the text of `reinterpretCast`, without a copy.
     @inlinable public func withReinterpretCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_reinterpret_cast_64 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.reinterpret_cast_64, body)
+        guard _message.pointee.has_reinterpret_cast_64 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.reinterpret_cast_64, body)
     }
 
     @inlinable public var requires: String {
-        get { _message.fields.pointee.has_requires_65 != 0 ? _message.string(_message.fields.pointee.requires_65) : "" }
+        get { _message.pointee.has_requires_65 != 0 ? _message.string(_message.pointee.requires_65) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_requires_65 = 1
@@ -1166,17 +1166,17 @@ public import LifelineMessages
         }
     }
     /// Whether `requires` is set.
-    @inlinable public var hasRequires: Bool { _message.fields.pointee.has_requires_65 != 0 }
+    @inlinable public var hasRequires: Bool { _message.pointee.has_requires_65 != 0 }
     /// Forgets `requires`; it then reads as its default.
     @inlinable public mutating func clearRequires() { _mutableFields().pointee.has_requires_65 = 0 }
     /// Calls `body` with the text of `requires`, without a copy.
     @inlinable public func withRequiresUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_requires_65 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.requires_65, body)
+        guard _message.pointee.has_requires_65 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.requires_65, body)
     }
 
     @inlinable public var restrict: String {
-        get { _message.fields.pointee.has_restrict_66 != 0 ? _message.string(_message.fields.pointee.restrict_66) : "" }
+        get { _message.pointee.has_restrict_66 != 0 ? _message.string(_message.pointee.restrict_66) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_restrict_66 = 1
@@ -1184,17 +1184,17 @@ public import LifelineMessages
         }
     }
     /// Whether `restrict` is set.
-    @inlinable public var hasRestrict: Bool { _message.fields.pointee.has_restrict_66 != 0 }
+    @inlinable public var hasRestrict: Bool { _message.pointee.has_restrict_66 != 0 }
     /// Forgets `restrict`; it then reads as its default.
     @inlinable public mutating func clearRestrict() { _mutableFields().pointee.has_restrict_66 = 0 }
     /// Calls `body` with the text of `restrict`, without a copy.
     @inlinable public func withRestrictUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_restrict_66 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.restrict_66, body)
+        guard _message.pointee.has_restrict_66 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.restrict_66, body)
     }
 
     @inlinable public var `return`: String {
-        get { _message.fields.pointee.has_return_67 != 0 ? _message.string(_message.fields.pointee.return_67) : "" }
+        get { _message.pointee.has_return_67 != 0 ? _message.string(_message.pointee.return_67) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_return_67 = 1
@@ -1202,17 +1202,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``return`` is set.
-    @inlinable public var hasReturn: Bool { _message.fields.pointee.has_return_67 != 0 }
+    @inlinable public var hasReturn: Bool { _message.pointee.has_return_67 != 0 }
     /// Forgets ``return``; it then reads as its default.
     @inlinable public mutating func clearReturn() { _mutableFields().pointee.has_return_67 = 0 }
     /// Calls `body` with the text of ``return``, without a copy.
     @inlinable public func withReturnUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_return_67 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.return_67, body)
+        guard _message.pointee.has_return_67 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.return_67, body)
     }
 
     @inlinable public var short: String {
-        get { _message.fields.pointee.has_short_68 != 0 ? _message.string(_message.fields.pointee.short_68) : "" }
+        get { _message.pointee.has_short_68 != 0 ? _message.string(_message.pointee.short_68) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_short_68 = 1
@@ -1220,17 +1220,17 @@ public import LifelineMessages
         }
     }
     /// Whether `short` is set.
-    @inlinable public var hasShort: Bool { _message.fields.pointee.has_short_68 != 0 }
+    @inlinable public var hasShort: Bool { _message.pointee.has_short_68 != 0 }
     /// Forgets `short`; it then reads as its default.
     @inlinable public mutating func clearShort() { _mutableFields().pointee.has_short_68 = 0 }
     /// Calls `body` with the text of `short`, without a copy.
     @inlinable public func withShortUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_short_68 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.short_68, body)
+        guard _message.pointee.has_short_68 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.short_68, body)
     }
 
     @inlinable public var signed: String {
-        get { _message.fields.pointee.has_signed_69 != 0 ? _message.string(_message.fields.pointee.signed_69) : "" }
+        get { _message.pointee.has_signed_69 != 0 ? _message.string(_message.pointee.signed_69) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_signed_69 = 1
@@ -1238,17 +1238,17 @@ public import LifelineMessages
         }
     }
     /// Whether `signed` is set.
-    @inlinable public var hasSigned: Bool { _message.fields.pointee.has_signed_69 != 0 }
+    @inlinable public var hasSigned: Bool { _message.pointee.has_signed_69 != 0 }
     /// Forgets `signed`; it then reads as its default.
     @inlinable public mutating func clearSigned() { _mutableFields().pointee.has_signed_69 = 0 }
     /// Calls `body` with the text of `signed`, without a copy.
     @inlinable public func withSignedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_signed_69 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.signed_69, body)
+        guard _message.pointee.has_signed_69 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.signed_69, body)
     }
 
     @inlinable public var sizeof: String {
-        get { _message.fields.pointee.has_sizeof_70 != 0 ? _message.string(_message.fields.pointee.sizeof_70) : "" }
+        get { _message.pointee.has_sizeof_70 != 0 ? _message.string(_message.pointee.sizeof_70) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_sizeof_70 = 1
@@ -1256,17 +1256,17 @@ public import LifelineMessages
         }
     }
     /// Whether `sizeof` is set.
-    @inlinable public var hasSizeof: Bool { _message.fields.pointee.has_sizeof_70 != 0 }
+    @inlinable public var hasSizeof: Bool { _message.pointee.has_sizeof_70 != 0 }
     /// Forgets `sizeof`; it then reads as its default.
     @inlinable public mutating func clearSizeof() { _mutableFields().pointee.has_sizeof_70 = 0 }
     /// Calls `body` with the text of `sizeof`, without a copy.
     @inlinable public func withSizeofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_sizeof_70 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.sizeof_70, body)
+        guard _message.pointee.has_sizeof_70 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.sizeof_70, body)
     }
 
     @inlinable public var `static`: String {
-        get { _message.fields.pointee.has_static_71 != 0 ? _message.string(_message.fields.pointee.static_71) : "" }
+        get { _message.pointee.has_static_71 != 0 ? _message.string(_message.pointee.static_71) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_static_71 = 1
@@ -1274,17 +1274,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``static`` is set.
-    @inlinable public var hasStatic: Bool { _message.fields.pointee.has_static_71 != 0 }
+    @inlinable public var hasStatic: Bool { _message.pointee.has_static_71 != 0 }
     /// Forgets ``static``; it then reads as its default.
     @inlinable public mutating func clearStatic() { _mutableFields().pointee.has_static_71 = 0 }
     /// Calls `body` with the text of ``static``, without a copy.
     @inlinable public func withStaticUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_static_71 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.static_71, body)
+        guard _message.pointee.has_static_71 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.static_71, body)
     }
 
     @inlinable public var staticAssert: String {
-        get { _message.fields.pointee.has_static_assert_72 != 0 ? _message.string(_message.fields.pointee.static_assert_72) : "" }
+        get { _message.pointee.has_static_assert_72 != 0 ? _message.string(_message.pointee.static_assert_72) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_static_assert_72 = 1
@@ -1292,17 +1292,17 @@ public import LifelineMessages
         }
     }
     /// Whether `staticAssert` is set.
-    @inlinable public var hasStaticAssert: Bool { _message.fields.pointee.has_static_assert_72 != 0 }
+    @inlinable public var hasStaticAssert: Bool { _message.pointee.has_static_assert_72 != 0 }
     /// Forgets `staticAssert`; it then reads as its default.
     @inlinable public mutating func clearStaticAssert() { _mutableFields().pointee.has_static_assert_72 = 0 }
     /// Calls `body` with the text of `staticAssert`, without a copy.
     @inlinable public func withStaticAssertUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_static_assert_72 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.static_assert_72, body)
+        guard _message.pointee.has_static_assert_72 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.static_assert_72, body)
     }
 
     @inlinable public var staticCast: String {
-        get { _message.fields.pointee.has_static_cast_73 != 0 ? _message.string(_message.fields.pointee.static_cast_73) : "" }
+        get { _message.pointee.has_static_cast_73 != 0 ? _message.string(_message.pointee.static_cast_73) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_static_cast_73 = 1
@@ -1310,17 +1310,17 @@ public import LifelineMessages
         }
     }
     /// Whether `staticCast` is set.
-    @inlinable public var hasStaticCast: Bool { _message.fields.pointee.has_static_cast_73 != 0 }
+    @inlinable public var hasStaticCast: Bool { _message.pointee.has_static_cast_73 != 0 }
     /// Forgets `staticCast`; it then reads as its default.
     @inlinable public mutating func clearStaticCast() { _mutableFields().pointee.has_static_cast_73 = 0 }
     /// Calls `body` with the text of `staticCast`, without a copy.
     @inlinable public func withStaticCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_static_cast_73 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.static_cast_73, body)
+        guard _message.pointee.has_static_cast_73 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.static_cast_73, body)
     }
 
     @inlinable public var `struct`: String {
-        get { _message.fields.pointee.has_struct_74 != 0 ? _message.string(_message.fields.pointee.struct_74) : "" }
+        get { _message.pointee.has_struct_74 != 0 ? _message.string(_message.pointee.struct_74) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_struct_74 = 1
@@ -1328,17 +1328,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``struct`` is set.
-    @inlinable public var hasStruct: Bool { _message.fields.pointee.has_struct_74 != 0 }
+    @inlinable public var hasStruct: Bool { _message.pointee.has_struct_74 != 0 }
     /// Forgets ``struct``; it then reads as its default.
     @inlinable public mutating func clearStruct() { _mutableFields().pointee.has_struct_74 = 0 }
     /// Calls `body` with the text of ``struct``, without a copy.
     @inlinable public func withStructUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_struct_74 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.struct_74, body)
+        guard _message.pointee.has_struct_74 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.struct_74, body)
     }
 
     @inlinable public var `switch`: String {
-        get { _message.fields.pointee.has_switch_75 != 0 ? _message.string(_message.fields.pointee.switch_75) : "" }
+        get { _message.pointee.has_switch_75 != 0 ? _message.string(_message.pointee.switch_75) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_switch_75 = 1
@@ -1346,17 +1346,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``switch`` is set.
-    @inlinable public var hasSwitch: Bool { _message.fields.pointee.has_switch_75 != 0 }
+    @inlinable public var hasSwitch: Bool { _message.pointee.has_switch_75 != 0 }
     /// Forgets ``switch``; it then reads as its default.
     @inlinable public mutating func clearSwitch() { _mutableFields().pointee.has_switch_75 = 0 }
     /// Calls `body` with the text of ``switch``, without a copy.
     @inlinable public func withSwitchUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_switch_75 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.switch_75, body)
+        guard _message.pointee.has_switch_75 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.switch_75, body)
     }
 
     @inlinable public var template: String {
-        get { _message.fields.pointee.has_template_76 != 0 ? _message.string(_message.fields.pointee.template_76) : "" }
+        get { _message.pointee.has_template_76 != 0 ? _message.string(_message.pointee.template_76) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_template_76 = 1
@@ -1364,17 +1364,17 @@ public import LifelineMessages
         }
     }
     /// Whether `template` is set.
-    @inlinable public var hasTemplate: Bool { _message.fields.pointee.has_template_76 != 0 }
+    @inlinable public var hasTemplate: Bool { _message.pointee.has_template_76 != 0 }
     /// Forgets `template`; it then reads as its default.
     @inlinable public mutating func clearTemplate() { _mutableFields().pointee.has_template_76 = 0 }
     /// Calls `body` with the text of `template`, without a copy.
     @inlinable public func withTemplateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_template_76 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.template_76, body)
+        guard _message.pointee.has_template_76 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.template_76, body)
     }
 
     @inlinable public var this: String {
-        get { _message.fields.pointee.has_this_77 != 0 ? _message.string(_message.fields.pointee.this_77) : "" }
+        get { _message.pointee.has_this_77 != 0 ? _message.string(_message.pointee.this_77) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_this_77 = 1
@@ -1382,17 +1382,17 @@ public import LifelineMessages
         }
     }
     /// Whether `this` is set.
-    @inlinable public var hasThis: Bool { _message.fields.pointee.has_this_77 != 0 }
+    @inlinable public var hasThis: Bool { _message.pointee.has_this_77 != 0 }
     /// Forgets `this`; it then reads as its default.
     @inlinable public mutating func clearThis() { _mutableFields().pointee.has_this_77 = 0 }
     /// Calls `body` with the text of `this`, without a copy.
     @inlinable public func withThisUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_this_77 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.this_77, body)
+        guard _message.pointee.has_this_77 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.this_77, body)
     }
 
     @inlinable public var threadLocal: String {
-        get { _message.fields.pointee.has_thread_local_78 != 0 ? _message.string(_message.fields.pointee.thread_local_78) : "" }
+        get { _message.pointee.has_thread_local_78 != 0 ? _message.string(_message.pointee.thread_local_78) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_thread_local_78 = 1
@@ -1400,17 +1400,17 @@ public import LifelineMessages
         }
     }
     /// Whether `threadLocal` is set.
-    @inlinable public var hasThreadLocal: Bool { _message.fields.pointee.has_thread_local_78 != 0 }
+    @inlinable public var hasThreadLocal: Bool { _message.pointee.has_thread_local_78 != 0 }
     /// Forgets `threadLocal`; it then reads as its default.
     @inlinable public mutating func clearThreadLocal() { _mutableFields().pointee.has_thread_local_78 = 0 }
     /// Calls `body` with the text of `threadLocal`, without a copy.
     @inlinable public func withThreadLocalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_thread_local_78 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.thread_local_78, body)
+        guard _message.pointee.has_thread_local_78 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.thread_local_78, body)
     }
 
     @inlinable public var `throw`: String {
-        get { _message.fields.pointee.has_throw_79 != 0 ? _message.string(_message.fields.pointee.throw_79) : "" }
+        get { _message.pointee.has_throw_79 != 0 ? _message.string(_message.pointee.throw_79) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_throw_79 = 1
@@ -1418,17 +1418,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``throw`` is set.
-    @inlinable public var hasThrow: Bool { _message.fields.pointee.has_throw_79 != 0 }
+    @inlinable public var hasThrow: Bool { _message.pointee.has_throw_79 != 0 }
     /// Forgets ``throw``; it then reads as its default.
     @inlinable public mutating func clearThrow() { _mutableFields().pointee.has_throw_79 = 0 }
     /// Calls `body` with the text of ``throw``, without a copy.
     @inlinable public func withThrowUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_throw_79 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.throw_79, body)
+        guard _message.pointee.has_throw_79 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.throw_79, body)
     }
 
     @inlinable public var `true`: String {
-        get { _message.fields.pointee.has_true_80 != 0 ? _message.string(_message.fields.pointee.true_80) : "" }
+        get { _message.pointee.has_true_80 != 0 ? _message.string(_message.pointee.true_80) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_true_80 = 1
@@ -1436,17 +1436,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``true`` is set.
-    @inlinable public var hasTrue: Bool { _message.fields.pointee.has_true_80 != 0 }
+    @inlinable public var hasTrue: Bool { _message.pointee.has_true_80 != 0 }
     /// Forgets ``true``; it then reads as its default.
     @inlinable public mutating func clearTrue() { _mutableFields().pointee.has_true_80 = 0 }
     /// Calls `body` with the text of ``true``, without a copy.
     @inlinable public func withTrueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_true_80 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.true_80, body)
+        guard _message.pointee.has_true_80 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.true_80, body)
     }
 
     @inlinable public var `try`: String {
-        get { _message.fields.pointee.has_try_81 != 0 ? _message.string(_message.fields.pointee.try_81) : "" }
+        get { _message.pointee.has_try_81 != 0 ? _message.string(_message.pointee.try_81) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_try_81 = 1
@@ -1454,17 +1454,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``try`` is set.
-    @inlinable public var hasTry: Bool { _message.fields.pointee.has_try_81 != 0 }
+    @inlinable public var hasTry: Bool { _message.pointee.has_try_81 != 0 }
     /// Forgets ``try``; it then reads as its default.
     @inlinable public mutating func clearTry() { _mutableFields().pointee.has_try_81 = 0 }
     /// Calls `body` with the text of ``try``, without a copy.
     @inlinable public func withTryUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_try_81 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.try_81, body)
+        guard _message.pointee.has_try_81 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.try_81, body)
     }
 
     @inlinable public var typedef: String {
-        get { _message.fields.pointee.has_typedef_82 != 0 ? _message.string(_message.fields.pointee.typedef_82) : "" }
+        get { _message.pointee.has_typedef_82 != 0 ? _message.string(_message.pointee.typedef_82) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_typedef_82 = 1
@@ -1472,17 +1472,17 @@ public import LifelineMessages
         }
     }
     /// Whether `typedef` is set.
-    @inlinable public var hasTypedef: Bool { _message.fields.pointee.has_typedef_82 != 0 }
+    @inlinable public var hasTypedef: Bool { _message.pointee.has_typedef_82 != 0 }
     /// Forgets `typedef`; it then reads as its default.
     @inlinable public mutating func clearTypedef() { _mutableFields().pointee.has_typedef_82 = 0 }
     /// Calls `body` with the text of `typedef`, without a copy.
     @inlinable public func withTypedefUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_typedef_82 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.typedef_82, body)
+        guard _message.pointee.has_typedef_82 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.typedef_82, body)
     }
 
     @inlinable public var typeid: String {
-        get { _message.fields.pointee.has_typeid_83 != 0 ? _message.string(_message.fields.pointee.typeid_83) : "" }
+        get { _message.pointee.has_typeid_83 != 0 ? _message.string(_message.pointee.typeid_83) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_typeid_83 = 1
@@ -1490,17 +1490,17 @@ public import LifelineMessages
         }
     }
     /// Whether `typeid` is set.
-    @inlinable public var hasTypeid: Bool { _message.fields.pointee.has_typeid_83 != 0 }
+    @inlinable public var hasTypeid: Bool { _message.pointee.has_typeid_83 != 0 }
     /// Forgets `typeid`; it then reads as its default.
     @inlinable public mutating func clearTypeid() { _mutableFields().pointee.has_typeid_83 = 0 }
     /// Calls `body` with the text of `typeid`, without a copy.
     @inlinable public func withTypeidUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_typeid_83 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.typeid_83, body)
+        guard _message.pointee.has_typeid_83 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.typeid_83, body)
     }
 
     @inlinable public var typename: String {
-        get { _message.fields.pointee.has_typename_84 != 0 ? _message.string(_message.fields.pointee.typename_84) : "" }
+        get { _message.pointee.has_typename_84 != 0 ? _message.string(_message.pointee.typename_84) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_typename_84 = 1
@@ -1508,17 +1508,17 @@ public import LifelineMessages
         }
     }
     /// Whether `typename` is set.
-    @inlinable public var hasTypename: Bool { _message.fields.pointee.has_typename_84 != 0 }
+    @inlinable public var hasTypename: Bool { _message.pointee.has_typename_84 != 0 }
     /// Forgets `typename`; it then reads as its default.
     @inlinable public mutating func clearTypename() { _mutableFields().pointee.has_typename_84 = 0 }
     /// Calls `body` with the text of `typename`, without a copy.
     @inlinable public func withTypenameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_typename_84 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.typename_84, body)
+        guard _message.pointee.has_typename_84 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.typename_84, body)
     }
 
     @inlinable public var typeof: String {
-        get { _message.fields.pointee.has_typeof_85 != 0 ? _message.string(_message.fields.pointee.typeof_85) : "" }
+        get { _message.pointee.has_typeof_85 != 0 ? _message.string(_message.pointee.typeof_85) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_typeof_85 = 1
@@ -1526,17 +1526,17 @@ public import LifelineMessages
         }
     }
     /// Whether `typeof` is set.
-    @inlinable public var hasTypeof: Bool { _message.fields.pointee.has_typeof_85 != 0 }
+    @inlinable public var hasTypeof: Bool { _message.pointee.has_typeof_85 != 0 }
     /// Forgets `typeof`; it then reads as its default.
     @inlinable public mutating func clearTypeof() { _mutableFields().pointee.has_typeof_85 = 0 }
     /// Calls `body` with the text of `typeof`, without a copy.
     @inlinable public func withTypeofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_typeof_85 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.typeof_85, body)
+        guard _message.pointee.has_typeof_85 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.typeof_85, body)
     }
 
     @inlinable public var union: String {
-        get { _message.fields.pointee.has_union_86 != 0 ? _message.string(_message.fields.pointee.union_86) : "" }
+        get { _message.pointee.has_union_86 != 0 ? _message.string(_message.pointee.union_86) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_union_86 = 1
@@ -1544,17 +1544,17 @@ public import LifelineMessages
         }
     }
     /// Whether `union` is set.
-    @inlinable public var hasUnion: Bool { _message.fields.pointee.has_union_86 != 0 }
+    @inlinable public var hasUnion: Bool { _message.pointee.has_union_86 != 0 }
     /// Forgets `union`; it then reads as its default.
     @inlinable public mutating func clearUnion() { _mutableFields().pointee.has_union_86 = 0 }
     /// Calls `body` with the text of `union`, without a copy.
     @inlinable public func withUnionUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_union_86 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.union_86, body)
+        guard _message.pointee.has_union_86 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.union_86, body)
     }
 
     @inlinable public var unsigned: String {
-        get { _message.fields.pointee.has_unsigned_87 != 0 ? _message.string(_message.fields.pointee.unsigned_87) : "" }
+        get { _message.pointee.has_unsigned_87 != 0 ? _message.string(_message.pointee.unsigned_87) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unsigned_87 = 1
@@ -1562,17 +1562,17 @@ public import LifelineMessages
         }
     }
     /// Whether `unsigned` is set.
-    @inlinable public var hasUnsigned: Bool { _message.fields.pointee.has_unsigned_87 != 0 }
+    @inlinable public var hasUnsigned: Bool { _message.pointee.has_unsigned_87 != 0 }
     /// Forgets `unsigned`; it then reads as its default.
     @inlinable public mutating func clearUnsigned() { _mutableFields().pointee.has_unsigned_87 = 0 }
     /// Calls `body` with the text of `unsigned`, without a copy.
     @inlinable public func withUnsignedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_unsigned_87 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.unsigned_87, body)
+        guard _message.pointee.has_unsigned_87 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.unsigned_87, body)
     }
 
     @inlinable public var using: String {
-        get { _message.fields.pointee.has_using_88 != 0 ? _message.string(_message.fields.pointee.using_88) : "" }
+        get { _message.pointee.has_using_88 != 0 ? _message.string(_message.pointee.using_88) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_using_88 = 1
@@ -1580,17 +1580,17 @@ public import LifelineMessages
         }
     }
     /// Whether `using` is set.
-    @inlinable public var hasUsing: Bool { _message.fields.pointee.has_using_88 != 0 }
+    @inlinable public var hasUsing: Bool { _message.pointee.has_using_88 != 0 }
     /// Forgets `using`; it then reads as its default.
     @inlinable public mutating func clearUsing() { _mutableFields().pointee.has_using_88 = 0 }
     /// Calls `body` with the text of `using`, without a copy.
     @inlinable public func withUsingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_using_88 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.using_88, body)
+        guard _message.pointee.has_using_88 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.using_88, body)
     }
 
     @inlinable public var virtual: String {
-        get { _message.fields.pointee.has_virtual_89 != 0 ? _message.string(_message.fields.pointee.virtual_89) : "" }
+        get { _message.pointee.has_virtual_89 != 0 ? _message.string(_message.pointee.virtual_89) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_virtual_89 = 1
@@ -1598,17 +1598,17 @@ public import LifelineMessages
         }
     }
     /// Whether `virtual` is set.
-    @inlinable public var hasVirtual: Bool { _message.fields.pointee.has_virtual_89 != 0 }
+    @inlinable public var hasVirtual: Bool { _message.pointee.has_virtual_89 != 0 }
     /// Forgets `virtual`; it then reads as its default.
     @inlinable public mutating func clearVirtual() { _mutableFields().pointee.has_virtual_89 = 0 }
     /// Calls `body` with the text of `virtual`, without a copy.
     @inlinable public func withVirtualUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_virtual_89 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.virtual_89, body)
+        guard _message.pointee.has_virtual_89 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.virtual_89, body)
     }
 
     @inlinable public var void: String {
-        get { _message.fields.pointee.has_void_90 != 0 ? _message.string(_message.fields.pointee.void_90) : "" }
+        get { _message.pointee.has_void_90 != 0 ? _message.string(_message.pointee.void_90) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_void_90 = 1
@@ -1616,17 +1616,17 @@ public import LifelineMessages
         }
     }
     /// Whether `void` is set.
-    @inlinable public var hasVoid: Bool { _message.fields.pointee.has_void_90 != 0 }
+    @inlinable public var hasVoid: Bool { _message.pointee.has_void_90 != 0 }
     /// Forgets `void`; it then reads as its default.
     @inlinable public mutating func clearVoid() { _mutableFields().pointee.has_void_90 = 0 }
     /// Calls `body` with the text of `void`, without a copy.
     @inlinable public func withVoidUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_void_90 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.void_90, body)
+        guard _message.pointee.has_void_90 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.void_90, body)
     }
 
     @inlinable public var volatile: String {
-        get { _message.fields.pointee.has_volatile_91 != 0 ? _message.string(_message.fields.pointee.volatile_91) : "" }
+        get { _message.pointee.has_volatile_91 != 0 ? _message.string(_message.pointee.volatile_91) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_volatile_91 = 1
@@ -1634,17 +1634,17 @@ public import LifelineMessages
         }
     }
     /// Whether `volatile` is set.
-    @inlinable public var hasVolatile: Bool { _message.fields.pointee.has_volatile_91 != 0 }
+    @inlinable public var hasVolatile: Bool { _message.pointee.has_volatile_91 != 0 }
     /// Forgets `volatile`; it then reads as its default.
     @inlinable public mutating func clearVolatile() { _mutableFields().pointee.has_volatile_91 = 0 }
     /// Calls `body` with the text of `volatile`, without a copy.
     @inlinable public func withVolatileUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_volatile_91 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.volatile_91, body)
+        guard _message.pointee.has_volatile_91 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.volatile_91, body)
     }
 
     @inlinable public var wcharT: String {
-        get { _message.fields.pointee.has_wchar_t_92 != 0 ? _message.string(_message.fields.pointee.wchar_t_92) : "" }
+        get { _message.pointee.has_wchar_t_92 != 0 ? _message.string(_message.pointee.wchar_t_92) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_wchar_t_92 = 1
@@ -1652,17 +1652,17 @@ public import LifelineMessages
         }
     }
     /// Whether `wcharT` is set.
-    @inlinable public var hasWcharT: Bool { _message.fields.pointee.has_wchar_t_92 != 0 }
+    @inlinable public var hasWcharT: Bool { _message.pointee.has_wchar_t_92 != 0 }
     /// Forgets `wcharT`; it then reads as its default.
     @inlinable public mutating func clearWcharT() { _mutableFields().pointee.has_wchar_t_92 = 0 }
     /// Calls `body` with the text of `wcharT`, without a copy.
     @inlinable public func withWcharTUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_wchar_t_92 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.wchar_t_92, body)
+        guard _message.pointee.has_wchar_t_92 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.wchar_t_92, body)
     }
 
     @inlinable public var `while`: String {
-        get { _message.fields.pointee.has_while_93 != 0 ? _message.string(_message.fields.pointee.while_93) : "" }
+        get { _message.pointee.has_while_93 != 0 ? _message.string(_message.pointee.while_93) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_while_93 = 1
@@ -1670,17 +1670,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``while`` is set.
-    @inlinable public var hasWhile: Bool { _message.fields.pointee.has_while_93 != 0 }
+    @inlinable public var hasWhile: Bool { _message.pointee.has_while_93 != 0 }
     /// Forgets ``while``; it then reads as its default.
     @inlinable public mutating func clearWhile() { _mutableFields().pointee.has_while_93 = 0 }
     /// Calls `body` with the text of ``while``, without a copy.
     @inlinable public func withWhileUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_while_93 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.while_93, body)
+        guard _message.pointee.has_while_93 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.while_93, body)
     }
 
     @inlinable public var xor: String {
-        get { _message.fields.pointee.has_xor_94 != 0 ? _message.string(_message.fields.pointee.xor_94) : "" }
+        get { _message.pointee.has_xor_94 != 0 ? _message.string(_message.pointee.xor_94) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_xor_94 = 1
@@ -1688,17 +1688,17 @@ public import LifelineMessages
         }
     }
     /// Whether `xor` is set.
-    @inlinable public var hasXor: Bool { _message.fields.pointee.has_xor_94 != 0 }
+    @inlinable public var hasXor: Bool { _message.pointee.has_xor_94 != 0 }
     /// Forgets `xor`; it then reads as its default.
     @inlinable public mutating func clearXor() { _mutableFields().pointee.has_xor_94 = 0 }
     /// Calls `body` with the text of `xor`, without a copy.
     @inlinable public func withXorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_xor_94 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.xor_94, body)
+        guard _message.pointee.has_xor_94 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.xor_94, body)
     }
 
     @inlinable public var xorEq: String {
-        get { _message.fields.pointee.has_xor_eq_95 != 0 ? _message.string(_message.fields.pointee.xor_eq_95) : "" }
+        get { _message.pointee.has_xor_eq_95 != 0 ? _message.string(_message.pointee.xor_eq_95) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_xor_eq_95 = 1
@@ -1706,17 +1706,17 @@ public import LifelineMessages
         }
     }
     /// Whether `xorEq` is set.
-    @inlinable public var hasXorEq: Bool { _message.fields.pointee.has_xor_eq_95 != 0 }
+    @inlinable public var hasXorEq: Bool { _message.pointee.has_xor_eq_95 != 0 }
     /// Forgets `xorEq`; it then reads as its default.
     @inlinable public mutating func clearXorEq() { _mutableFields().pointee.has_xor_eq_95 = 0 }
     /// Calls `body` with the text of `xorEq`, without a copy.
     @inlinable public func withXorEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_xor_eq_95 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.xor_eq_95, body)
+        guard _message.pointee.has_xor_eq_95 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.xor_eq_95, body)
     }
 
     @inlinable public var assert: String {
-        get { _message.fields.pointee.has_assert_96 != 0 ? _message.string(_message.fields.pointee.assert_96) : "" }
+        get { _message.pointee.has_assert_96 != 0 ? _message.string(_message.pointee.assert_96) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_assert_96 = 1
@@ -1724,17 +1724,17 @@ public import LifelineMessages
         }
     }
     /// Whether `assert` is set.
-    @inlinable public var hasAssert: Bool { _message.fields.pointee.has_assert_96 != 0 }
+    @inlinable public var hasAssert: Bool { _message.pointee.has_assert_96 != 0 }
     /// Forgets `assert`; it then reads as its default.
     @inlinable public mutating func clearAssert() { _mutableFields().pointee.has_assert_96 = 0 }
     /// Calls `body` with the text of `assert`, without a copy.
     @inlinable public func withAssertUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_assert_96 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.assert_96, body)
+        guard _message.pointee.has_assert_96 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.assert_96, body)
     }
 
     @inlinable public var errno: String {
-        get { _message.fields.pointee.has_errno_97 != 0 ? _message.string(_message.fields.pointee.errno_97) : "" }
+        get { _message.pointee.has_errno_97 != 0 ? _message.string(_message.pointee.errno_97) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_errno_97 = 1
@@ -1742,17 +1742,17 @@ public import LifelineMessages
         }
     }
     /// Whether `errno` is set.
-    @inlinable public var hasErrno: Bool { _message.fields.pointee.has_errno_97 != 0 }
+    @inlinable public var hasErrno: Bool { _message.pointee.has_errno_97 != 0 }
     /// Forgets `errno`; it then reads as its default.
     @inlinable public mutating func clearErrno() { _mutableFields().pointee.has_errno_97 = 0 }
     /// Calls `body` with the text of `errno`, without a copy.
     @inlinable public func withErrnoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_errno_97 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.errno_97, body)
+        guard _message.pointee.has_errno_97 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.errno_97, body)
     }
 
     @inlinable public var i386: String {
-        get { _message.fields.pointee.has_i386_98 != 0 ? _message.string(_message.fields.pointee.i386_98) : "" }
+        get { _message.pointee.has_i386_98 != 0 ? _message.string(_message.pointee.i386_98) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_i386_98 = 1
@@ -1760,17 +1760,17 @@ public import LifelineMessages
         }
     }
     /// Whether `i386` is set.
-    @inlinable public var hasI386: Bool { _message.fields.pointee.has_i386_98 != 0 }
+    @inlinable public var hasI386: Bool { _message.pointee.has_i386_98 != 0 }
     /// Forgets `i386`; it then reads as its default.
     @inlinable public mutating func clearI386() { _mutableFields().pointee.has_i386_98 = 0 }
     /// Calls `body` with the text of `i386`, without a copy.
     @inlinable public func withI386UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_i386_98 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.i386_98, body)
+        guard _message.pointee.has_i386_98 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.i386_98, body)
     }
 
     @inlinable public var linux: String {
-        get { _message.fields.pointee.has_linux_99 != 0 ? _message.string(_message.fields.pointee.linux_99) : "" }
+        get { _message.pointee.has_linux_99 != 0 ? _message.string(_message.pointee.linux_99) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_linux_99 = 1
@@ -1778,17 +1778,17 @@ public import LifelineMessages
         }
     }
     /// Whether `linux` is set.
-    @inlinable public var hasLinux: Bool { _message.fields.pointee.has_linux_99 != 0 }
+    @inlinable public var hasLinux: Bool { _message.pointee.has_linux_99 != 0 }
     /// Forgets `linux`; it then reads as its default.
     @inlinable public mutating func clearLinux() { _mutableFields().pointee.has_linux_99 = 0 }
     /// Calls `body` with the text of `linux`, without a copy.
     @inlinable public func withLinuxUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_linux_99 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.linux_99, body)
+        guard _message.pointee.has_linux_99 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.linux_99, body)
     }
 
     @inlinable public var offsetof: String {
-        get { _message.fields.pointee.has_offsetof_100 != 0 ? _message.string(_message.fields.pointee.offsetof_100) : "" }
+        get { _message.pointee.has_offsetof_100 != 0 ? _message.string(_message.pointee.offsetof_100) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_offsetof_100 = 1
@@ -1796,17 +1796,17 @@ public import LifelineMessages
         }
     }
     /// Whether `offsetof` is set.
-    @inlinable public var hasOffsetof: Bool { _message.fields.pointee.has_offsetof_100 != 0 }
+    @inlinable public var hasOffsetof: Bool { _message.pointee.has_offsetof_100 != 0 }
     /// Forgets `offsetof`; it then reads as its default.
     @inlinable public mutating func clearOffsetof() { _mutableFields().pointee.has_offsetof_100 = 0 }
     /// Calls `body` with the text of `offsetof`, without a copy.
     @inlinable public func withOffsetofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_offsetof_100 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.offsetof_100, body)
+        guard _message.pointee.has_offsetof_100 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.offsetof_100, body)
     }
 
     @inlinable public var stderr: String {
-        get { _message.fields.pointee.has_stderr_101 != 0 ? _message.string(_message.fields.pointee.stderr_101) : "" }
+        get { _message.pointee.has_stderr_101 != 0 ? _message.string(_message.pointee.stderr_101) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_stderr_101 = 1
@@ -1814,17 +1814,17 @@ public import LifelineMessages
         }
     }
     /// Whether `stderr` is set.
-    @inlinable public var hasStderr: Bool { _message.fields.pointee.has_stderr_101 != 0 }
+    @inlinable public var hasStderr: Bool { _message.pointee.has_stderr_101 != 0 }
     /// Forgets `stderr`; it then reads as its default.
     @inlinable public mutating func clearStderr() { _mutableFields().pointee.has_stderr_101 = 0 }
     /// Calls `body` with the text of `stderr`, without a copy.
     @inlinable public func withStderrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_stderr_101 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.stderr_101, body)
+        guard _message.pointee.has_stderr_101 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.stderr_101, body)
     }
 
     @inlinable public var stdin: String {
-        get { _message.fields.pointee.has_stdin_102 != 0 ? _message.string(_message.fields.pointee.stdin_102) : "" }
+        get { _message.pointee.has_stdin_102 != 0 ? _message.string(_message.pointee.stdin_102) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_stdin_102 = 1
@@ -1832,17 +1832,17 @@ public import LifelineMessages
         }
     }
     /// Whether `stdin` is set.
-    @inlinable public var hasStdin: Bool { _message.fields.pointee.has_stdin_102 != 0 }
+    @inlinable public var hasStdin: Bool { _message.pointee.has_stdin_102 != 0 }
     /// Forgets `stdin`; it then reads as its default.
     @inlinable public mutating func clearStdin() { _mutableFields().pointee.has_stdin_102 = 0 }
     /// Calls `body` with the text of `stdin`, without a copy.
     @inlinable public func withStdinUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_stdin_102 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.stdin_102, body)
+        guard _message.pointee.has_stdin_102 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.stdin_102, body)
     }
 
     @inlinable public var stdout: String {
-        get { _message.fields.pointee.has_stdout_103 != 0 ? _message.string(_message.fields.pointee.stdout_103) : "" }
+        get { _message.pointee.has_stdout_103 != 0 ? _message.string(_message.pointee.stdout_103) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_stdout_103 = 1
@@ -1850,17 +1850,17 @@ public import LifelineMessages
         }
     }
     /// Whether `stdout` is set.
-    @inlinable public var hasStdout: Bool { _message.fields.pointee.has_stdout_103 != 0 }
+    @inlinable public var hasStdout: Bool { _message.pointee.has_stdout_103 != 0 }
     /// Forgets `stdout`; it then reads as its default.
     @inlinable public mutating func clearStdout() { _mutableFields().pointee.has_stdout_103 = 0 }
     /// Calls `body` with the text of `stdout`, without a copy.
     @inlinable public func withStdoutUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_stdout_103 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.stdout_103, body)
+        guard _message.pointee.has_stdout_103 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.stdout_103, body)
     }
 
     @inlinable public var unix: String {
-        get { _message.fields.pointee.has_unix_104 != 0 ? _message.string(_message.fields.pointee.unix_104) : "" }
+        get { _message.pointee.has_unix_104 != 0 ? _message.string(_message.pointee.unix_104) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unix_104 = 1
@@ -1868,17 +1868,17 @@ public import LifelineMessages
         }
     }
     /// Whether `unix` is set.
-    @inlinable public var hasUnix: Bool { _message.fields.pointee.has_unix_104 != 0 }
+    @inlinable public var hasUnix: Bool { _message.pointee.has_unix_104 != 0 }
     /// Forgets `unix`; it then reads as its default.
     @inlinable public mutating func clearUnix() { _mutableFields().pointee.has_unix_104 = 0 }
     /// Calls `body` with the text of `unix`, without a copy.
     @inlinable public func withUnixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_unix_104 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.unix_104, body)
+        guard _message.pointee.has_unix_104 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.unix_104, body)
     }
 
     @inlinable public var null: String {
-        get { _message.fields.pointee.has_null != 0 ? _message.string(_message.fields.pointee.null) : "" }
+        get { _message.pointee.has_null != 0 ? _message.string(_message.pointee.null) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_null = 1
@@ -1886,17 +1886,17 @@ public import LifelineMessages
         }
     }
     /// Whether `null` is set.
-    @inlinable public var hasNull: Bool { _message.fields.pointee.has_null != 0 }
+    @inlinable public var hasNull: Bool { _message.pointee.has_null != 0 }
     /// Forgets `null`; it then reads as its default.
     @inlinable public mutating func clearNull() { _mutableFields().pointee.has_null = 0 }
     /// Calls `body` with the text of `null`, without a copy.
     @inlinable public func withNullUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_null != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.null, body)
+        guard _message.pointee.has_null != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.null, body)
     }
 
     @inlinable public var eof: String {
-        get { _message.fields.pointee.has_eof != 0 ? _message.string(_message.fields.pointee.eof) : "" }
+        get { _message.pointee.has_eof != 0 ? _message.string(_message.pointee.eof) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_eof = 1
@@ -1904,17 +1904,17 @@ public import LifelineMessages
         }
     }
     /// Whether `eof` is set.
-    @inlinable public var hasEof: Bool { _message.fields.pointee.has_eof != 0 }
+    @inlinable public var hasEof: Bool { _message.pointee.has_eof != 0 }
     /// Forgets `eof`; it then reads as its default.
     @inlinable public mutating func clearEof() { _mutableFields().pointee.has_eof = 0 }
     /// Calls `body` with the text of `eof`, without a copy.
     @inlinable public func withEofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_eof != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.eof, body)
+        guard _message.pointee.has_eof != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.eof, body)
     }
 
     @inlinable public var bool_: String {
-        get { _message.fields.pointee.has_bool_ != 0 ? _message.string(_message.fields.pointee.bool_) : "" }
+        get { _message.pointee.has_bool_ != 0 ? _message.string(_message.pointee.bool_) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_bool_ = 1
@@ -1922,17 +1922,17 @@ public import LifelineMessages
         }
     }
     /// Whether `bool_` is set.
-    @inlinable public var hasBool_: Bool { _message.fields.pointee.has_bool_ != 0 }
+    @inlinable public var hasBool_: Bool { _message.pointee.has_bool_ != 0 }
     /// Forgets `bool_`; it then reads as its default.
     @inlinable public mutating func clearBool_() { _mutableFields().pointee.has_bool_ = 0 }
     /// Calls `body` with the text of `bool_`, without a copy.
     @inlinable public func withBool_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_bool_ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.bool_, body)
+        guard _message.pointee.has_bool_ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.bool_, body)
     }
 
     @inlinable public var int32T: String {
-        get { _message.fields.pointee.has_int32_t != 0 ? _message.string(_message.fields.pointee.int32_t) : "" }
+        get { _message.pointee.has_int32_t != 0 ? _message.string(_message.pointee.int32_t) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_int32_t = 1
@@ -1940,17 +1940,17 @@ public import LifelineMessages
         }
     }
     /// Whether `int32T` is set.
-    @inlinable public var hasInt32T: Bool { _message.fields.pointee.has_int32_t != 0 }
+    @inlinable public var hasInt32T: Bool { _message.pointee.has_int32_t != 0 }
     /// Forgets `int32T`; it then reads as its default.
     @inlinable public mutating func clearInt32T() { _mutableFields().pointee.has_int32_t = 0 }
     /// Calls `body` with the text of `int32T`, without a copy.
     @inlinable public func withInt32TUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_int32_t != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.int32_t, body)
+        guard _message.pointee.has_int32_t != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.int32_t, body)
     }
 
     @inlinable public var sizeT: String {
-        get { _message.fields.pointee.has_size_t != 0 ? _message.string(_message.fields.pointee.size_t) : "" }
+        get { _message.pointee.has_size_t != 0 ? _message.string(_message.pointee.size_t) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_size_t = 1
@@ -1958,17 +1958,17 @@ public import LifelineMessages
         }
     }
     /// Whether `sizeT` is set.
-    @inlinable public var hasSizeT: Bool { _message.fields.pointee.has_size_t != 0 }
+    @inlinable public var hasSizeT: Bool { _message.pointee.has_size_t != 0 }
     /// Forgets `sizeT`; it then reads as its default.
     @inlinable public mutating func clearSizeT() { _mutableFields().pointee.has_size_t = 0 }
     /// Calls `body` with the text of `sizeT`, without a copy.
     @inlinable public func withSizeTUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_size_t != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.size_t, body)
+        guard _message.pointee.has_size_t != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.size_t, body)
     }
 
     @inlinable public var uint8T: String {
-        get { _message.fields.pointee.has_uint8_t != 0 ? _message.string(_message.fields.pointee.uint8_t) : "" }
+        get { _message.pointee.has_uint8_t != 0 ? _message.string(_message.pointee.uint8_t) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_uint8_t = 1
@@ -1976,13 +1976,13 @@ public import LifelineMessages
         }
     }
     /// Whether `uint8T` is set.
-    @inlinable public var hasUint8T: Bool { _message.fields.pointee.has_uint8_t != 0 }
+    @inlinable public var hasUint8T: Bool { _message.pointee.has_uint8_t != 0 }
     /// Forgets `uint8T`; it then reads as its default.
     @inlinable public mutating func clearUint8T() { _mutableFields().pointee.has_uint8_t = 0 }
     /// Calls `body` with the text of `uint8T`, without a copy.
     @inlinable public func withUint8TUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_uint8_t != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.uint8_t, body)
+        guard _message.pointee.has_uint8_t != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.uint8_t, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Names__CWords
@@ -1994,7 +1994,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_SwiftWords: LifelineMessages.Message {
     @inlinable public var self_p: String {
-        get { _message.fields.pointee.has_self_1 != 0 ? _message.string(_message.fields.pointee.self_1) : "" }
+        get { _message.pointee.has_self_1 != 0 ? _message.string(_message.pointee.self_1) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_self_1 = 1
@@ -2002,17 +2002,17 @@ public import LifelineMessages
         }
     }
     /// Whether `self_p` is set.
-    @inlinable public var hasSelf_p: Bool { _message.fields.pointee.has_self_1 != 0 }
+    @inlinable public var hasSelf_p: Bool { _message.pointee.has_self_1 != 0 }
     /// Forgets `self_p`; it then reads as its default.
     @inlinable public mutating func clearSelf_p() { _mutableFields().pointee.has_self_1 = 0 }
     /// Calls `body` with the text of `self_p`, without a copy.
     @inlinable public func withSelf_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_self_1 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.self_1, body)
+        guard _message.pointee.has_self_1 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.self_1, body)
     }
 
     @inlinable public var self_p_2: String {
-        get { _message.fields.pointee.has_self_2 != 0 ? _message.string(_message.fields.pointee.self_2) : "" }
+        get { _message.pointee.has_self_2 != 0 ? _message.string(_message.pointee.self_2) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_self_2 = 1
@@ -2020,17 +2020,17 @@ public import LifelineMessages
         }
     }
     /// Whether `self_p_2` is set.
-    @inlinable public var hasSelf_p_2: Bool { _message.fields.pointee.has_self_2 != 0 }
+    @inlinable public var hasSelf_p_2: Bool { _message.pointee.has_self_2 != 0 }
     /// Forgets `self_p_2`; it then reads as its default.
     @inlinable public mutating func clearSelf_p_2() { _mutableFields().pointee.has_self_2 = 0 }
     /// Calls `body` with the text of `self_p_2`, without a copy.
     @inlinable public func withSelf_pUTF8Span_2<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_self_2 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.self_2, body)
+        guard _message.pointee.has_self_2 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.self_2, body)
     }
 
     @inlinable public var init_p: String {
-        get { _message.fields.pointee.has_init_3 != 0 ? _message.string(_message.fields.pointee.init_3) : "" }
+        get { _message.pointee.has_init_3 != 0 ? _message.string(_message.pointee.init_3) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_init_3 = 1
@@ -2038,17 +2038,17 @@ public import LifelineMessages
         }
     }
     /// Whether `init_p` is set.
-    @inlinable public var hasInit_p: Bool { _message.fields.pointee.has_init_3 != 0 }
+    @inlinable public var hasInit_p: Bool { _message.pointee.has_init_3 != 0 }
     /// Forgets `init_p`; it then reads as its default.
     @inlinable public mutating func clearInit_p() { _mutableFields().pointee.has_init_3 = 0 }
     /// Calls `body` with the text of `init_p`, without a copy.
     @inlinable public func withInit_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_init_3 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.init_3, body)
+        guard _message.pointee.has_init_3 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.init_3, body)
     }
 
     @inlinable public var type: String {
-        get { _message.fields.pointee.has_type_4 != 0 ? _message.string(_message.fields.pointee.type_4) : "" }
+        get { _message.pointee.has_type_4 != 0 ? _message.string(_message.pointee.type_4) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_type_4 = 1
@@ -2056,17 +2056,17 @@ public import LifelineMessages
         }
     }
     /// Whether `type` is set.
-    @inlinable public var hasType: Bool { _message.fields.pointee.has_type_4 != 0 }
+    @inlinable public var hasType: Bool { _message.pointee.has_type_4 != 0 }
     /// Forgets `type`; it then reads as its default.
     @inlinable public mutating func clearType() { _mutableFields().pointee.has_type_4 = 0 }
     /// Calls `body` with the text of `type`, without a copy.
     @inlinable public func withTypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_type_4 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.type_4, body)
+        guard _message.pointee.has_type_4 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.type_4, body)
     }
 
     @inlinable public var type_5: String {
-        get { _message.fields.pointee.has_type_5 != 0 ? _message.string(_message.fields.pointee.type_5) : "" }
+        get { _message.pointee.has_type_5 != 0 ? _message.string(_message.pointee.type_5) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_type_5 = 1
@@ -2074,17 +2074,17 @@ public import LifelineMessages
         }
     }
     /// Whether `type_5` is set.
-    @inlinable public var hasType_5: Bool { _message.fields.pointee.has_type_5 != 0 }
+    @inlinable public var hasType_5: Bool { _message.pointee.has_type_5 != 0 }
     /// Forgets `type_5`; it then reads as its default.
     @inlinable public mutating func clearType_5() { _mutableFields().pointee.has_type_5 = 0 }
     /// Calls `body` with the text of `type_5`, without a copy.
     @inlinable public func withTypeUTF8Span_5<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_type_5 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.type_5, body)
+        guard _message.pointee.has_type_5 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.type_5, body)
     }
 
     @inlinable public var `protocol`: String {
-        get { _message.fields.pointee.has_protocol_6 != 0 ? _message.string(_message.fields.pointee.protocol_6) : "" }
+        get { _message.pointee.has_protocol_6 != 0 ? _message.string(_message.pointee.protocol_6) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_protocol_6 = 1
@@ -2092,17 +2092,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``protocol`` is set.
-    @inlinable public var hasProtocol: Bool { _message.fields.pointee.has_protocol_6 != 0 }
+    @inlinable public var hasProtocol: Bool { _message.pointee.has_protocol_6 != 0 }
     /// Forgets ``protocol``; it then reads as its default.
     @inlinable public mutating func clearProtocol() { _mutableFields().pointee.has_protocol_6 = 0 }
     /// Calls `body` with the text of ``protocol``, without a copy.
     @inlinable public func withProtocolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_protocol_6 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.protocol_6, body)
+        guard _message.pointee.has_protocol_6 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.protocol_6, body)
     }
 
     @inlinable public var protocol_7: String {
-        get { _message.fields.pointee.has_protocol_7 != 0 ? _message.string(_message.fields.pointee.protocol_7) : "" }
+        get { _message.pointee.has_protocol_7 != 0 ? _message.string(_message.pointee.protocol_7) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_protocol_7 = 1
@@ -2110,17 +2110,17 @@ public import LifelineMessages
         }
     }
     /// Whether `protocol_7` is set.
-    @inlinable public var hasProtocol_7: Bool { _message.fields.pointee.has_protocol_7 != 0 }
+    @inlinable public var hasProtocol_7: Bool { _message.pointee.has_protocol_7 != 0 }
     /// Forgets `protocol_7`; it then reads as its default.
     @inlinable public mutating func clearProtocol_7() { _mutableFields().pointee.has_protocol_7 = 0 }
     /// Calls `body` with the text of `protocol_7`, without a copy.
     @inlinable public func withProtocolUTF8Span_7<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_protocol_7 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.protocol_7, body)
+        guard _message.pointee.has_protocol_7 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.protocol_7, body)
     }
 
     @inlinable public var `in`: String {
-        get { _message.fields.pointee.has_in != 0 ? _message.string(_message.fields.pointee.in) : "" }
+        get { _message.pointee.has_in != 0 ? _message.string(_message.pointee.in) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_in = 1
@@ -2128,17 +2128,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``in`` is set.
-    @inlinable public var hasIn: Bool { _message.fields.pointee.has_in != 0 }
+    @inlinable public var hasIn: Bool { _message.pointee.has_in != 0 }
     /// Forgets ``in``; it then reads as its default.
     @inlinable public mutating func clearIn() { _mutableFields().pointee.has_in = 0 }
     /// Calls `body` with the text of ``in``, without a copy.
     @inlinable public func withInUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_in != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.in, body)
+        guard _message.pointee.has_in != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.in, body)
     }
 
     @inlinable public var `is`: String {
-        get { _message.fields.pointee.has_is != 0 ? _message.string(_message.fields.pointee.is) : "" }
+        get { _message.pointee.has_is != 0 ? _message.string(_message.pointee.is) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_is = 1
@@ -2146,17 +2146,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``is`` is set.
-    @inlinable public var hasIs: Bool { _message.fields.pointee.has_is != 0 }
+    @inlinable public var hasIs: Bool { _message.pointee.has_is != 0 }
     /// Forgets ``is``; it then reads as its default.
     @inlinable public mutating func clearIs() { _mutableFields().pointee.has_is = 0 }
     /// Calls `body` with the text of ``is``, without a copy.
     @inlinable public func withIsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_is != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.is, body)
+        guard _message.pointee.has_is != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.is, body)
     }
 
     @inlinable public var `as`: String {
-        get { _message.fields.pointee.has_as != 0 ? _message.string(_message.fields.pointee.as) : "" }
+        get { _message.pointee.has_as != 0 ? _message.string(_message.pointee.as) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_as = 1
@@ -2164,17 +2164,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``as`` is set.
-    @inlinable public var hasAs: Bool { _message.fields.pointee.has_as != 0 }
+    @inlinable public var hasAs: Bool { _message.pointee.has_as != 0 }
     /// Forgets ``as``; it then reads as its default.
     @inlinable public mutating func clearAs() { _mutableFields().pointee.has_as = 0 }
     /// Calls `body` with the text of ``as``, without a copy.
     @inlinable public func withAsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_as != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.as, body)
+        guard _message.pointee.has_as != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.as, body)
     }
 
     @inlinable public var any: String {
-        get { _message.fields.pointee.has_any != 0 ? _message.string(_message.fields.pointee.any) : "" }
+        get { _message.pointee.has_any != 0 ? _message.string(_message.pointee.any) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_any = 1
@@ -2182,17 +2182,17 @@ public import LifelineMessages
         }
     }
     /// Whether `any` is set.
-    @inlinable public var hasAny: Bool { _message.fields.pointee.has_any != 0 }
+    @inlinable public var hasAny: Bool { _message.pointee.has_any != 0 }
     /// Forgets `any`; it then reads as its default.
     @inlinable public mutating func clearAny() { _mutableFields().pointee.has_any = 0 }
     /// Calls `body` with the text of `any`, without a copy.
     @inlinable public func withAnyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_any != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.any, body)
+        guard _message.pointee.has_any != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.any, body)
     }
 
     @inlinable public var actor: String {
-        get { _message.fields.pointee.has_actor != 0 ? _message.string(_message.fields.pointee.actor) : "" }
+        get { _message.pointee.has_actor != 0 ? _message.string(_message.pointee.actor) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_actor = 1
@@ -2200,17 +2200,17 @@ public import LifelineMessages
         }
     }
     /// Whether `actor` is set.
-    @inlinable public var hasActor: Bool { _message.fields.pointee.has_actor != 0 }
+    @inlinable public var hasActor: Bool { _message.pointee.has_actor != 0 }
     /// Forgets `actor`; it then reads as its default.
     @inlinable public mutating func clearActor() { _mutableFields().pointee.has_actor = 0 }
     /// Calls `body` with the text of `actor`, without a copy.
     @inlinable public func withActorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_actor != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.actor, body)
+        guard _message.pointee.has_actor != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.actor, body)
     }
 
     @inlinable public var async: String {
-        get { _message.fields.pointee.has_async != 0 ? _message.string(_message.fields.pointee.async) : "" }
+        get { _message.pointee.has_async != 0 ? _message.string(_message.pointee.async) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_async = 1
@@ -2218,17 +2218,17 @@ public import LifelineMessages
         }
     }
     /// Whether `async` is set.
-    @inlinable public var hasAsync: Bool { _message.fields.pointee.has_async != 0 }
+    @inlinable public var hasAsync: Bool { _message.pointee.has_async != 0 }
     /// Forgets `async`; it then reads as its default.
     @inlinable public mutating func clearAsync() { _mutableFields().pointee.has_async = 0 }
     /// Calls `body` with the text of `async`, without a copy.
     @inlinable public func withAsyncUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_async != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.async, body)
+        guard _message.pointee.has_async != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.async, body)
     }
 
     @inlinable public var await: String {
-        get { _message.fields.pointee.has_await != 0 ? _message.string(_message.fields.pointee.await) : "" }
+        get { _message.pointee.has_await != 0 ? _message.string(_message.pointee.await) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_await = 1
@@ -2236,17 +2236,17 @@ public import LifelineMessages
         }
     }
     /// Whether `await` is set.
-    @inlinable public var hasAwait: Bool { _message.fields.pointee.has_await != 0 }
+    @inlinable public var hasAwait: Bool { _message.pointee.has_await != 0 }
     /// Forgets `await`; it then reads as its default.
     @inlinable public mutating func clearAwait() { _mutableFields().pointee.has_await = 0 }
     /// Calls `body` with the text of `await`, without a copy.
     @inlinable public func withAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_await != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.await, body)
+        guard _message.pointee.has_await != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.await, body)
     }
 
     @inlinable public var any_15: String {
-        get { _message.fields.pointee.has_any_15 != 0 ? _message.string(_message.fields.pointee.any_15) : "" }
+        get { _message.pointee.has_any_15 != 0 ? _message.string(_message.pointee.any_15) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_any_15 = 1
@@ -2254,17 +2254,17 @@ public import LifelineMessages
         }
     }
     /// Whether `any_15` is set.
-    @inlinable public var hasAny_15: Bool { _message.fields.pointee.has_any_15 != 0 }
+    @inlinable public var hasAny_15: Bool { _message.pointee.has_any_15 != 0 }
     /// Forgets `any_15`; it then reads as its default.
     @inlinable public mutating func clearAny_15() { _mutableFields().pointee.has_any_15 = 0 }
     /// Calls `body` with the text of `any_15`, without a copy.
     @inlinable public func withAnyUTF8Span_15<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_any_15 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.any_15, body)
+        guard _message.pointee.has_any_15 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.any_15, body)
     }
 
     @inlinable public var some: String {
-        get { _message.fields.pointee.has_some != 0 ? _message.string(_message.fields.pointee.some) : "" }
+        get { _message.pointee.has_some != 0 ? _message.string(_message.pointee.some) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_some = 1
@@ -2272,17 +2272,17 @@ public import LifelineMessages
         }
     }
     /// Whether `some` is set.
-    @inlinable public var hasSome: Bool { _message.fields.pointee.has_some != 0 }
+    @inlinable public var hasSome: Bool { _message.pointee.has_some != 0 }
     /// Forgets `some`; it then reads as its default.
     @inlinable public mutating func clearSome() { _mutableFields().pointee.has_some = 0 }
     /// Calls `body` with the text of `some`, without a copy.
     @inlinable public func withSomeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_some != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.some, body)
+        guard _message.pointee.has_some != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.some, body)
     }
 
     @inlinable public var none: String {
-        get { _message.fields.pointee.has_none != 0 ? _message.string(_message.fields.pointee.none) : "" }
+        get { _message.pointee.has_none != 0 ? _message.string(_message.pointee.none) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_none = 1
@@ -2290,17 +2290,17 @@ public import LifelineMessages
         }
     }
     /// Whether `none` is set.
-    @inlinable public var hasNone: Bool { _message.fields.pointee.has_none != 0 }
+    @inlinable public var hasNone: Bool { _message.pointee.has_none != 0 }
     /// Forgets `none`; it then reads as its default.
     @inlinable public mutating func clearNone() { _mutableFields().pointee.has_none = 0 }
     /// Calls `body` with the text of `none`, without a copy.
     @inlinable public func withNoneUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_none != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.none, body)
+        guard _message.pointee.has_none != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.none, body)
     }
 
     @inlinable public var `nil`: String {
-        get { _message.fields.pointee.has_nil != 0 ? _message.string(_message.fields.pointee.nil) : "" }
+        get { _message.pointee.has_nil != 0 ? _message.string(_message.pointee.nil) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_nil = 1
@@ -2308,17 +2308,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``nil`` is set.
-    @inlinable public var hasNil: Bool { _message.fields.pointee.has_nil != 0 }
+    @inlinable public var hasNil: Bool { _message.pointee.has_nil != 0 }
     /// Forgets ``nil``; it then reads as its default.
     @inlinable public mutating func clearNil() { _mutableFields().pointee.has_nil = 0 }
     /// Calls `body` with the text of ``nil``, without a copy.
     @inlinable public func withNilUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_nil != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.nil, body)
+        guard _message.pointee.has_nil != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.nil, body)
     }
 
     @inlinable public var `super`: String {
-        get { _message.fields.pointee.has_super != 0 ? _message.string(_message.fields.pointee.super) : "" }
+        get { _message.pointee.has_super != 0 ? _message.string(_message.pointee.super) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_super = 1
@@ -2326,17 +2326,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``super`` is set.
-    @inlinable public var hasSuper: Bool { _message.fields.pointee.has_super != 0 }
+    @inlinable public var hasSuper: Bool { _message.pointee.has_super != 0 }
     /// Forgets ``super``; it then reads as its default.
     @inlinable public mutating func clearSuper() { _mutableFields().pointee.has_super = 0 }
     /// Calls `body` with the text of ``super``, without a copy.
     @inlinable public func withSuperUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_super != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.super, body)
+        guard _message.pointee.has_super != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.super, body)
     }
 
     @inlinable public var `func`: String {
-        get { _message.fields.pointee.has_func != 0 ? _message.string(_message.fields.pointee.func) : "" }
+        get { _message.pointee.has_func != 0 ? _message.string(_message.pointee.func) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_func = 1
@@ -2344,17 +2344,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``func`` is set.
-    @inlinable public var hasFunc: Bool { _message.fields.pointee.has_func != 0 }
+    @inlinable public var hasFunc: Bool { _message.pointee.has_func != 0 }
     /// Forgets ``func``; it then reads as its default.
     @inlinable public mutating func clearFunc() { _mutableFields().pointee.has_func = 0 }
     /// Calls `body` with the text of ``func``, without a copy.
     @inlinable public func withFuncUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_func != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.func, body)
+        guard _message.pointee.has_func != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.func, body)
     }
 
     @inlinable public var `let`: String {
-        get { _message.fields.pointee.has_let != 0 ? _message.string(_message.fields.pointee.let) : "" }
+        get { _message.pointee.has_let != 0 ? _message.string(_message.pointee.let) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_let = 1
@@ -2362,17 +2362,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``let`` is set.
-    @inlinable public var hasLet: Bool { _message.fields.pointee.has_let != 0 }
+    @inlinable public var hasLet: Bool { _message.pointee.has_let != 0 }
     /// Forgets ``let``; it then reads as its default.
     @inlinable public mutating func clearLet() { _mutableFields().pointee.has_let = 0 }
     /// Calls `body` with the text of ``let``, without a copy.
     @inlinable public func withLetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_let != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.let, body)
+        guard _message.pointee.has_let != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.let, body)
     }
 
     @inlinable public var `var`: String {
-        get { _message.fields.pointee.has_var != 0 ? _message.string(_message.fields.pointee.var) : "" }
+        get { _message.pointee.has_var != 0 ? _message.string(_message.pointee.var) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_var = 1
@@ -2380,17 +2380,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``var`` is set.
-    @inlinable public var hasVar: Bool { _message.fields.pointee.has_var != 0 }
+    @inlinable public var hasVar: Bool { _message.pointee.has_var != 0 }
     /// Forgets ``var``; it then reads as its default.
     @inlinable public mutating func clearVar() { _mutableFields().pointee.has_var = 0 }
     /// Calls `body` with the text of ``var``, without a copy.
     @inlinable public func withVarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_var != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.var, body)
+        guard _message.pointee.has_var != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.var, body)
     }
 
     @inlinable public var `inout`: String {
-        get { _message.fields.pointee.has_inout != 0 ? _message.string(_message.fields.pointee.inout) : "" }
+        get { _message.pointee.has_inout != 0 ? _message.string(_message.pointee.inout) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_inout = 1
@@ -2398,17 +2398,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``inout`` is set.
-    @inlinable public var hasInout: Bool { _message.fields.pointee.has_inout != 0 }
+    @inlinable public var hasInout: Bool { _message.pointee.has_inout != 0 }
     /// Forgets ``inout``; it then reads as its default.
     @inlinable public mutating func clearInout() { _mutableFields().pointee.has_inout = 0 }
     /// Calls `body` with the text of ``inout``, without a copy.
     @inlinable public func withInoutUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_inout != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.inout, body)
+        guard _message.pointee.has_inout != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.inout, body)
     }
 
     @inlinable public var `defer`: String {
-        get { _message.fields.pointee.has_defer != 0 ? _message.string(_message.fields.pointee.defer) : "" }
+        get { _message.pointee.has_defer != 0 ? _message.string(_message.pointee.defer) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_defer = 1
@@ -2416,17 +2416,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``defer`` is set.
-    @inlinable public var hasDefer: Bool { _message.fields.pointee.has_defer != 0 }
+    @inlinable public var hasDefer: Bool { _message.pointee.has_defer != 0 }
     /// Forgets ``defer``; it then reads as its default.
     @inlinable public mutating func clearDefer() { _mutableFields().pointee.has_defer = 0 }
     /// Calls `body` with the text of ``defer``, without a copy.
     @inlinable public func withDeferUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_defer != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.defer, body)
+        guard _message.pointee.has_defer != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.defer, body)
     }
 
     @inlinable public var `guard`: String {
-        get { _message.fields.pointee.has_guard != 0 ? _message.string(_message.fields.pointee.guard) : "" }
+        get { _message.pointee.has_guard != 0 ? _message.string(_message.pointee.guard) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_guard = 1
@@ -2434,17 +2434,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``guard`` is set.
-    @inlinable public var hasGuard: Bool { _message.fields.pointee.has_guard != 0 }
+    @inlinable public var hasGuard: Bool { _message.pointee.has_guard != 0 }
     /// Forgets ``guard``; it then reads as its default.
     @inlinable public mutating func clearGuard() { _mutableFields().pointee.has_guard = 0 }
     /// Calls `body` with the text of ``guard``, without a copy.
     @inlinable public func withGuardUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_guard != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.guard, body)
+        guard _message.pointee.has_guard != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.guard, body)
     }
 
     @inlinable public var `repeat`: String {
-        get { _message.fields.pointee.has_repeat != 0 ? _message.string(_message.fields.pointee.repeat) : "" }
+        get { _message.pointee.has_repeat != 0 ? _message.string(_message.pointee.repeat) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_repeat = 1
@@ -2452,17 +2452,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``repeat`` is set.
-    @inlinable public var hasRepeat: Bool { _message.fields.pointee.has_repeat != 0 }
+    @inlinable public var hasRepeat: Bool { _message.pointee.has_repeat != 0 }
     /// Forgets ``repeat``; it then reads as its default.
     @inlinable public mutating func clearRepeat() { _mutableFields().pointee.has_repeat = 0 }
     /// Calls `body` with the text of ``repeat``, without a copy.
     @inlinable public func withRepeatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_repeat != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.repeat, body)
+        guard _message.pointee.has_repeat != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.repeat, body)
     }
 
     @inlinable public var `where`: String {
-        get { _message.fields.pointee.has_where != 0 ? _message.string(_message.fields.pointee.where) : "" }
+        get { _message.pointee.has_where != 0 ? _message.string(_message.pointee.where) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_where = 1
@@ -2470,17 +2470,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``where`` is set.
-    @inlinable public var hasWhere: Bool { _message.fields.pointee.has_where != 0 }
+    @inlinable public var hasWhere: Bool { _message.pointee.has_where != 0 }
     /// Forgets ``where``; it then reads as its default.
     @inlinable public mutating func clearWhere() { _mutableFields().pointee.has_where = 0 }
     /// Calls `body` with the text of ``where``, without a copy.
     @inlinable public func withWhereUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_where != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.where, body)
+        guard _message.pointee.has_where != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.where, body)
     }
 
     @inlinable public var `throws`: String {
-        get { _message.fields.pointee.has_throws != 0 ? _message.string(_message.fields.pointee.throws) : "" }
+        get { _message.pointee.has_throws != 0 ? _message.string(_message.pointee.throws) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_throws = 1
@@ -2488,17 +2488,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``throws`` is set.
-    @inlinable public var hasThrows: Bool { _message.fields.pointee.has_throws != 0 }
+    @inlinable public var hasThrows: Bool { _message.pointee.has_throws != 0 }
     /// Forgets ``throws``; it then reads as its default.
     @inlinable public mutating func clearThrows() { _mutableFields().pointee.has_throws = 0 }
     /// Calls `body` with the text of ``throws``, without a copy.
     @inlinable public func withThrowsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_throws != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.throws, body)
+        guard _message.pointee.has_throws != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.throws, body)
     }
 
     @inlinable public var `rethrows`: String {
-        get { _message.fields.pointee.has_rethrows != 0 ? _message.string(_message.fields.pointee.rethrows) : "" }
+        get { _message.pointee.has_rethrows != 0 ? _message.string(_message.pointee.rethrows) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_rethrows = 1
@@ -2506,17 +2506,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``rethrows`` is set.
-    @inlinable public var hasRethrows: Bool { _message.fields.pointee.has_rethrows != 0 }
+    @inlinable public var hasRethrows: Bool { _message.pointee.has_rethrows != 0 }
     /// Forgets ``rethrows``; it then reads as its default.
     @inlinable public mutating func clearRethrows() { _mutableFields().pointee.has_rethrows = 0 }
     /// Calls `body` with the text of ``rethrows``, without a copy.
     @inlinable public func withRethrowsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_rethrows != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.rethrows, body)
+        guard _message.pointee.has_rethrows != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.rethrows, body)
     }
 
     @inlinable public var `fallthrough`: String {
-        get { _message.fields.pointee.has_fallthrough != 0 ? _message.string(_message.fields.pointee.fallthrough) : "" }
+        get { _message.pointee.has_fallthrough != 0 ? _message.string(_message.pointee.fallthrough) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_fallthrough = 1
@@ -2524,17 +2524,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``fallthrough`` is set.
-    @inlinable public var hasFallthrough: Bool { _message.fields.pointee.has_fallthrough != 0 }
+    @inlinable public var hasFallthrough: Bool { _message.pointee.has_fallthrough != 0 }
     /// Forgets ``fallthrough``; it then reads as its default.
     @inlinable public mutating func clearFallthrough() { _mutableFields().pointee.has_fallthrough = 0 }
     /// Calls `body` with the text of ``fallthrough``, without a copy.
     @inlinable public func withFallthroughUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_fallthrough != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.fallthrough, body)
+        guard _message.pointee.has_fallthrough != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.fallthrough, body)
     }
 
     @inlinable public var `extension`: String {
-        get { _message.fields.pointee.has_extension != 0 ? _message.string(_message.fields.pointee.extension) : "" }
+        get { _message.pointee.has_extension != 0 ? _message.string(_message.pointee.extension) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_extension = 1
@@ -2542,17 +2542,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``extension`` is set.
-    @inlinable public var hasExtension: Bool { _message.fields.pointee.has_extension != 0 }
+    @inlinable public var hasExtension: Bool { _message.pointee.has_extension != 0 }
     /// Forgets ``extension``; it then reads as its default.
     @inlinable public mutating func clearExtension() { _mutableFields().pointee.has_extension = 0 }
     /// Calls `body` with the text of ``extension``, without a copy.
     @inlinable public func withExtensionUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_extension != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.extension, body)
+        guard _message.pointee.has_extension != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.extension, body)
     }
 
     @inlinable public var `internal`: String {
-        get { _message.fields.pointee.has_internal != 0 ? _message.string(_message.fields.pointee.internal) : "" }
+        get { _message.pointee.has_internal != 0 ? _message.string(_message.pointee.internal) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_internal = 1
@@ -2560,17 +2560,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``internal`` is set.
-    @inlinable public var hasInternal: Bool { _message.fields.pointee.has_internal != 0 }
+    @inlinable public var hasInternal: Bool { _message.pointee.has_internal != 0 }
     /// Forgets ``internal``; it then reads as its default.
     @inlinable public mutating func clearInternal() { _mutableFields().pointee.has_internal = 0 }
     /// Calls `body` with the text of ``internal``, without a copy.
     @inlinable public func withInternalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_internal != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.internal, body)
+        guard _message.pointee.has_internal != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.internal, body)
     }
 
     @inlinable public var `fileprivate`: String {
-        get { _message.fields.pointee.has_fileprivate != 0 ? _message.string(_message.fields.pointee.fileprivate) : "" }
+        get { _message.pointee.has_fileprivate != 0 ? _message.string(_message.pointee.fileprivate) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_fileprivate = 1
@@ -2578,17 +2578,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``fileprivate`` is set.
-    @inlinable public var hasFileprivate: Bool { _message.fields.pointee.has_fileprivate != 0 }
+    @inlinable public var hasFileprivate: Bool { _message.pointee.has_fileprivate != 0 }
     /// Forgets ``fileprivate``; it then reads as its default.
     @inlinable public mutating func clearFileprivate() { _mutableFields().pointee.has_fileprivate = 0 }
     /// Calls `body` with the text of ``fileprivate``, without a copy.
     @inlinable public func withFileprivateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_fileprivate != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.fileprivate, body)
+        guard _message.pointee.has_fileprivate != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.fileprivate, body)
     }
 
     @inlinable public var `open`: String {
-        get { _message.fields.pointee.has_open != 0 ? _message.string(_message.fields.pointee.open) : "" }
+        get { _message.pointee.has_open != 0 ? _message.string(_message.pointee.open) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_open = 1
@@ -2596,17 +2596,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``open`` is set.
-    @inlinable public var hasOpen: Bool { _message.fields.pointee.has_open != 0 }
+    @inlinable public var hasOpen: Bool { _message.pointee.has_open != 0 }
     /// Forgets ``open``; it then reads as its default.
     @inlinable public mutating func clearOpen() { _mutableFields().pointee.has_open = 0 }
     /// Calls `body` with the text of ``open``, without a copy.
     @inlinable public func withOpenUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_open != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.open, body)
+        guard _message.pointee.has_open != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.open, body)
     }
 
     @inlinable public var indirect: String {
-        get { _message.fields.pointee.has_indirect != 0 ? _message.string(_message.fields.pointee.indirect) : "" }
+        get { _message.pointee.has_indirect != 0 ? _message.string(_message.pointee.indirect) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_indirect = 1
@@ -2614,17 +2614,17 @@ public import LifelineMessages
         }
     }
     /// Whether `indirect` is set.
-    @inlinable public var hasIndirect: Bool { _message.fields.pointee.has_indirect != 0 }
+    @inlinable public var hasIndirect: Bool { _message.pointee.has_indirect != 0 }
     /// Forgets `indirect`; it then reads as its default.
     @inlinable public mutating func clearIndirect() { _mutableFields().pointee.has_indirect = 0 }
     /// Calls `body` with the text of `indirect`, without a copy.
     @inlinable public func withIndirectUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_indirect != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.indirect, body)
+        guard _message.pointee.has_indirect != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.indirect, body)
     }
 
     @inlinable public var lazy: String {
-        get { _message.fields.pointee.has_lazy != 0 ? _message.string(_message.fields.pointee.lazy) : "" }
+        get { _message.pointee.has_lazy != 0 ? _message.string(_message.pointee.lazy) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_lazy = 1
@@ -2632,17 +2632,17 @@ public import LifelineMessages
         }
     }
     /// Whether `lazy` is set.
-    @inlinable public var hasLazy: Bool { _message.fields.pointee.has_lazy != 0 }
+    @inlinable public var hasLazy: Bool { _message.pointee.has_lazy != 0 }
     /// Forgets `lazy`; it then reads as its default.
     @inlinable public mutating func clearLazy() { _mutableFields().pointee.has_lazy = 0 }
     /// Calls `body` with the text of `lazy`, without a copy.
     @inlinable public func withLazyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_lazy != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.lazy, body)
+        guard _message.pointee.has_lazy != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.lazy, body)
     }
 
     @inlinable public var weak: String {
-        get { _message.fields.pointee.has_weak != 0 ? _message.string(_message.fields.pointee.weak) : "" }
+        get { _message.pointee.has_weak != 0 ? _message.string(_message.pointee.weak) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_weak = 1
@@ -2650,17 +2650,17 @@ public import LifelineMessages
         }
     }
     /// Whether `weak` is set.
-    @inlinable public var hasWeak: Bool { _message.fields.pointee.has_weak != 0 }
+    @inlinable public var hasWeak: Bool { _message.pointee.has_weak != 0 }
     /// Forgets `weak`; it then reads as its default.
     @inlinable public mutating func clearWeak() { _mutableFields().pointee.has_weak = 0 }
     /// Calls `body` with the text of `weak`, without a copy.
     @inlinable public func withWeakUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_weak != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.weak, body)
+        guard _message.pointee.has_weak != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.weak, body)
     }
 
     @inlinable public var unowned: String {
-        get { _message.fields.pointee.has_unowned != 0 ? _message.string(_message.fields.pointee.unowned) : "" }
+        get { _message.pointee.has_unowned != 0 ? _message.string(_message.pointee.unowned) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unowned = 1
@@ -2668,17 +2668,17 @@ public import LifelineMessages
         }
     }
     /// Whether `unowned` is set.
-    @inlinable public var hasUnowned: Bool { _message.fields.pointee.has_unowned != 0 }
+    @inlinable public var hasUnowned: Bool { _message.pointee.has_unowned != 0 }
     /// Forgets `unowned`; it then reads as its default.
     @inlinable public mutating func clearUnowned() { _mutableFields().pointee.has_unowned = 0 }
     /// Calls `body` with the text of `unowned`, without a copy.
     @inlinable public func withUnownedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_unowned != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.unowned, body)
+        guard _message.pointee.has_unowned != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.unowned, body)
     }
 
     @inlinable public var convenience: String {
-        get { _message.fields.pointee.has_convenience != 0 ? _message.string(_message.fields.pointee.convenience) : "" }
+        get { _message.pointee.has_convenience != 0 ? _message.string(_message.pointee.convenience) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_convenience = 1
@@ -2686,17 +2686,17 @@ public import LifelineMessages
         }
     }
     /// Whether `convenience` is set.
-    @inlinable public var hasConvenience: Bool { _message.fields.pointee.has_convenience != 0 }
+    @inlinable public var hasConvenience: Bool { _message.pointee.has_convenience != 0 }
     /// Forgets `convenience`; it then reads as its default.
     @inlinable public mutating func clearConvenience() { _mutableFields().pointee.has_convenience = 0 }
     /// Calls `body` with the text of `convenience`, without a copy.
     @inlinable public func withConvenienceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_convenience != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.convenience, body)
+        guard _message.pointee.has_convenience != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.convenience, body)
     }
 
     @inlinable public var required: String {
-        get { _message.fields.pointee.has_required != 0 ? _message.string(_message.fields.pointee.required) : "" }
+        get { _message.pointee.has_required != 0 ? _message.string(_message.pointee.required) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_required = 1
@@ -2704,17 +2704,17 @@ public import LifelineMessages
         }
     }
     /// Whether `required` is set.
-    @inlinable public var hasRequired: Bool { _message.fields.pointee.has_required != 0 }
+    @inlinable public var hasRequired: Bool { _message.pointee.has_required != 0 }
     /// Forgets `required`; it then reads as its default.
     @inlinable public mutating func clearRequired() { _mutableFields().pointee.has_required = 0 }
     /// Calls `body` with the text of `required`, without a copy.
     @inlinable public func withRequiredUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_required != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.required, body)
+        guard _message.pointee.has_required != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.required, body)
     }
 
     @inlinable public var optional: String {
-        get { _message.fields.pointee.has_optional != 0 ? _message.string(_message.fields.pointee.optional) : "" }
+        get { _message.pointee.has_optional != 0 ? _message.string(_message.pointee.optional) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optional = 1
@@ -2722,17 +2722,17 @@ public import LifelineMessages
         }
     }
     /// Whether `optional` is set.
-    @inlinable public var hasOptional: Bool { _message.fields.pointee.has_optional != 0 }
+    @inlinable public var hasOptional: Bool { _message.pointee.has_optional != 0 }
     /// Forgets `optional`; it then reads as its default.
     @inlinable public mutating func clearOptional() { _mutableFields().pointee.has_optional = 0 }
     /// Calls `body` with the text of `optional`, without a copy.
     @inlinable public func withOptionalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_optional != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.optional, body)
+        guard _message.pointee.has_optional != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.optional, body)
     }
 
     @inlinable public var dynamic: String {
-        get { _message.fields.pointee.has_dynamic != 0 ? _message.string(_message.fields.pointee.dynamic) : "" }
+        get { _message.pointee.has_dynamic != 0 ? _message.string(_message.pointee.dynamic) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_dynamic = 1
@@ -2740,17 +2740,17 @@ public import LifelineMessages
         }
     }
     /// Whether `dynamic` is set.
-    @inlinable public var hasDynamic: Bool { _message.fields.pointee.has_dynamic != 0 }
+    @inlinable public var hasDynamic: Bool { _message.pointee.has_dynamic != 0 }
     /// Forgets `dynamic`; it then reads as its default.
     @inlinable public mutating func clearDynamic() { _mutableFields().pointee.has_dynamic = 0 }
     /// Calls `body` with the text of `dynamic`, without a copy.
     @inlinable public func withDynamicUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_dynamic != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.dynamic, body)
+        guard _message.pointee.has_dynamic != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.dynamic, body)
     }
 
     @inlinable public var didSet: String {
-        get { _message.fields.pointee.has_didset != 0 ? _message.string(_message.fields.pointee.didset) : "" }
+        get { _message.pointee.has_didset != 0 ? _message.string(_message.pointee.didset) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_didset = 1
@@ -2758,17 +2758,17 @@ public import LifelineMessages
         }
     }
     /// Whether `didSet` is set.
-    @inlinable public var hasDidSet: Bool { _message.fields.pointee.has_didset != 0 }
+    @inlinable public var hasDidSet: Bool { _message.pointee.has_didset != 0 }
     /// Forgets `didSet`; it then reads as its default.
     @inlinable public mutating func clearDidSet() { _mutableFields().pointee.has_didset = 0 }
     /// Calls `body` with the text of `didSet`, without a copy.
     @inlinable public func withDidSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_didset != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.didset, body)
+        guard _message.pointee.has_didset != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.didset, body)
     }
 
     @inlinable public var willSet: String {
-        get { _message.fields.pointee.has_willset != 0 ? _message.string(_message.fields.pointee.willset) : "" }
+        get { _message.pointee.has_willset != 0 ? _message.string(_message.pointee.willset) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_willset = 1
@@ -2776,17 +2776,17 @@ public import LifelineMessages
         }
     }
     /// Whether `willSet` is set.
-    @inlinable public var hasWillSet: Bool { _message.fields.pointee.has_willset != 0 }
+    @inlinable public var hasWillSet: Bool { _message.pointee.has_willset != 0 }
     /// Forgets `willSet`; it then reads as its default.
     @inlinable public mutating func clearWillSet() { _mutableFields().pointee.has_willset = 0 }
     /// Calls `body` with the text of `willSet`, without a copy.
     @inlinable public func withWillSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_willset != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.willset, body)
+        guard _message.pointee.has_willset != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.willset, body)
     }
 
     @inlinable public var get: String {
-        get { _message.fields.pointee.has_get != 0 ? _message.string(_message.fields.pointee.get) : "" }
+        get { _message.pointee.has_get != 0 ? _message.string(_message.pointee.get) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_get = 1
@@ -2794,17 +2794,17 @@ public import LifelineMessages
         }
     }
     /// Whether `get` is set.
-    @inlinable public var hasGet: Bool { _message.fields.pointee.has_get != 0 }
+    @inlinable public var hasGet: Bool { _message.pointee.has_get != 0 }
     /// Forgets `get`; it then reads as its default.
     @inlinable public mutating func clearGet() { _mutableFields().pointee.has_get = 0 }
     /// Calls `body` with the text of `get`, without a copy.
     @inlinable public func withGetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_get != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.get, body)
+        guard _message.pointee.has_get != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.get, body)
     }
 
     @inlinable public var set: String {
-        get { _message.fields.pointee.has_set != 0 ? _message.string(_message.fields.pointee.set) : "" }
+        get { _message.pointee.has_set != 0 ? _message.string(_message.pointee.set) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_set = 1
@@ -2812,17 +2812,17 @@ public import LifelineMessages
         }
     }
     /// Whether `set` is set.
-    @inlinable public var hasSet: Bool { _message.fields.pointee.has_set != 0 }
+    @inlinable public var hasSet: Bool { _message.pointee.has_set != 0 }
     /// Forgets `set`; it then reads as its default.
     @inlinable public mutating func clearSet() { _mutableFields().pointee.has_set = 0 }
     /// Calls `body` with the text of `set`, without a copy.
     @inlinable public func withSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_set != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.set, body)
+        guard _message.pointee.has_set != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.set, body)
     }
 
     @inlinable public var left: String {
-        get { _message.fields.pointee.has_left != 0 ? _message.string(_message.fields.pointee.left) : "" }
+        get { _message.pointee.has_left != 0 ? _message.string(_message.pointee.left) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_left = 1
@@ -2830,17 +2830,17 @@ public import LifelineMessages
         }
     }
     /// Whether `left` is set.
-    @inlinable public var hasLeft: Bool { _message.fields.pointee.has_left != 0 }
+    @inlinable public var hasLeft: Bool { _message.pointee.has_left != 0 }
     /// Forgets `left`; it then reads as its default.
     @inlinable public mutating func clearLeft() { _mutableFields().pointee.has_left = 0 }
     /// Calls `body` with the text of `left`, without a copy.
     @inlinable public func withLeftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_left != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.left, body)
+        guard _message.pointee.has_left != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.left, body)
     }
 
     @inlinable public var right: String {
-        get { _message.fields.pointee.has_right != 0 ? _message.string(_message.fields.pointee.right) : "" }
+        get { _message.pointee.has_right != 0 ? _message.string(_message.pointee.right) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_right = 1
@@ -2848,17 +2848,17 @@ public import LifelineMessages
         }
     }
     /// Whether `right` is set.
-    @inlinable public var hasRight: Bool { _message.fields.pointee.has_right != 0 }
+    @inlinable public var hasRight: Bool { _message.pointee.has_right != 0 }
     /// Forgets `right`; it then reads as its default.
     @inlinable public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
     /// Calls `body` with the text of `right`, without a copy.
     @inlinable public func withRightUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_right != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.right, body)
+        guard _message.pointee.has_right != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.right, body)
     }
 
     @inlinable public var prefix: String {
-        get { _message.fields.pointee.has_prefix != 0 ? _message.string(_message.fields.pointee.prefix) : "" }
+        get { _message.pointee.has_prefix != 0 ? _message.string(_message.pointee.prefix) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_prefix = 1
@@ -2866,17 +2866,17 @@ public import LifelineMessages
         }
     }
     /// Whether `prefix` is set.
-    @inlinable public var hasPrefix: Bool { _message.fields.pointee.has_prefix != 0 }
+    @inlinable public var hasPrefix: Bool { _message.pointee.has_prefix != 0 }
     /// Forgets `prefix`; it then reads as its default.
     @inlinable public mutating func clearPrefix() { _mutableFields().pointee.has_prefix = 0 }
     /// Calls `body` with the text of `prefix`, without a copy.
     @inlinable public func withPrefixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_prefix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.prefix, body)
+        guard _message.pointee.has_prefix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.prefix, body)
     }
 
     @inlinable public var postfix: String {
-        get { _message.fields.pointee.has_postfix != 0 ? _message.string(_message.fields.pointee.postfix) : "" }
+        get { _message.pointee.has_postfix != 0 ? _message.string(_message.pointee.postfix) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_postfix = 1
@@ -2884,17 +2884,17 @@ public import LifelineMessages
         }
     }
     /// Whether `postfix` is set.
-    @inlinable public var hasPostfix: Bool { _message.fields.pointee.has_postfix != 0 }
+    @inlinable public var hasPostfix: Bool { _message.pointee.has_postfix != 0 }
     /// Forgets `postfix`; it then reads as its default.
     @inlinable public mutating func clearPostfix() { _mutableFields().pointee.has_postfix = 0 }
     /// Calls `body` with the text of `postfix`, without a copy.
     @inlinable public func withPostfixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_postfix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.postfix, body)
+        guard _message.pointee.has_postfix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.postfix, body)
     }
 
     @inlinable public var infix: String {
-        get { _message.fields.pointee.has_infix != 0 ? _message.string(_message.fields.pointee.infix) : "" }
+        get { _message.pointee.has_infix != 0 ? _message.string(_message.pointee.infix) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_infix = 1
@@ -2902,17 +2902,17 @@ public import LifelineMessages
         }
     }
     /// Whether `infix` is set.
-    @inlinable public var hasInfix: Bool { _message.fields.pointee.has_infix != 0 }
+    @inlinable public var hasInfix: Bool { _message.pointee.has_infix != 0 }
     /// Forgets `infix`; it then reads as its default.
     @inlinable public mutating func clearInfix() { _mutableFields().pointee.has_infix = 0 }
     /// Calls `body` with the text of `infix`, without a copy.
     @inlinable public func withInfixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_infix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.infix, body)
+        guard _message.pointee.has_infix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.infix, body)
     }
 
     @inlinable public var precedence: String {
-        get { _message.fields.pointee.has_precedence != 0 ? _message.string(_message.fields.pointee.precedence) : "" }
+        get { _message.pointee.has_precedence != 0 ? _message.string(_message.pointee.precedence) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_precedence = 1
@@ -2920,17 +2920,17 @@ public import LifelineMessages
         }
     }
     /// Whether `precedence` is set.
-    @inlinable public var hasPrecedence: Bool { _message.fields.pointee.has_precedence != 0 }
+    @inlinable public var hasPrecedence: Bool { _message.pointee.has_precedence != 0 }
     /// Forgets `precedence`; it then reads as its default.
     @inlinable public mutating func clearPrecedence() { _mutableFields().pointee.has_precedence = 0 }
     /// Calls `body` with the text of `precedence`, without a copy.
     @inlinable public func withPrecedenceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_precedence != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.precedence, body)
+        guard _message.pointee.has_precedence != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.precedence, body)
     }
 
     @inlinable public var associativity: String {
-        get { _message.fields.pointee.has_associativity != 0 ? _message.string(_message.fields.pointee.associativity) : "" }
+        get { _message.pointee.has_associativity != 0 ? _message.string(_message.pointee.associativity) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_associativity = 1
@@ -2938,17 +2938,17 @@ public import LifelineMessages
         }
     }
     /// Whether `associativity` is set.
-    @inlinable public var hasAssociativity: Bool { _message.fields.pointee.has_associativity != 0 }
+    @inlinable public var hasAssociativity: Bool { _message.pointee.has_associativity != 0 }
     /// Forgets `associativity`; it then reads as its default.
     @inlinable public mutating func clearAssociativity() { _mutableFields().pointee.has_associativity = 0 }
     /// Calls `body` with the text of `associativity`, without a copy.
     @inlinable public func withAssociativityUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_associativity != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.associativity, body)
+        guard _message.pointee.has_associativity != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.associativity, body)
     }
 
     @inlinable public var `associatedtype`: String {
-        get { _message.fields.pointee.has_associatedtype != 0 ? _message.string(_message.fields.pointee.associatedtype) : "" }
+        get { _message.pointee.has_associatedtype != 0 ? _message.string(_message.pointee.associatedtype) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_associatedtype = 1
@@ -2956,17 +2956,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``associatedtype`` is set.
-    @inlinable public var hasAssociatedtype: Bool { _message.fields.pointee.has_associatedtype != 0 }
+    @inlinable public var hasAssociatedtype: Bool { _message.pointee.has_associatedtype != 0 }
     /// Forgets ``associatedtype``; it then reads as its default.
     @inlinable public mutating func clearAssociatedtype() { _mutableFields().pointee.has_associatedtype = 0 }
     /// Calls `body` with the text of ``associatedtype``, without a copy.
     @inlinable public func withAssociatedtypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_associatedtype != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.associatedtype, body)
+        guard _message.pointee.has_associatedtype != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.associatedtype, body)
     }
 
     @inlinable public var `typealias`: String {
-        get { _message.fields.pointee.has_typealias != 0 ? _message.string(_message.fields.pointee.typealias) : "" }
+        get { _message.pointee.has_typealias != 0 ? _message.string(_message.pointee.typealias) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_typealias = 1
@@ -2974,17 +2974,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``typealias`` is set.
-    @inlinable public var hasTypealias: Bool { _message.fields.pointee.has_typealias != 0 }
+    @inlinable public var hasTypealias: Bool { _message.pointee.has_typealias != 0 }
     /// Forgets ``typealias``; it then reads as its default.
     @inlinable public mutating func clearTypealias() { _mutableFields().pointee.has_typealias = 0 }
     /// Calls `body` with the text of ``typealias``, without a copy.
     @inlinable public func withTypealiasUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_typealias != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.typealias, body)
+        guard _message.pointee.has_typealias != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.typealias, body)
     }
 
     @inlinable public var `subscript`: String {
-        get { _message.fields.pointee.has_subscript != 0 ? _message.string(_message.fields.pointee.subscript) : "" }
+        get { _message.pointee.has_subscript != 0 ? _message.string(_message.pointee.subscript) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_subscript = 1
@@ -2992,17 +2992,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``subscript`` is set.
-    @inlinable public var hasSubscript: Bool { _message.fields.pointee.has_subscript != 0 }
+    @inlinable public var hasSubscript: Bool { _message.pointee.has_subscript != 0 }
     /// Forgets ``subscript``; it then reads as its default.
     @inlinable public mutating func clearSubscript() { _mutableFields().pointee.has_subscript = 0 }
     /// Calls `body` with the text of ``subscript``, without a copy.
     @inlinable public func withSubscriptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_subscript != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.subscript, body)
+        guard _message.pointee.has_subscript != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.subscript, body)
     }
 
     @inlinable public var `deinit`: String {
-        get { _message.fields.pointee.has_deinit != 0 ? _message.string(_message.fields.pointee.deinit) : "" }
+        get { _message.pointee.has_deinit != 0 ? _message.string(_message.pointee.deinit) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_deinit = 1
@@ -3010,17 +3010,17 @@ public import LifelineMessages
         }
     }
     /// Whether ``deinit`` is set.
-    @inlinable public var hasDeinit: Bool { _message.fields.pointee.has_deinit != 0 }
+    @inlinable public var hasDeinit: Bool { _message.pointee.has_deinit != 0 }
     /// Forgets ``deinit``; it then reads as its default.
     @inlinable public mutating func clearDeinit() { _mutableFields().pointee.has_deinit = 0 }
     /// Calls `body` with the text of ``deinit``, without a copy.
     @inlinable public func withDeinitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_deinit != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.deinit, body)
+        guard _message.pointee.has_deinit != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.deinit, body)
     }
 
     @inlinable public var consume: String {
-        get { _message.fields.pointee.has_consume != 0 ? _message.string(_message.fields.pointee.consume) : "" }
+        get { _message.pointee.has_consume != 0 ? _message.string(_message.pointee.consume) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_consume = 1
@@ -3028,17 +3028,17 @@ public import LifelineMessages
         }
     }
     /// Whether `consume` is set.
-    @inlinable public var hasConsume: Bool { _message.fields.pointee.has_consume != 0 }
+    @inlinable public var hasConsume: Bool { _message.pointee.has_consume != 0 }
     /// Forgets `consume`; it then reads as its default.
     @inlinable public mutating func clearConsume() { _mutableFields().pointee.has_consume = 0 }
     /// Calls `body` with the text of `consume`, without a copy.
     @inlinable public func withConsumeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_consume != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.consume, body)
+        guard _message.pointee.has_consume != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.consume, body)
     }
 
     @inlinable public var copy: String {
-        get { _message.fields.pointee.has_copy != 0 ? _message.string(_message.fields.pointee.copy) : "" }
+        get { _message.pointee.has_copy != 0 ? _message.string(_message.pointee.copy) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_copy = 1
@@ -3046,17 +3046,17 @@ public import LifelineMessages
         }
     }
     /// Whether `copy` is set.
-    @inlinable public var hasCopy: Bool { _message.fields.pointee.has_copy != 0 }
+    @inlinable public var hasCopy: Bool { _message.pointee.has_copy != 0 }
     /// Forgets `copy`; it then reads as its default.
     @inlinable public mutating func clearCopy() { _mutableFields().pointee.has_copy = 0 }
     /// Calls `body` with the text of `copy`, without a copy.
     @inlinable public func withCopyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_copy != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.copy, body)
+        guard _message.pointee.has_copy != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.copy, body)
     }
 
     @inlinable public var borrowing: String {
-        get { _message.fields.pointee.has_borrowing != 0 ? _message.string(_message.fields.pointee.borrowing) : "" }
+        get { _message.pointee.has_borrowing != 0 ? _message.string(_message.pointee.borrowing) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_borrowing = 1
@@ -3064,17 +3064,17 @@ public import LifelineMessages
         }
     }
     /// Whether `borrowing` is set.
-    @inlinable public var hasBorrowing: Bool { _message.fields.pointee.has_borrowing != 0 }
+    @inlinable public var hasBorrowing: Bool { _message.pointee.has_borrowing != 0 }
     /// Forgets `borrowing`; it then reads as its default.
     @inlinable public mutating func clearBorrowing() { _mutableFields().pointee.has_borrowing = 0 }
     /// Calls `body` with the text of `borrowing`, without a copy.
     @inlinable public func withBorrowingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_borrowing != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.borrowing, body)
+        guard _message.pointee.has_borrowing != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.borrowing, body)
     }
 
     @inlinable public var consuming: String {
-        get { _message.fields.pointee.has_consuming != 0 ? _message.string(_message.fields.pointee.consuming) : "" }
+        get { _message.pointee.has_consuming != 0 ? _message.string(_message.pointee.consuming) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_consuming = 1
@@ -3082,17 +3082,17 @@ public import LifelineMessages
         }
     }
     /// Whether `consuming` is set.
-    @inlinable public var hasConsuming: Bool { _message.fields.pointee.has_consuming != 0 }
+    @inlinable public var hasConsuming: Bool { _message.pointee.has_consuming != 0 }
     /// Forgets `consuming`; it then reads as its default.
     @inlinable public mutating func clearConsuming() { _mutableFields().pointee.has_consuming = 0 }
     /// Calls `body` with the text of `consuming`, without a copy.
     @inlinable public func withConsumingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_consuming != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.consuming, body)
+        guard _message.pointee.has_consuming != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.consuming, body)
     }
 
     @inlinable public var sending: String {
-        get { _message.fields.pointee.has_sending != 0 ? _message.string(_message.fields.pointee.sending) : "" }
+        get { _message.pointee.has_sending != 0 ? _message.string(_message.pointee.sending) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_sending = 1
@@ -3100,17 +3100,17 @@ public import LifelineMessages
         }
     }
     /// Whether `sending` is set.
-    @inlinable public var hasSending: Bool { _message.fields.pointee.has_sending != 0 }
+    @inlinable public var hasSending: Bool { _message.pointee.has_sending != 0 }
     /// Forgets `sending`; it then reads as its default.
     @inlinable public mutating func clearSending() { _mutableFields().pointee.has_sending = 0 }
     /// Calls `body` with the text of `sending`, without a copy.
     @inlinable public func withSendingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_sending != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.sending, body)
+        guard _message.pointee.has_sending != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.sending, body)
     }
 
     @inlinable public var isolated: String {
-        get { _message.fields.pointee.has_isolated != 0 ? _message.string(_message.fields.pointee.isolated) : "" }
+        get { _message.pointee.has_isolated != 0 ? _message.string(_message.pointee.isolated) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_isolated = 1
@@ -3118,17 +3118,17 @@ public import LifelineMessages
         }
     }
     /// Whether `isolated` is set.
-    @inlinable public var hasIsolated: Bool { _message.fields.pointee.has_isolated != 0 }
+    @inlinable public var hasIsolated: Bool { _message.pointee.has_isolated != 0 }
     /// Forgets `isolated`; it then reads as its default.
     @inlinable public mutating func clearIsolated() { _mutableFields().pointee.has_isolated = 0 }
     /// Calls `body` with the text of `isolated`, without a copy.
     @inlinable public func withIsolatedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_isolated != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.isolated, body)
+        guard _message.pointee.has_isolated != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.isolated, body)
     }
 
     @inlinable public var nonisolated: String {
-        get { _message.fields.pointee.has_nonisolated != 0 ? _message.string(_message.fields.pointee.nonisolated) : "" }
+        get { _message.pointee.has_nonisolated != 0 ? _message.string(_message.pointee.nonisolated) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_nonisolated = 1
@@ -3136,17 +3136,17 @@ public import LifelineMessages
         }
     }
     /// Whether `nonisolated` is set.
-    @inlinable public var hasNonisolated: Bool { _message.fields.pointee.has_nonisolated != 0 }
+    @inlinable public var hasNonisolated: Bool { _message.pointee.has_nonisolated != 0 }
     /// Forgets `nonisolated`; it then reads as its default.
     @inlinable public mutating func clearNonisolated() { _mutableFields().pointee.has_nonisolated = 0 }
     /// Calls `body` with the text of `nonisolated`, without a copy.
     @inlinable public func withNonisolatedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_nonisolated != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.nonisolated, body)
+        guard _message.pointee.has_nonisolated != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.nonisolated, body)
     }
 
     @inlinable public var macro: String {
-        get { _message.fields.pointee.has_macro != 0 ? _message.string(_message.fields.pointee.macro) : "" }
+        get { _message.pointee.has_macro != 0 ? _message.string(_message.pointee.macro) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_macro = 1
@@ -3154,17 +3154,17 @@ public import LifelineMessages
         }
     }
     /// Whether `macro` is set.
-    @inlinable public var hasMacro: Bool { _message.fields.pointee.has_macro != 0 }
+    @inlinable public var hasMacro: Bool { _message.pointee.has_macro != 0 }
     /// Forgets `macro`; it then reads as its default.
     @inlinable public mutating func clearMacro() { _mutableFields().pointee.has_macro = 0 }
     /// Calls `body` with the text of `macro`, without a copy.
     @inlinable public func withMacroUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_macro != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.macro, body)
+        guard _message.pointee.has_macro != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.macro, body)
     }
 
     @inlinable public var package: String {
-        get { _message.fields.pointee.has_package != 0 ? _message.string(_message.fields.pointee.package) : "" }
+        get { _message.pointee.has_package != 0 ? _message.string(_message.pointee.package) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_package = 1
@@ -3172,17 +3172,17 @@ public import LifelineMessages
         }
     }
     /// Whether `package` is set.
-    @inlinable public var hasPackage: Bool { _message.fields.pointee.has_package != 0 }
+    @inlinable public var hasPackage: Bool { _message.pointee.has_package != 0 }
     /// Forgets `package`; it then reads as its default.
     @inlinable public mutating func clearPackage() { _mutableFields().pointee.has_package = 0 }
     /// Calls `body` with the text of `package`, without a copy.
     @inlinable public func withPackageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_package != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.package, body)
+        guard _message.pointee.has_package != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.package, body)
     }
 
     @inlinable public var each: String {
-        get { _message.fields.pointee.has_each != 0 ? _message.string(_message.fields.pointee.each) : "" }
+        get { _message.pointee.has_each != 0 ? _message.string(_message.pointee.each) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_each = 1
@@ -3190,17 +3190,17 @@ public import LifelineMessages
         }
     }
     /// Whether `each` is set.
-    @inlinable public var hasEach: Bool { _message.fields.pointee.has_each != 0 }
+    @inlinable public var hasEach: Bool { _message.pointee.has_each != 0 }
     /// Forgets `each`; it then reads as its default.
     @inlinable public mutating func clearEach() { _mutableFields().pointee.has_each = 0 }
     /// Calls `body` with the text of `each`, without a copy.
     @inlinable public func withEachUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_each != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.each, body)
+        guard _message.pointee.has_each != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.each, body)
     }
 
     @inlinable public var discard: String {
-        get { _message.fields.pointee.has_discard != 0 ? _message.string(_message.fields.pointee.discard) : "" }
+        get { _message.pointee.has_discard != 0 ? _message.string(_message.pointee.discard) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_discard = 1
@@ -3208,13 +3208,13 @@ public import LifelineMessages
         }
     }
     /// Whether `discard` is set.
-    @inlinable public var hasDiscard: Bool { _message.fields.pointee.has_discard != 0 }
+    @inlinable public var hasDiscard: Bool { _message.pointee.has_discard != 0 }
     /// Forgets `discard`; it then reads as its default.
     @inlinable public mutating func clearDiscard() { _mutableFields().pointee.has_discard = 0 }
     /// Calls `body` with the text of `discard`, without a copy.
     @inlinable public func withDiscardUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_discard != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.discard, body)
+        guard _message.pointee.has_discard != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.discard, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Names__SwiftWords
@@ -3226,7 +3226,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_Members: LifelineMessages.Message {
     @inlinable public var description_p: String {
-        get { _message.fields.pointee.has_description != 0 ? _message.string(_message.fields.pointee.description) : "" }
+        get { _message.pointee.has_description != 0 ? _message.string(_message.pointee.description) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_description = 1
@@ -3234,17 +3234,17 @@ public import LifelineMessages
         }
     }
     /// Whether `description_p` is set.
-    @inlinable public var hasDescription_p: Bool { _message.fields.pointee.has_description != 0 }
+    @inlinable public var hasDescription_p: Bool { _message.pointee.has_description != 0 }
     /// Forgets `description_p`; it then reads as its default.
     @inlinable public mutating func clearDescription_p() { _mutableFields().pointee.has_description = 0 }
     /// Calls `body` with the text of `description_p`, without a copy.
     @inlinable public func withDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_description != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.description, body)
+        guard _message.pointee.has_description != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.description, body)
     }
 
     @inlinable public var debugDescription_p: String {
-        get { _message.fields.pointee.has_debug_description != 0 ? _message.string(_message.fields.pointee.debug_description) : "" }
+        get { _message.pointee.has_debug_description != 0 ? _message.string(_message.pointee.debug_description) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_debug_description = 1
@@ -3252,17 +3252,17 @@ public import LifelineMessages
         }
     }
     /// Whether `debugDescription_p` is set.
-    @inlinable public var hasDebugDescription_p: Bool { _message.fields.pointee.has_debug_description != 0 }
+    @inlinable public var hasDebugDescription_p: Bool { _message.pointee.has_debug_description != 0 }
     /// Forgets `debugDescription_p`; it then reads as its default.
     @inlinable public mutating func clearDebugDescription_p() { _mutableFields().pointee.has_debug_description = 0 }
     /// Calls `body` with the text of `debugDescription_p`, without a copy.
     @inlinable public func withDebugDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_debug_description != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.debug_description, body)
+        guard _message.pointee.has_debug_description != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.debug_description, body)
     }
 
     @inlinable public var hashValue_p: String {
-        get { _message.fields.pointee.has_hash_value != 0 ? _message.string(_message.fields.pointee.hash_value) : "" }
+        get { _message.pointee.has_hash_value != 0 ? _message.string(_message.pointee.hash_value) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_hash_value = 1
@@ -3270,17 +3270,17 @@ public import LifelineMessages
         }
     }
     /// Whether `hashValue_p` is set.
-    @inlinable public var hasHashValue_p: Bool { _message.fields.pointee.has_hash_value != 0 }
+    @inlinable public var hasHashValue_p: Bool { _message.pointee.has_hash_value != 0 }
     /// Forgets `hashValue_p`; it then reads as its default.
     @inlinable public mutating func clearHashValue_p() { _mutableFields().pointee.has_hash_value = 0 }
     /// Calls `body` with the text of `hashValue_p`, without a copy.
     @inlinable public func withHashValue_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_hash_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.hash_value, body)
+        guard _message.pointee.has_hash_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.hash_value, body)
     }
 
     @inlinable public var textFormat: String {
-        get { _message.fields.pointee.has_text_format != 0 ? _message.string(_message.fields.pointee.text_format) : "" }
+        get { _message.pointee.has_text_format != 0 ? _message.string(_message.pointee.text_format) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_text_format = 1
@@ -3288,17 +3288,17 @@ public import LifelineMessages
         }
     }
     /// Whether `textFormat` is set.
-    @inlinable public var hasTextFormat: Bool { _message.fields.pointee.has_text_format != 0 }
+    @inlinable public var hasTextFormat: Bool { _message.pointee.has_text_format != 0 }
     /// Forgets `textFormat`; it then reads as its default.
     @inlinable public mutating func clearTextFormat() { _mutableFields().pointee.has_text_format = 0 }
     /// Calls `body` with the text of `textFormat`, without a copy.
     @inlinable public func withTextFormatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_text_format != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.text_format, body)
+        guard _message.pointee.has_text_format != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.text_format, body)
     }
 
     @inlinable public var unknownFields_p: String {
-        get { _message.fields.pointee.has_unknown_fields != 0 ? _message.string(_message.fields.pointee.unknown_fields) : "" }
+        get { _message.pointee.has_unknown_fields != 0 ? _message.string(_message.pointee.unknown_fields) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unknown_fields = 1
@@ -3306,17 +3306,17 @@ public import LifelineMessages
         }
     }
     /// Whether `unknownFields_p` is set.
-    @inlinable public var hasUnknownFields_p: Bool { _message.fields.pointee.has_unknown_fields != 0 }
+    @inlinable public var hasUnknownFields_p: Bool { _message.pointee.has_unknown_fields != 0 }
     /// Forgets `unknownFields_p`; it then reads as its default.
     @inlinable public mutating func clearUnknownFields_p() { _mutableFields().pointee.has_unknown_fields = 0 }
     /// Calls `body` with the text of `unknownFields_p`, without a copy.
     @inlinable public func withUnknownFields_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_unknown_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.unknown_fields, body)
+        guard _message.pointee.has_unknown_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.unknown_fields, body)
     }
 
     @inlinable public var isInitialized_p: String {
-        get { _message.fields.pointee.has_is_initialized != 0 ? _message.string(_message.fields.pointee.is_initialized) : "" }
+        get { _message.pointee.has_is_initialized != 0 ? _message.string(_message.pointee.is_initialized) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_is_initialized = 1
@@ -3324,17 +3324,17 @@ public import LifelineMessages
         }
     }
     /// Whether `isInitialized_p` is set.
-    @inlinable public var hasIsInitialized_p: Bool { _message.fields.pointee.has_is_initialized != 0 }
+    @inlinable public var hasIsInitialized_p: Bool { _message.pointee.has_is_initialized != 0 }
     /// Forgets `isInitialized_p`; it then reads as its default.
     @inlinable public mutating func clearIsInitialized_p() { _mutableFields().pointee.has_is_initialized = 0 }
     /// Calls `body` with the text of `isInitialized_p`, without a copy.
     @inlinable public func withIsInitialized_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_is_initialized != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.is_initialized, body)
+        guard _message.pointee.has_is_initialized != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.is_initialized, body)
     }
 
     @inlinable public var protoMessageName: String {
-        get { _message.fields.pointee.has_proto_message_name != 0 ? _message.string(_message.fields.pointee.proto_message_name) : "" }
+        get { _message.pointee.has_proto_message_name != 0 ? _message.string(_message.pointee.proto_message_name) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_proto_message_name = 1
@@ -3342,17 +3342,17 @@ public import LifelineMessages
         }
     }
     /// Whether `protoMessageName` is set.
-    @inlinable public var hasProtoMessageName: Bool { _message.fields.pointee.has_proto_message_name != 0 }
+    @inlinable public var hasProtoMessageName: Bool { _message.pointee.has_proto_message_name != 0 }
     /// Forgets `protoMessageName`; it then reads as its default.
     @inlinable public mutating func clearProtoMessageName() { _mutableFields().pointee.has_proto_message_name = 0 }
     /// Calls `body` with the text of `protoMessageName`, without a copy.
     @inlinable public func withProtoMessageNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_proto_message_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.proto_message_name, body)
+        guard _message.pointee.has_proto_message_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.proto_message_name, body)
     }
 
     @inlinable public var serializedBytes: String {
-        get { _message.fields.pointee.has_serialized_bytes != 0 ? _message.string(_message.fields.pointee.serialized_bytes) : "" }
+        get { _message.pointee.has_serialized_bytes != 0 ? _message.string(_message.pointee.serialized_bytes) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_serialized_bytes = 1
@@ -3360,17 +3360,17 @@ public import LifelineMessages
         }
     }
     /// Whether `serializedBytes` is set.
-    @inlinable public var hasSerializedBytes: Bool { _message.fields.pointee.has_serialized_bytes != 0 }
+    @inlinable public var hasSerializedBytes: Bool { _message.pointee.has_serialized_bytes != 0 }
     /// Forgets `serializedBytes`; it then reads as its default.
     @inlinable public mutating func clearSerializedBytes() { _mutableFields().pointee.has_serialized_bytes = 0 }
     /// Calls `body` with the text of `serializedBytes`, without a copy.
     @inlinable public func withSerializedBytesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_serialized_bytes != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.serialized_bytes, body)
+        guard _message.pointee.has_serialized_bytes != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.serialized_bytes, body)
     }
 
     @inlinable public var with: String {
-        get { _message.fields.pointee.has_with != 0 ? _message.string(_message.fields.pointee.with) : "" }
+        get { _message.pointee.has_with != 0 ? _message.string(_message.pointee.with) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_with = 1
@@ -3378,17 +3378,17 @@ public import LifelineMessages
         }
     }
     /// Whether `with` is set.
-    @inlinable public var hasWith: Bool { _message.fields.pointee.has_with != 0 }
+    @inlinable public var hasWith: Bool { _message.pointee.has_with != 0 }
     /// Forgets `with`; it then reads as its default.
     @inlinable public mutating func clearWith() { _mutableFields().pointee.has_with = 0 }
     /// Calls `body` with the text of `with`, without a copy.
     @inlinable public func withWithUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_with != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.with, body)
+        guard _message.pointee.has_with != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.with, body)
     }
 
     @inlinable public var merge: String {
-        get { _message.fields.pointee.has_merge != 0 ? _message.string(_message.fields.pointee.merge) : "" }
+        get { _message.pointee.has_merge != 0 ? _message.string(_message.pointee.merge) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_merge = 1
@@ -3396,17 +3396,17 @@ public import LifelineMessages
         }
     }
     /// Whether `merge` is set.
-    @inlinable public var hasMerge: Bool { _message.fields.pointee.has_merge != 0 }
+    @inlinable public var hasMerge: Bool { _message.pointee.has_merge != 0 }
     /// Forgets `merge`; it then reads as its default.
     @inlinable public mutating func clearMerge() { _mutableFields().pointee.has_merge = 0 }
     /// Calls `body` with the text of `merge`, without a copy.
     @inlinable public func withMergeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_merge != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.merge, body)
+        guard _message.pointee.has_merge != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.merge, body)
     }
 
     @inlinable public var append: String {
-        get { _message.fields.pointee.has_append != 0 ? _message.string(_message.fields.pointee.append) : "" }
+        get { _message.pointee.has_append != 0 ? _message.string(_message.pointee.append) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_append = 1
@@ -3414,17 +3414,17 @@ public import LifelineMessages
         }
     }
     /// Whether `append` is set.
-    @inlinable public var hasAppend: Bool { _message.fields.pointee.has_append != 0 }
+    @inlinable public var hasAppend: Bool { _message.pointee.has_append != 0 }
     /// Forgets `append`; it then reads as its default.
     @inlinable public mutating func clearAppend() { _mutableFields().pointee.has_append = 0 }
     /// Calls `body` with the text of `append`, without a copy.
     @inlinable public func withAppendUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_append != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.append, body)
+        guard _message.pointee.has_append != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.append, body)
     }
 
     @inlinable public var removeUnknownFields: String {
-        get { _message.fields.pointee.has_remove_unknown_fields != 0 ? _message.string(_message.fields.pointee.remove_unknown_fields) : "" }
+        get { _message.pointee.has_remove_unknown_fields != 0 ? _message.string(_message.pointee.remove_unknown_fields) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_remove_unknown_fields = 1
@@ -3432,17 +3432,17 @@ public import LifelineMessages
         }
     }
     /// Whether `removeUnknownFields` is set.
-    @inlinable public var hasRemoveUnknownFields: Bool { _message.fields.pointee.has_remove_unknown_fields != 0 }
+    @inlinable public var hasRemoveUnknownFields: Bool { _message.pointee.has_remove_unknown_fields != 0 }
     /// Forgets `removeUnknownFields`; it then reads as its default.
     @inlinable public mutating func clearRemoveUnknownFields() { _mutableFields().pointee.has_remove_unknown_fields = 0 }
     /// Calls `body` with the text of `removeUnknownFields`, without a copy.
     @inlinable public func withRemoveUnknownFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_remove_unknown_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.remove_unknown_fields, body)
+        guard _message.pointee.has_remove_unknown_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.remove_unknown_fields, body)
     }
 
     @inlinable public var message: String {
-        get { _message.fields.pointee.has_message != 0 ? _message.string(_message.fields.pointee.message) : "" }
+        get { _message.pointee.has_message != 0 ? _message.string(_message.pointee.message) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_message = 1
@@ -3450,17 +3450,17 @@ public import LifelineMessages
         }
     }
     /// Whether `message` is set.
-    @inlinable public var hasMessage: Bool { _message.fields.pointee.has_message != 0 }
+    @inlinable public var hasMessage: Bool { _message.pointee.has_message != 0 }
     /// Forgets `message`; it then reads as its default.
     @inlinable public mutating func clearMessage() { _mutableFields().pointee.has_message = 0 }
     /// Calls `body` with the text of `message`, without a copy.
     @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_message != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.message, body)
+        guard _message.pointee.has_message != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.message, body)
     }
 
     @inlinable public var fields: String {
-        get { _message.fields.pointee.has_fields != 0 ? _message.string(_message.fields.pointee.fields) : "" }
+        get { _message.pointee.has_fields != 0 ? _message.string(_message.pointee.fields) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_fields = 1
@@ -3468,17 +3468,17 @@ public import LifelineMessages
         }
     }
     /// Whether `fields` is set.
-    @inlinable public var hasFields: Bool { _message.fields.pointee.has_fields != 0 }
+    @inlinable public var hasFields: Bool { _message.pointee.has_fields != 0 }
     /// Forgets `fields`; it then reads as its default.
     @inlinable public mutating func clearFields() { _mutableFields().pointee.has_fields = 0 }
     /// Calls `body` with the text of `fields`, without a copy.
     @inlinable public func withFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.fields, body)
+        guard _message.pointee.has_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.fields, body)
     }
 
     @inlinable public var table: String {
-        get { _message.fields.pointee.has_table != 0 ? _message.string(_message.fields.pointee.table) : "" }
+        get { _message.pointee.has_table != 0 ? _message.string(_message.pointee.table) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_table = 1
@@ -3486,17 +3486,17 @@ public import LifelineMessages
         }
     }
     /// Whether `table` is set.
-    @inlinable public var hasTable: Bool { _message.fields.pointee.has_table != 0 }
+    @inlinable public var hasTable: Bool { _message.pointee.has_table != 0 }
     /// Forgets `table`; it then reads as its default.
     @inlinable public mutating func clearTable() { _mutableFields().pointee.has_table = 0 }
     /// Calls `body` with the text of `table`, without a copy.
     @inlinable public func withTableUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_table != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.table, body)
+        guard _message.pointee.has_table != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.table, body)
     }
 
     @inlinable public var storage: String {
-        get { _message.fields.pointee.has_storage != 0 ? _message.string(_message.fields.pointee.storage) : "" }
+        get { _message.pointee.has_storage != 0 ? _message.string(_message.pointee.storage) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_storage = 1
@@ -3504,17 +3504,17 @@ public import LifelineMessages
         }
     }
     /// Whether `storage` is set.
-    @inlinable public var hasStorage: Bool { _message.fields.pointee.has_storage != 0 }
+    @inlinable public var hasStorage: Bool { _message.pointee.has_storage != 0 }
     /// Forgets `storage`; it then reads as its default.
     @inlinable public mutating func clearStorage() { _mutableFields().pointee.has_storage = 0 }
     /// Calls `body` with the text of `storage`, without a copy.
     @inlinable public func withStorageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_storage != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.storage, body)
+        guard _message.pointee.has_storage != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.storage, body)
     }
 
     @inlinable public var list: String {
-        get { _message.fields.pointee.has_list != 0 ? _message.string(_message.fields.pointee.list) : "" }
+        get { _message.pointee.has_list != 0 ? _message.string(_message.pointee.list) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_list = 1
@@ -3522,17 +3522,17 @@ public import LifelineMessages
         }
     }
     /// Whether `list` is set.
-    @inlinable public var hasList: Bool { _message.fields.pointee.has_list != 0 }
+    @inlinable public var hasList: Bool { _message.pointee.has_list != 0 }
     /// Forgets `list`; it then reads as its default.
     @inlinable public mutating func clearList() { _mutableFields().pointee.has_list = 0 }
     /// Calls `body` with the text of `list`, without a copy.
     @inlinable public func withListUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_list != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.list, body)
+        guard _message.pointee.has_list != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.list, body)
     }
 
     @inlinable public var map: String {
-        get { _message.fields.pointee.has_map != 0 ? _message.string(_message.fields.pointee.map) : "" }
+        get { _message.pointee.has_map != 0 ? _message.string(_message.pointee.map) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_map = 1
@@ -3540,17 +3540,17 @@ public import LifelineMessages
         }
     }
     /// Whether `map` is set.
-    @inlinable public var hasMap: Bool { _message.fields.pointee.has_map != 0 }
+    @inlinable public var hasMap: Bool { _message.pointee.has_map != 0 }
     /// Forgets `map`; it then reads as its default.
     @inlinable public mutating func clearMap() { _mutableFields().pointee.has_map = 0 }
     /// Calls `body` with the text of `map`, without a copy.
     @inlinable public func withMapUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_map != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.map, body)
+        guard _message.pointee.has_map != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.map, body)
     }
 
     @inlinable public var loan: String {
-        get { _message.fields.pointee.has_loan != 0 ? _message.string(_message.fields.pointee.loan) : "" }
+        get { _message.pointee.has_loan != 0 ? _message.string(_message.pointee.loan) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_loan = 1
@@ -3558,17 +3558,17 @@ public import LifelineMessages
         }
     }
     /// Whether `loan` is set.
-    @inlinable public var hasLoan: Bool { _message.fields.pointee.has_loan != 0 }
+    @inlinable public var hasLoan: Bool { _message.pointee.has_loan != 0 }
     /// Forgets `loan`; it then reads as its default.
     @inlinable public mutating func clearLoan() { _mutableFields().pointee.has_loan = 0 }
     /// Calls `body` with the text of `loan`, without a copy.
     @inlinable public func withLoanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_loan != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.loan, body)
+        guard _message.pointee.has_loan != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.loan, body)
     }
 
     @inlinable public var value: String {
-        get { _message.fields.pointee.has_value != 0 ? _message.string(_message.fields.pointee.value) : "" }
+        get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -3576,17 +3576,17 @@ public import LifelineMessages
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _message.fields.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.value, body)
+        guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.value, body)
     }
 
     @inlinable public var key: String {
-        get { _message.fields.pointee.has_key != 0 ? _message.string(_message.fields.pointee.key) : "" }
+        get { _message.pointee.has_key != 0 ? _message.string(_message.pointee.key) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_key = 1
@@ -3594,17 +3594,17 @@ public import LifelineMessages
         }
     }
     /// Whether `key` is set.
-    @inlinable public var hasKey: Bool { _message.fields.pointee.has_key != 0 }
+    @inlinable public var hasKey: Bool { _message.pointee.has_key != 0 }
     /// Forgets `key`; it then reads as its default.
     @inlinable public mutating func clearKey() { _mutableFields().pointee.has_key = 0 }
     /// Calls `body` with the text of `key`, without a copy.
     @inlinable public func withKeyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_key != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.key, body)
+        guard _message.pointee.has_key != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.key, body)
     }
 
     @inlinable public var count: String {
-        get { _message.fields.pointee.has_count != 0 ? _message.string(_message.fields.pointee.count) : "" }
+        get { _message.pointee.has_count != 0 ? _message.string(_message.pointee.count) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_count = 1
@@ -3612,17 +3612,17 @@ public import LifelineMessages
         }
     }
     /// Whether `count` is set.
-    @inlinable public var hasCount: Bool { _message.fields.pointee.has_count != 0 }
+    @inlinable public var hasCount: Bool { _message.pointee.has_count != 0 }
     /// Forgets `count`; it then reads as its default.
     @inlinable public mutating func clearCount() { _mutableFields().pointee.has_count = 0 }
     /// Calls `body` with the text of `count`, without a copy.
     @inlinable public func withCountUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_count != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.count, body)
+        guard _message.pointee.has_count != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.count, body)
     }
 
     @inlinable public var newValue: String {
-        get { _message.fields.pointee.has_new_value != 0 ? _message.string(_message.fields.pointee.new_value) : "" }
+        get { _message.pointee.has_new_value != 0 ? _message.string(_message.pointee.new_value) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_new_value = 1
@@ -3630,17 +3630,17 @@ public import LifelineMessages
         }
     }
     /// Whether `newValue` is set.
-    @inlinable public var hasNewValue: Bool { _message.fields.pointee.has_new_value != 0 }
+    @inlinable public var hasNewValue: Bool { _message.pointee.has_new_value != 0 }
     /// Forgets `newValue`; it then reads as its default.
     @inlinable public mutating func clearNewValue() { _mutableFields().pointee.has_new_value = 0 }
     /// Calls `body` with the text of `newValue`, without a copy.
     @inlinable public func withNewValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_new_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.new_value, body)
+        guard _message.pointee.has_new_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.new_value, body)
     }
 
     @inlinable public var message_24: String {
-        get { _message.fields.pointee.has__message != 0 ? _message.string(_message.fields.pointee._message) : "" }
+        get { _message.pointee.has__message != 0 ? _message.string(_message.pointee._message) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__message = 1
@@ -3648,17 +3648,17 @@ public import LifelineMessages
         }
     }
     /// Whether `message_24` is set.
-    @inlinable public var hasMessage_24: Bool { _message.fields.pointee.has__message != 0 }
+    @inlinable public var hasMessage_24: Bool { _message.pointee.has__message != 0 }
     /// Forgets `message_24`; it then reads as its default.
     @inlinable public mutating func clearMessage_24() { _mutableFields().pointee.has__message = 0 }
     /// Calls `body` with the text of `message_24`, without a copy.
     @inlinable public func withMessageUTF8Span_24<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__message != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._message, body)
+        guard _message.pointee.has__message != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._message, body)
     }
 
     @inlinable public var fields_25: String {
-        get { _message.fields.pointee.has__fields != 0 ? _message.string(_message.fields.pointee._fields) : "" }
+        get { _message.pointee.has__fields != 0 ? _message.string(_message.pointee._fields) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__fields = 1
@@ -3666,17 +3666,17 @@ public import LifelineMessages
         }
     }
     /// Whether `fields_25` is set.
-    @inlinable public var hasFields_25: Bool { _message.fields.pointee.has__fields != 0 }
+    @inlinable public var hasFields_25: Bool { _message.pointee.has__fields != 0 }
     /// Forgets `fields_25`; it then reads as its default.
     @inlinable public mutating func clearFields_25() { _mutableFields().pointee.has__fields = 0 }
     /// Calls `body` with the text of `fields_25`, without a copy.
     @inlinable public func withFieldsUTF8Span_25<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._fields, body)
+        guard _message.pointee.has__fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._fields, body)
     }
 
     @inlinable public var table_26: String {
-        get { _message.fields.pointee.has__table != 0 ? _message.string(_message.fields.pointee._table) : "" }
+        get { _message.pointee.has__table != 0 ? _message.string(_message.pointee._table) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__table = 1
@@ -3684,17 +3684,17 @@ public import LifelineMessages
         }
     }
     /// Whether `table_26` is set.
-    @inlinable public var hasTable_26: Bool { _message.fields.pointee.has__table != 0 }
+    @inlinable public var hasTable_26: Bool { _message.pointee.has__table != 0 }
     /// Forgets `table_26`; it then reads as its default.
     @inlinable public mutating func clearTable_26() { _mutableFields().pointee.has__table = 0 }
     /// Calls `body` with the text of `table_26`, without a copy.
     @inlinable public func withTableUTF8Span_26<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__table != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._table, body)
+        guard _message.pointee.has__table != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._table, body)
     }
 
     @inlinable public var mutableFields: String {
-        get { _message.fields.pointee.has__mutable_fields != 0 ? _message.string(_message.fields.pointee._mutable_fields) : "" }
+        get { _message.pointee.has__mutable_fields != 0 ? _message.string(_message.pointee._mutable_fields) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__mutable_fields = 1
@@ -3702,17 +3702,17 @@ public import LifelineMessages
         }
     }
     /// Whether `mutableFields` is set.
-    @inlinable public var hasMutableFields: Bool { _message.fields.pointee.has__mutable_fields != 0 }
+    @inlinable public var hasMutableFields: Bool { _message.pointee.has__mutable_fields != 0 }
     /// Forgets `mutableFields`; it then reads as its default.
     @inlinable public mutating func clearMutableFields() { _mutableFields().pointee.has__mutable_fields = 0 }
     /// Calls `body` with the text of `mutableFields`, without a copy.
     @inlinable public func withMutableFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__mutable_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._mutable_fields, body)
+        guard _message.pointee.has__mutable_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._mutable_fields, body)
     }
 
     @inlinable public var settle: String {
-        get { _message.fields.pointee.has__settle != 0 ? _message.string(_message.fields.pointee._settle) : "" }
+        get { _message.pointee.has__settle != 0 ? _message.string(_message.pointee._settle) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__settle = 1
@@ -3720,17 +3720,17 @@ public import LifelineMessages
         }
     }
     /// Whether `settle` is set.
-    @inlinable public var hasSettle: Bool { _message.fields.pointee.has__settle != 0 }
+    @inlinable public var hasSettle: Bool { _message.pointee.has__settle != 0 }
     /// Forgets `settle`; it then reads as its default.
     @inlinable public mutating func clearSettle() { _mutableFields().pointee.has__settle = 0 }
     /// Calls `body` with the text of `settle`, without a copy.
     @inlinable public func withSettleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__settle != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._settle, body)
+        guard _message.pointee.has__settle != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._settle, body)
     }
 
     @inlinable public var load: String {
-        get { _message.fields.pointee.has__load != 0 ? _message.string(_message.fields.pointee._load) : "" }
+        get { _message.pointee.has__load != 0 ? _message.string(_message.pointee._load) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__load = 1
@@ -3738,17 +3738,17 @@ public import LifelineMessages
         }
     }
     /// Whether `load` is set.
-    @inlinable public var hasLoad: Bool { _message.fields.pointee.has__load != 0 }
+    @inlinable public var hasLoad: Bool { _message.pointee.has__load != 0 }
     /// Forgets `load`; it then reads as its default.
     @inlinable public mutating func clearLoad() { _mutableFields().pointee.has__load = 0 }
     /// Calls `body` with the text of `load`, without a copy.
     @inlinable public func withLoadUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__load != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._load, body)
+        guard _message.pointee.has__load != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._load, body)
     }
 
     @inlinable public var store: String {
-        get { _message.fields.pointee.has__store != 0 ? _message.string(_message.fields.pointee._store) : "" }
+        get { _message.pointee.has__store != 0 ? _message.string(_message.pointee._store) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__store = 1
@@ -3756,17 +3756,17 @@ public import LifelineMessages
         }
     }
     /// Whether `store` is set.
-    @inlinable public var hasStore: Bool { _message.fields.pointee.has__store != 0 }
+    @inlinable public var hasStore: Bool { _message.pointee.has__store != 0 }
     /// Forgets `store`; it then reads as its default.
     @inlinable public mutating func clearStore() { _mutableFields().pointee.has__store = 0 }
     /// Calls `body` with the text of `store`, without a copy.
     @inlinable public func withStoreUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__store != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._store, body)
+        guard _message.pointee.has__store != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._store, body)
     }
 
     @inlinable public var rawValue: String {
-        get { _message.fields.pointee.has_raw_value != 0 ? _message.string(_message.fields.pointee.raw_value) : "" }
+        get { _message.pointee.has_raw_value != 0 ? _message.string(_message.pointee.raw_value) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_raw_value = 1
@@ -3774,17 +3774,17 @@ public import LifelineMessages
         }
     }
     /// Whether `rawValue` is set.
-    @inlinable public var hasRawValue: Bool { _message.fields.pointee.has_raw_value != 0 }
+    @inlinable public var hasRawValue: Bool { _message.pointee.has_raw_value != 0 }
     /// Forgets `rawValue`; it then reads as its default.
     @inlinable public mutating func clearRawValue() { _mutableFields().pointee.has_raw_value = 0 }
     /// Calls `body` with the text of `rawValue`, without a copy.
     @inlinable public func withRawValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_raw_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.raw_value, body)
+        guard _message.pointee.has_raw_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.raw_value, body)
     }
 
     @inlinable public var allCases: String {
-        get { _message.fields.pointee.has_allcases != 0 ? _message.string(_message.fields.pointee.allcases) : "" }
+        get { _message.pointee.has_allcases != 0 ? _message.string(_message.pointee.allcases) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_allcases = 1
@@ -3792,17 +3792,17 @@ public import LifelineMessages
         }
     }
     /// Whether `allCases` is set.
-    @inlinable public var hasAllCases: Bool { _message.fields.pointee.has_allcases != 0 }
+    @inlinable public var hasAllCases: Bool { _message.pointee.has_allcases != 0 }
     /// Forgets `allCases`; it then reads as its default.
     @inlinable public mutating func clearAllCases() { _mutableFields().pointee.has_allcases = 0 }
     /// Calls `body` with the text of `allCases`, without a copy.
     @inlinable public func withAllCasesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_allcases != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.allcases, body)
+        guard _message.pointee.has_allcases != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.allcases, body)
     }
 
     @inlinable public var unrecognized: String {
-        get { _message.fields.pointee.has_unrecognized != 0 ? _message.string(_message.fields.pointee.unrecognized) : "" }
+        get { _message.pointee.has_unrecognized != 0 ? _message.string(_message.pointee.unrecognized) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unrecognized = 1
@@ -3810,17 +3810,17 @@ public import LifelineMessages
         }
     }
     /// Whether `unrecognized` is set.
-    @inlinable public var hasUnrecognized: Bool { _message.fields.pointee.has_unrecognized != 0 }
+    @inlinable public var hasUnrecognized: Bool { _message.pointee.has_unrecognized != 0 }
     /// Forgets `unrecognized`; it then reads as its default.
     @inlinable public mutating func clearUnrecognized() { _mutableFields().pointee.has_unrecognized = 0 }
     /// Calls `body` with the text of `unrecognized`, without a copy.
     @inlinable public func withUnrecognizedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_unrecognized != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.unrecognized, body)
+        guard _message.pointee.has_unrecognized != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.unrecognized, body)
     }
 
     @inlinable public var hash: String {
-        get { _message.fields.pointee.has_hash != 0 ? _message.string(_message.fields.pointee.hash) : "" }
+        get { _message.pointee.has_hash != 0 ? _message.string(_message.pointee.hash) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_hash = 1
@@ -3828,17 +3828,17 @@ public import LifelineMessages
         }
     }
     /// Whether `hash` is set.
-    @inlinable public var hasHash: Bool { _message.fields.pointee.has_hash != 0 }
+    @inlinable public var hasHash: Bool { _message.pointee.has_hash != 0 }
     /// Forgets `hash`; it then reads as its default.
     @inlinable public mutating func clearHash() { _mutableFields().pointee.has_hash = 0 }
     /// Calls `body` with the text of `hash`, without a copy.
     @inlinable public func withHashUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_hash != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.hash, body)
+        guard _message.pointee.has_hash != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.hash, body)
     }
 
     @inlinable public var hasher: String {
-        get { _message.fields.pointee.has_hasher != 0 ? _message.string(_message.fields.pointee.hasher) : "" }
+        get { _message.pointee.has_hasher != 0 ? _message.string(_message.pointee.hasher) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_hasher = 1
@@ -3846,17 +3846,17 @@ public import LifelineMessages
         }
     }
     /// Whether `hasher` is set.
-    @inlinable public var hasHasher: Bool { _message.fields.pointee.has_hasher != 0 }
+    @inlinable public var hasHasher: Bool { _message.pointee.has_hasher != 0 }
     /// Forgets `hasher`; it then reads as its default.
     @inlinable public mutating func clearHasher() { _mutableFields().pointee.has_hasher = 0 }
     /// Calls `body` with the text of `hasher`, without a copy.
     @inlinable public func withHasherUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_hasher != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.hasher, body)
+        guard _message.pointee.has_hasher != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.hasher, body)
     }
 
     @inlinable public var left_: String {
-        get { _message.fields.pointee.has_left_ != 0 ? _message.string(_message.fields.pointee.left_) : "" }
+        get { _message.pointee.has_left_ != 0 ? _message.string(_message.pointee.left_) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_left_ = 1
@@ -3864,17 +3864,17 @@ public import LifelineMessages
         }
     }
     /// Whether `left_` is set.
-    @inlinable public var hasLeft_: Bool { _message.fields.pointee.has_left_ != 0 }
+    @inlinable public var hasLeft_: Bool { _message.pointee.has_left_ != 0 }
     /// Forgets `left_`; it then reads as its default.
     @inlinable public mutating func clearLeft_() { _mutableFields().pointee.has_left_ = 0 }
     /// Calls `body` with the text of `left_`, without a copy.
     @inlinable public func withLeft_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_left_ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.left_, body)
+        guard _message.pointee.has_left_ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.left_, body)
     }
 
     @inlinable public var base: String {
-        get { _message.fields.pointee.has_base_37 != 0 ? _message.string(_message.fields.pointee.base_37) : "" }
+        get { _message.pointee.has_base_37 != 0 ? _message.string(_message.pointee.base_37) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_base_37 = 1
@@ -3882,17 +3882,17 @@ public import LifelineMessages
         }
     }
     /// Whether `base` is set.
-    @inlinable public var hasBase: Bool { _message.fields.pointee.has_base_37 != 0 }
+    @inlinable public var hasBase: Bool { _message.pointee.has_base_37 != 0 }
     /// Forgets `base`; it then reads as its default.
     @inlinable public mutating func clearBase() { _mutableFields().pointee.has_base_37 = 0 }
     /// Calls `body` with the text of `base`, without a copy.
     @inlinable public func withBaseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_base_37 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.base_37, body)
+        guard _message.pointee.has_base_37 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.base_37, body)
     }
 
     @inlinable public var descriptor: String {
-        get { _message.fields.pointee.has_descriptor != 0 ? _message.string(_message.fields.pointee.descriptor) : "" }
+        get { _message.pointee.has_descriptor != 0 ? _message.string(_message.pointee.descriptor) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_descriptor = 1
@@ -3900,17 +3900,17 @@ public import LifelineMessages
         }
     }
     /// Whether `descriptor` is set.
-    @inlinable public var hasDescriptor: Bool { _message.fields.pointee.has_descriptor != 0 }
+    @inlinable public var hasDescriptor: Bool { _message.pointee.has_descriptor != 0 }
     /// Forgets `descriptor`; it then reads as its default.
     @inlinable public mutating func clearDescriptor() { _mutableFields().pointee.has_descriptor = 0 }
     /// Calls `body` with the text of `descriptor`, without a copy.
     @inlinable public func withDescriptorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_descriptor != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.descriptor, body)
+        guard _message.pointee.has_descriptor != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.descriptor, body)
     }
 
     @inlinable public var nUnknownFields: String {
-        get { _message.fields.pointee.has_n_unknown_fields_39 != 0 ? _message.string(_message.fields.pointee.n_unknown_fields_39) : "" }
+        get { _message.pointee.has_n_unknown_fields_39 != 0 ? _message.string(_message.pointee.n_unknown_fields_39) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_n_unknown_fields_39 = 1
@@ -3918,17 +3918,17 @@ public import LifelineMessages
         }
     }
     /// Whether `nUnknownFields` is set.
-    @inlinable public var hasNUnknownFields: Bool { _message.fields.pointee.has_n_unknown_fields_39 != 0 }
+    @inlinable public var hasNUnknownFields: Bool { _message.pointee.has_n_unknown_fields_39 != 0 }
     /// Forgets `nUnknownFields`; it then reads as its default.
     @inlinable public mutating func clearNUnknownFields() { _mutableFields().pointee.has_n_unknown_fields_39 = 0 }
     /// Calls `body` with the text of `nUnknownFields`, without a copy.
     @inlinable public func withNUnknownFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_n_unknown_fields_39 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.n_unknown_fields_39, body)
+        guard _message.pointee.has_n_unknown_fields_39 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.n_unknown_fields_39, body)
     }
 
     @inlinable public var foo: String {
-        get { _message.fields.pointee.has_foo != 0 ? _message.string(_message.fields.pointee.foo) : "" }
+        get { _message.pointee.has_foo != 0 ? _message.string(_message.pointee.foo) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foo = 1
@@ -3936,17 +3936,17 @@ public import LifelineMessages
         }
     }
     /// Whether `foo` is set.
-    @inlinable public var hasFoo: Bool { _message.fields.pointee.has_foo != 0 }
+    @inlinable public var hasFoo: Bool { _message.pointee.has_foo != 0 }
     /// Forgets `foo`; it then reads as its default.
     @inlinable public mutating func clearFoo() { _mutableFields().pointee.has_foo = 0 }
     /// Calls `body` with the text of `foo`, without a copy.
     @inlinable public func withFooUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_foo != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.foo, body)
+        guard _message.pointee.has_foo != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.foo, body)
     }
 
     @inlinable public var foo_41: String {
-        get { _message.fields.pointee.has_foo_41 != 0 ? _message.string(_message.fields.pointee.foo_41) : "" }
+        get { _message.pointee.has_foo_41 != 0 ? _message.string(_message.pointee.foo_41) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foo_41 = 1
@@ -3954,17 +3954,17 @@ public import LifelineMessages
         }
     }
     /// Whether `foo_41` is set.
-    @inlinable public var hasFoo_41: Bool { _message.fields.pointee.has_foo_41 != 0 }
+    @inlinable public var hasFoo_41: Bool { _message.pointee.has_foo_41 != 0 }
     /// Forgets `foo_41`; it then reads as its default.
     @inlinable public mutating func clearFoo_41() { _mutableFields().pointee.has_foo_41 = 0 }
     /// Calls `body` with the text of `foo_41`, without a copy.
     @inlinable public func withFooUTF8Span_41<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_foo_41 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.foo_41, body)
+        guard _message.pointee.has_foo_41 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.foo_41, body)
     }
 
     @inlinable public var foo_42: String {
-        get { _message.fields.pointee.has_foo_42 != 0 ? _message.string(_message.fields.pointee.foo_42) : "" }
+        get { _message.pointee.has_foo_42 != 0 ? _message.string(_message.pointee.foo_42) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foo_42 = 1
@@ -3972,17 +3972,17 @@ public import LifelineMessages
         }
     }
     /// Whether `foo_42` is set.
-    @inlinable public var hasFoo_42: Bool { _message.fields.pointee.has_foo_42 != 0 }
+    @inlinable public var hasFoo_42: Bool { _message.pointee.has_foo_42 != 0 }
     /// Forgets `foo_42`; it then reads as its default.
     @inlinable public mutating func clearFoo_42() { _mutableFields().pointee.has_foo_42 = 0 }
     /// Calls `body` with the text of `foo_42`, without a copy.
     @inlinable public func withFooUTF8Span_42<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_foo_42 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.foo_42, body)
+        guard _message.pointee.has_foo_42 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.foo_42, body)
     }
 
     @inlinable public var fooBar: String {
-        get { _message.fields.pointee.has_foobar != 0 ? _message.string(_message.fields.pointee.foobar) : "" }
+        get { _message.pointee.has_foobar != 0 ? _message.string(_message.pointee.foobar) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foobar = 1
@@ -3990,17 +3990,17 @@ public import LifelineMessages
         }
     }
     /// Whether `fooBar` is set.
-    @inlinable public var hasFooBar: Bool { _message.fields.pointee.has_foobar != 0 }
+    @inlinable public var hasFooBar: Bool { _message.pointee.has_foobar != 0 }
     /// Forgets `fooBar`; it then reads as its default.
     @inlinable public mutating func clearFooBar() { _mutableFields().pointee.has_foobar = 0 }
     /// Calls `body` with the text of `fooBar`, without a copy.
     @inlinable public func withFooBarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_foobar != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.foobar, body)
+        guard _message.pointee.has_foobar != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.foobar, body)
     }
 
     @inlinable public var fooBar_44: String {
-        get { _message.fields.pointee.has_foo_bar != 0 ? _message.string(_message.fields.pointee.foo_bar) : "" }
+        get { _message.pointee.has_foo_bar != 0 ? _message.string(_message.pointee.foo_bar) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foo_bar = 1
@@ -4008,17 +4008,17 @@ public import LifelineMessages
         }
     }
     /// Whether `fooBar_44` is set.
-    @inlinable public var hasFooBar_44: Bool { _message.fields.pointee.has_foo_bar != 0 }
+    @inlinable public var hasFooBar_44: Bool { _message.pointee.has_foo_bar != 0 }
     /// Forgets `fooBar_44`; it then reads as its default.
     @inlinable public mutating func clearFooBar_44() { _mutableFields().pointee.has_foo_bar = 0 }
     /// Calls `body` with the text of `fooBar_44`, without a copy.
     @inlinable public func withFooBarUTF8Span_44<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_foo_bar != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.foo_bar, body)
+        guard _message.pointee.has_foo_bar != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.foo_bar, body)
     }
 
     @inlinable public var fooBar_45: String {
-        get { _message.fields.pointee.has_foobar_45 != 0 ? _message.string(_message.fields.pointee.foobar_45) : "" }
+        get { _message.pointee.has_foobar_45 != 0 ? _message.string(_message.pointee.foobar_45) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foobar_45 = 1
@@ -4026,17 +4026,17 @@ public import LifelineMessages
         }
     }
     /// Whether `fooBar_45` is set.
-    @inlinable public var hasFooBar_45: Bool { _message.fields.pointee.has_foobar_45 != 0 }
+    @inlinable public var hasFooBar_45: Bool { _message.pointee.has_foobar_45 != 0 }
     /// Forgets `fooBar_45`; it then reads as its default.
     @inlinable public mutating func clearFooBar_45() { _mutableFields().pointee.has_foobar_45 = 0 }
     /// Calls `body` with the text of `fooBar_45`, without a copy.
     @inlinable public func withFooBarUTF8Span_45<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_foobar_45 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.foobar_45, body)
+        guard _message.pointee.has_foobar_45 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.foobar_45, body)
     }
 
     @inlinable public var foo_Bar: String {
-        get { _message.fields.pointee.has_foo__bar != 0 ? _message.string(_message.fields.pointee.foo__bar) : "" }
+        get { _message.pointee.has_foo__bar != 0 ? _message.string(_message.pointee.foo__bar) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_foo__bar = 1
@@ -4044,17 +4044,17 @@ public import LifelineMessages
         }
     }
     /// Whether `foo_Bar` is set.
-    @inlinable public var hasFoo_Bar: Bool { _message.fields.pointee.has_foo__bar != 0 }
+    @inlinable public var hasFoo_Bar: Bool { _message.pointee.has_foo__bar != 0 }
     /// Forgets `foo_Bar`; it then reads as its default.
     @inlinable public mutating func clearFoo_Bar() { _mutableFields().pointee.has_foo__bar = 0 }
     /// Calls `body` with the text of `foo_Bar`, without a copy.
     @inlinable public func withFoo_BarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_foo__bar != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.foo__bar, body)
+        guard _message.pointee.has_foo__bar != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.foo__bar, body)
     }
 
     @inlinable public var ___: String {
-        get { _message.fields.pointee.has__ != 0 ? _message.string(_message.fields.pointee._) : "" }
+        get { _message.pointee.has__ != 0 ? _message.string(_message.pointee._) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__ = 1
@@ -4062,17 +4062,17 @@ public import LifelineMessages
         }
     }
     /// Whether `___` is set.
-    @inlinable public var has___: Bool { _message.fields.pointee.has__ != 0 }
+    @inlinable public var has___: Bool { _message.pointee.has__ != 0 }
     /// Forgets `___`; it then reads as its default.
     @inlinable public mutating func clear___() { _mutableFields().pointee.has__ = 0 }
     /// Calls `body` with the text of `___`, without a copy.
     @inlinable public func with___UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._, body)
+        guard _message.pointee.has__ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._, body)
     }
 
     @inlinable public var ____: String {
-        get { _message.fields.pointee.has___ != 0 ? _message.string(_message.fields.pointee.__) : "" }
+        get { _message.pointee.has___ != 0 ? _message.string(_message.pointee.__) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has___ = 1
@@ -4080,17 +4080,17 @@ public import LifelineMessages
         }
     }
     /// Whether `____` is set.
-    @inlinable public var has____: Bool { _message.fields.pointee.has___ != 0 }
+    @inlinable public var has____: Bool { _message.pointee.has___ != 0 }
     /// Forgets `____`; it then reads as its default.
     @inlinable public mutating func clear____() { _mutableFields().pointee.has___ = 0 }
     /// Calls `body` with the text of `____`, without a copy.
     @inlinable public func with____UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has___ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.__, body)
+        guard _message.pointee.has___ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.__, body)
     }
 
     @inlinable public var _____: String {
-        get { _message.fields.pointee.has____ != 0 ? _message.string(_message.fields.pointee.___) : "" }
+        get { _message.pointee.has____ != 0 ? _message.string(_message.pointee.___) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has____ = 1
@@ -4098,17 +4098,17 @@ public import LifelineMessages
         }
     }
     /// Whether `_____` is set.
-    @inlinable public var has_____: Bool { _message.fields.pointee.has____ != 0 }
+    @inlinable public var has_____: Bool { _message.pointee.has____ != 0 }
     /// Forgets `_____`; it then reads as its default.
     @inlinable public mutating func clear_____() { _mutableFields().pointee.has____ = 0 }
     /// Calls `body` with the text of `_____`, without a copy.
     @inlinable public func with_____UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has____ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.___, body)
+        guard _message.pointee.has____ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.___, body)
     }
 
     @inlinable public var _1: String {
-        get { _message.fields.pointee.has__1 != 0 ? _message.string(_message.fields.pointee._1) : "" }
+        get { _message.pointee.has__1 != 0 ? _message.string(_message.pointee._1) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has__1 = 1
@@ -4116,17 +4116,17 @@ public import LifelineMessages
         }
     }
     /// Whether `_1` is set.
-    @inlinable public var has_1: Bool { _message.fields.pointee.has__1 != 0 }
+    @inlinable public var has_1: Bool { _message.pointee.has__1 != 0 }
     /// Forgets `_1`; it then reads as its default.
     @inlinable public mutating func clear_1() { _mutableFields().pointee.has__1 = 0 }
     /// Calls `body` with the text of `_1`, without a copy.
     @inlinable public func with_1UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has__1 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._1, body)
+        guard _message.pointee.has__1 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._1, body)
     }
 
     @inlinable public var a1B2: String {
-        get { _message.fields.pointee.has_a1b2 != 0 ? _message.string(_message.fields.pointee.a1b2) : "" }
+        get { _message.pointee.has_a1b2 != 0 ? _message.string(_message.pointee.a1b2) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a1b2 = 1
@@ -4134,17 +4134,17 @@ public import LifelineMessages
         }
     }
     /// Whether `a1B2` is set.
-    @inlinable public var hasA1B2: Bool { _message.fields.pointee.has_a1b2 != 0 }
+    @inlinable public var hasA1B2: Bool { _message.pointee.has_a1b2 != 0 }
     /// Forgets `a1B2`; it then reads as its default.
     @inlinable public mutating func clearA1B2() { _mutableFields().pointee.has_a1b2 = 0 }
     /// Calls `body` with the text of `a1B2`, without a copy.
     @inlinable public func withA1B2UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_a1b2 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.a1b2, body)
+        guard _message.pointee.has_a1b2 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.a1b2, body)
     }
 
     @inlinable public var x: String {
-        get { _message.fields.pointee.has_x != 0 ? _message.string(_message.fields.pointee.x) : "" }
+        get { _message.pointee.has_x != 0 ? _message.string(_message.pointee.x) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_x = 1
@@ -4152,17 +4152,17 @@ public import LifelineMessages
         }
     }
     /// Whether `x` is set.
-    @inlinable public var hasX: Bool { _message.fields.pointee.has_x != 0 }
+    @inlinable public var hasX: Bool { _message.pointee.has_x != 0 }
     /// Forgets `x`; it then reads as its default.
     @inlinable public mutating func clearX() { _mutableFields().pointee.has_x = 0 }
     /// Calls `body` with the text of `x`, without a copy.
     @inlinable public func withXUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_x != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.x, body)
+        guard _message.pointee.has_x != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.x, body)
     }
 
     @inlinable public var string: String {
-        get { _message.fields.pointee.has_string != 0 ? _message.string(_message.fields.pointee.string) : "" }
+        get { _message.pointee.has_string != 0 ? _message.string(_message.pointee.string) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_string = 1
@@ -4170,17 +4170,17 @@ public import LifelineMessages
         }
     }
     /// Whether `string` is set.
-    @inlinable public var hasString: Bool { _message.fields.pointee.has_string != 0 }
+    @inlinable public var hasString: Bool { _message.pointee.has_string != 0 }
     /// Forgets `string`; it then reads as its default.
     @inlinable public mutating func clearString() { _mutableFields().pointee.has_string = 0 }
     /// Calls `body` with the text of `string`, without a copy.
     @inlinable public func withStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_string != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.string, body)
+        guard _message.pointee.has_string != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.string, body)
     }
 
     @inlinable public var string_: String {
-        get { _message.fields.pointee.has_string_ != 0 ? _message.string(_message.fields.pointee.string_) : "" }
+        get { _message.pointee.has_string_ != 0 ? _message.string(_message.pointee.string_) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_string_ = 1
@@ -4188,17 +4188,17 @@ public import LifelineMessages
         }
     }
     /// Whether `string_` is set.
-    @inlinable public var hasString_: Bool { _message.fields.pointee.has_string_ != 0 }
+    @inlinable public var hasString_: Bool { _message.pointee.has_string_ != 0 }
     /// Forgets `string_`; it then reads as its default.
     @inlinable public mutating func clearString_() { _mutableFields().pointee.has_string_ = 0 }
     /// Calls `body` with the text of `string_`, without a copy.
     @inlinable public func withString_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_string_ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.string_, body)
+        guard _message.pointee.has_string_ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.string_, body)
     }
 
     @inlinable public var swift: String {
-        get { _message.fields.pointee.has_swift != 0 ? _message.string(_message.fields.pointee.swift) : "" }
+        get { _message.pointee.has_swift != 0 ? _message.string(_message.pointee.swift) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_swift = 1
@@ -4206,17 +4206,17 @@ public import LifelineMessages
         }
     }
     /// Whether `swift` is set.
-    @inlinable public var hasSwift: Bool { _message.fields.pointee.has_swift != 0 }
+    @inlinable public var hasSwift: Bool { _message.pointee.has_swift != 0 }
     /// Forgets `swift`; it then reads as its default.
     @inlinable public mutating func clearSwift() { _mutableFields().pointee.has_swift = 0 }
     /// Calls `body` with the text of `swift`, without a copy.
     @inlinable public func withSwiftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_swift != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.swift, body)
+        guard _message.pointee.has_swift != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.swift, body)
     }
 
     @inlinable public var lifelineMessages: String {
-        get { _message.fields.pointee.has_lifelinemessages != 0 ? _message.string(_message.fields.pointee.lifelinemessages) : "" }
+        get { _message.pointee.has_lifelinemessages != 0 ? _message.string(_message.pointee.lifelinemessages) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_lifelinemessages = 1
@@ -4224,13 +4224,13 @@ public import LifelineMessages
         }
     }
     /// Whether `lifelineMessages` is set.
-    @inlinable public var hasLifelineMessages: Bool { _message.fields.pointee.has_lifelinemessages != 0 }
+    @inlinable public var hasLifelineMessages: Bool { _message.pointee.has_lifelinemessages != 0 }
     /// Forgets `lifelineMessages`; it then reads as its default.
     @inlinable public mutating func clearLifelineMessages() { _mutableFields().pointee.has_lifelinemessages = 0 }
     /// Calls `body` with the text of `lifelineMessages`, without a copy.
     @inlinable public func withLifelineMessagesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_lifelinemessages != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.lifelinemessages, body)
+        guard _message.pointee.has_lifelinemessages != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.lifelinemessages, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Members
@@ -4242,7 +4242,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_RepeatedWords: LifelineMessages.Message {
     @inlinable public var `class`: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.class_1, count: _message.fields.pointee.n_class_1) }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.class_1, count: _message.pointee.n_class_1) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -4262,7 +4262,7 @@ public import LifelineMessages
     }
 
     @inlinable public var self_p: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.self_2, count: _message.fields.pointee.n_self_2) }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.self_2, count: _message.pointee.n_self_2) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -4282,7 +4282,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `in`: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.in, count: _message.fields.pointee.n_in) }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.in, count: _message.pointee.n_in) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -4302,7 +4302,7 @@ public import LifelineMessages
     }
 
     @inlinable public var init_p: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.init_4, count: _message.fields.pointee.n_init_4) }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.init_4, count: _message.pointee.n_init_4) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -4322,7 +4322,7 @@ public import LifelineMessages
     }
 
     @inlinable public var fields: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.fields, count: _message.fields.pointee.n_fields) }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.fields, count: _message.pointee.n_fields) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -4342,7 +4342,7 @@ public import LifelineMessages
     }
 
     @inlinable public var list: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.list, count: _message.fields.pointee.n_list) }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.list, count: _message.pointee.n_list) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -4362,7 +4362,7 @@ public import LifelineMessages
     }
 
     @inlinable public var count: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.count, count: _message.fields.pointee.n_count) }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.count, count: _message.pointee.n_count) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -4382,7 +4382,7 @@ public import LifelineMessages
     }
 
     @inlinable public var `default`: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.fields.pointee.default_8, count: _message.fields.pointee.n_default_8) }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.default_8, count: _message.pointee.n_default_8) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -4402,7 +4402,7 @@ public import LifelineMessages
     }
 
     @inlinable public var map: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.fields.pointee.map, count: _message.fields.pointee.n_map) }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.map, count: _message.pointee.n_map) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -4422,7 +4422,7 @@ public import LifelineMessages
     }
 
     @inlinable public var type: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.fields.pointee.type_10, count: _message.fields.pointee.n_type_10) }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.type_10, count: _message.pointee.n_type_10) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -4442,7 +4442,7 @@ public import LifelineMessages
     }
 
     @inlinable public var entries: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.fields.pointee.entries, count: _message.fields.pointee.n_entries) }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.entries, count: _message.pointee.n_entries) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -4470,7 +4470,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_OneofWords: LifelineMessages.Message {
     @inlinable public var alignas: String {
-        get { _message.fields.pointee.words_case.rawValue == 1 ? _message.string(_message.fields.pointee.alignas_1) : "" }
+        get { _message.pointee.words_case.rawValue == 1 ? _message.string(_message.pointee.alignas_1) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 1 {
@@ -4482,12 +4482,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `alignas`, without a copy.
     @inlinable public func withAlignasUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 1 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.alignas_1, body)
+        guard _message.pointee.words_case.rawValue == 1 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.alignas_1, body)
     }
 
     @inlinable public var alignof: String {
-        get { _message.fields.pointee.words_case.rawValue == 2 ? _message.string(_message.fields.pointee.alignof_2) : "" }
+        get { _message.pointee.words_case.rawValue == 2 ? _message.string(_message.pointee.alignof_2) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 2 {
@@ -4499,12 +4499,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `alignof`, without a copy.
     @inlinable public func withAlignofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 2 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.alignof_2, body)
+        guard _message.pointee.words_case.rawValue == 2 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.alignof_2, body)
     }
 
     @inlinable public var and: String {
-        get { _message.fields.pointee.words_case.rawValue == 3 ? _message.string(_message.fields.pointee.and_3) : "" }
+        get { _message.pointee.words_case.rawValue == 3 ? _message.string(_message.pointee.and_3) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 3 {
@@ -4516,12 +4516,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `and`, without a copy.
     @inlinable public func withAndUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.and_3, body)
+        guard _message.pointee.words_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.and_3, body)
     }
 
     @inlinable public var andEq: String {
-        get { _message.fields.pointee.words_case.rawValue == 4 ? _message.string(_message.fields.pointee.and_eq_4) : "" }
+        get { _message.pointee.words_case.rawValue == 4 ? _message.string(_message.pointee.and_eq_4) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 4 {
@@ -4533,12 +4533,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `andEq`, without a copy.
     @inlinable public func withAndEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 4 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.and_eq_4, body)
+        guard _message.pointee.words_case.rawValue == 4 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.and_eq_4, body)
     }
 
     @inlinable public var asm: String {
-        get { _message.fields.pointee.words_case.rawValue == 5 ? _message.string(_message.fields.pointee.asm_5) : "" }
+        get { _message.pointee.words_case.rawValue == 5 ? _message.string(_message.pointee.asm_5) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 5 {
@@ -4550,12 +4550,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `asm`, without a copy.
     @inlinable public func withAsmUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 5 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.asm_5, body)
+        guard _message.pointee.words_case.rawValue == 5 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.asm_5, body)
     }
 
     @inlinable public var auto: String {
-        get { _message.fields.pointee.words_case.rawValue == 6 ? _message.string(_message.fields.pointee.auto_6) : "" }
+        get { _message.pointee.words_case.rawValue == 6 ? _message.string(_message.pointee.auto_6) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 6 {
@@ -4567,12 +4567,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `auto`, without a copy.
     @inlinable public func withAutoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 6 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.auto_6, body)
+        guard _message.pointee.words_case.rawValue == 6 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.auto_6, body)
     }
 
     @inlinable public var bitand: String {
-        get { _message.fields.pointee.words_case.rawValue == 7 ? _message.string(_message.fields.pointee.bitand_7) : "" }
+        get { _message.pointee.words_case.rawValue == 7 ? _message.string(_message.pointee.bitand_7) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 7 {
@@ -4584,12 +4584,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `bitand`, without a copy.
     @inlinable public func withBitandUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 7 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.bitand_7, body)
+        guard _message.pointee.words_case.rawValue == 7 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.bitand_7, body)
     }
 
     @inlinable public var bitor: String {
-        get { _message.fields.pointee.words_case.rawValue == 8 ? _message.string(_message.fields.pointee.bitor_8) : "" }
+        get { _message.pointee.words_case.rawValue == 8 ? _message.string(_message.pointee.bitor_8) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 8 {
@@ -4601,12 +4601,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `bitor`, without a copy.
     @inlinable public func withBitorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 8 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.bitor_8, body)
+        guard _message.pointee.words_case.rawValue == 8 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.bitor_8, body)
     }
 
     @inlinable public var bool: String {
-        get { _message.fields.pointee.words_case.rawValue == 9 ? _message.string(_message.fields.pointee.bool_9) : "" }
+        get { _message.pointee.words_case.rawValue == 9 ? _message.string(_message.pointee.bool_9) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 9 {
@@ -4618,12 +4618,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `bool`, without a copy.
     @inlinable public func withBoolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 9 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.bool_9, body)
+        guard _message.pointee.words_case.rawValue == 9 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.bool_9, body)
     }
 
     @inlinable public var `break`: String {
-        get { _message.fields.pointee.words_case.rawValue == 10 ? _message.string(_message.fields.pointee.break_10) : "" }
+        get { _message.pointee.words_case.rawValue == 10 ? _message.string(_message.pointee.break_10) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 10 {
@@ -4635,12 +4635,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``break``, without a copy.
     @inlinable public func withBreakUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 10 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.break_10, body)
+        guard _message.pointee.words_case.rawValue == 10 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.break_10, body)
     }
 
     @inlinable public var `case`: String {
-        get { _message.fields.pointee.words_case.rawValue == 11 ? _message.string(_message.fields.pointee.case_11) : "" }
+        get { _message.pointee.words_case.rawValue == 11 ? _message.string(_message.pointee.case_11) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 11 {
@@ -4652,12 +4652,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``case``, without a copy.
     @inlinable public func withCaseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 11 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.case_11, body)
+        guard _message.pointee.words_case.rawValue == 11 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.case_11, body)
     }
 
     @inlinable public var `catch`: String {
-        get { _message.fields.pointee.words_case.rawValue == 12 ? _message.string(_message.fields.pointee.catch_12) : "" }
+        get { _message.pointee.words_case.rawValue == 12 ? _message.string(_message.pointee.catch_12) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 12 {
@@ -4669,12 +4669,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``catch``, without a copy.
     @inlinable public func withCatchUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 12 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.catch_12, body)
+        guard _message.pointee.words_case.rawValue == 12 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.catch_12, body)
     }
 
     @inlinable public var char: String {
-        get { _message.fields.pointee.words_case.rawValue == 13 ? _message.string(_message.fields.pointee.char_13) : "" }
+        get { _message.pointee.words_case.rawValue == 13 ? _message.string(_message.pointee.char_13) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 13 {
@@ -4686,12 +4686,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `char`, without a copy.
     @inlinable public func withCharUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 13 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.char_13, body)
+        guard _message.pointee.words_case.rawValue == 13 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.char_13, body)
     }
 
     @inlinable public var `class`: String {
-        get { _message.fields.pointee.words_case.rawValue == 14 ? _message.string(_message.fields.pointee.class_14) : "" }
+        get { _message.pointee.words_case.rawValue == 14 ? _message.string(_message.pointee.class_14) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 14 {
@@ -4703,12 +4703,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``class``, without a copy.
     @inlinable public func withClassUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 14 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.class_14, body)
+        guard _message.pointee.words_case.rawValue == 14 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.class_14, body)
     }
 
     @inlinable public var compl: String {
-        get { _message.fields.pointee.words_case.rawValue == 15 ? _message.string(_message.fields.pointee.compl_15) : "" }
+        get { _message.pointee.words_case.rawValue == 15 ? _message.string(_message.pointee.compl_15) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 15 {
@@ -4720,12 +4720,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `compl`, without a copy.
     @inlinable public func withComplUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 15 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.compl_15, body)
+        guard _message.pointee.words_case.rawValue == 15 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.compl_15, body)
     }
 
     @inlinable public var concept: String {
-        get { _message.fields.pointee.words_case.rawValue == 16 ? _message.string(_message.fields.pointee.concept_16) : "" }
+        get { _message.pointee.words_case.rawValue == 16 ? _message.string(_message.pointee.concept_16) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 16 {
@@ -4737,12 +4737,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `concept`, without a copy.
     @inlinable public func withConceptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 16 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.concept_16, body)
+        guard _message.pointee.words_case.rawValue == 16 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.concept_16, body)
     }
 
     @inlinable public var const: String {
-        get { _message.fields.pointee.words_case.rawValue == 17 ? _message.string(_message.fields.pointee.const_17) : "" }
+        get { _message.pointee.words_case.rawValue == 17 ? _message.string(_message.pointee.const_17) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 17 {
@@ -4754,12 +4754,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `const`, without a copy.
     @inlinable public func withConstUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 17 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.const_17, body)
+        guard _message.pointee.words_case.rawValue == 17 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.const_17, body)
     }
 
     @inlinable public var constCast: String {
-        get { _message.fields.pointee.words_case.rawValue == 18 ? _message.string(_message.fields.pointee.const_cast_18) : "" }
+        get { _message.pointee.words_case.rawValue == 18 ? _message.string(_message.pointee.const_cast_18) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 18 {
@@ -4771,12 +4771,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `constCast`, without a copy.
     @inlinable public func withConstCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 18 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.const_cast_18, body)
+        guard _message.pointee.words_case.rawValue == 18 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.const_cast_18, body)
     }
 
     @inlinable public var consteval: String {
-        get { _message.fields.pointee.words_case.rawValue == 19 ? _message.string(_message.fields.pointee.consteval_19) : "" }
+        get { _message.pointee.words_case.rawValue == 19 ? _message.string(_message.pointee.consteval_19) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 19 {
@@ -4788,12 +4788,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `consteval`, without a copy.
     @inlinable public func withConstevalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 19 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.consteval_19, body)
+        guard _message.pointee.words_case.rawValue == 19 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.consteval_19, body)
     }
 
     @inlinable public var constexpr: String {
-        get { _message.fields.pointee.words_case.rawValue == 20 ? _message.string(_message.fields.pointee.constexpr_20) : "" }
+        get { _message.pointee.words_case.rawValue == 20 ? _message.string(_message.pointee.constexpr_20) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 20 {
@@ -4805,12 +4805,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `constexpr`, without a copy.
     @inlinable public func withConstexprUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 20 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.constexpr_20, body)
+        guard _message.pointee.words_case.rawValue == 20 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.constexpr_20, body)
     }
 
     @inlinable public var constinit: String {
-        get { _message.fields.pointee.words_case.rawValue == 21 ? _message.string(_message.fields.pointee.constinit_21) : "" }
+        get { _message.pointee.words_case.rawValue == 21 ? _message.string(_message.pointee.constinit_21) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 21 {
@@ -4822,12 +4822,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `constinit`, without a copy.
     @inlinable public func withConstinitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 21 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.constinit_21, body)
+        guard _message.pointee.words_case.rawValue == 21 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.constinit_21, body)
     }
 
     @inlinable public var `continue`: String {
-        get { _message.fields.pointee.words_case.rawValue == 22 ? _message.string(_message.fields.pointee.continue_22) : "" }
+        get { _message.pointee.words_case.rawValue == 22 ? _message.string(_message.pointee.continue_22) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 22 {
@@ -4839,12 +4839,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``continue``, without a copy.
     @inlinable public func withContinueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 22 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.continue_22, body)
+        guard _message.pointee.words_case.rawValue == 22 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.continue_22, body)
     }
 
     @inlinable public var coAwait: String {
-        get { _message.fields.pointee.words_case.rawValue == 23 ? _message.string(_message.fields.pointee.co_await_23) : "" }
+        get { _message.pointee.words_case.rawValue == 23 ? _message.string(_message.pointee.co_await_23) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 23 {
@@ -4856,12 +4856,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `coAwait`, without a copy.
     @inlinable public func withCoAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 23 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.co_await_23, body)
+        guard _message.pointee.words_case.rawValue == 23 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.co_await_23, body)
     }
 
     @inlinable public var coReturn: String {
-        get { _message.fields.pointee.words_case.rawValue == 24 ? _message.string(_message.fields.pointee.co_return_24) : "" }
+        get { _message.pointee.words_case.rawValue == 24 ? _message.string(_message.pointee.co_return_24) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 24 {
@@ -4873,12 +4873,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `coReturn`, without a copy.
     @inlinable public func withCoReturnUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 24 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.co_return_24, body)
+        guard _message.pointee.words_case.rawValue == 24 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.co_return_24, body)
     }
 
     @inlinable public var coYield: String {
-        get { _message.fields.pointee.words_case.rawValue == 25 ? _message.string(_message.fields.pointee.co_yield_25) : "" }
+        get { _message.pointee.words_case.rawValue == 25 ? _message.string(_message.pointee.co_yield_25) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 25 {
@@ -4890,12 +4890,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `coYield`, without a copy.
     @inlinable public func withCoYieldUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 25 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.co_yield_25, body)
+        guard _message.pointee.words_case.rawValue == 25 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.co_yield_25, body)
     }
 
     @inlinable public var decltype: String {
-        get { _message.fields.pointee.words_case.rawValue == 26 ? _message.string(_message.fields.pointee.decltype_26) : "" }
+        get { _message.pointee.words_case.rawValue == 26 ? _message.string(_message.pointee.decltype_26) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 26 {
@@ -4907,12 +4907,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `decltype`, without a copy.
     @inlinable public func withDecltypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 26 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.decltype_26, body)
+        guard _message.pointee.words_case.rawValue == 26 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.decltype_26, body)
     }
 
     @inlinable public var `default`: String {
-        get { _message.fields.pointee.words_case.rawValue == 27 ? _message.string(_message.fields.pointee.default_27) : "" }
+        get { _message.pointee.words_case.rawValue == 27 ? _message.string(_message.pointee.default_27) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 27 {
@@ -4924,12 +4924,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``default``, without a copy.
     @inlinable public func withDefaultUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 27 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.default_27, body)
+        guard _message.pointee.words_case.rawValue == 27 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.default_27, body)
     }
 
     @inlinable public var delete: String {
-        get { _message.fields.pointee.words_case.rawValue == 28 ? _message.string(_message.fields.pointee.delete_28) : "" }
+        get { _message.pointee.words_case.rawValue == 28 ? _message.string(_message.pointee.delete_28) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 28 {
@@ -4941,12 +4941,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `delete`, without a copy.
     @inlinable public func withDeleteUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 28 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.delete_28, body)
+        guard _message.pointee.words_case.rawValue == 28 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.delete_28, body)
     }
 
     @inlinable public var `do`: String {
-        get { _message.fields.pointee.words_case.rawValue == 29 ? _message.string(_message.fields.pointee.do_29) : "" }
+        get { _message.pointee.words_case.rawValue == 29 ? _message.string(_message.pointee.do_29) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 29 {
@@ -4958,12 +4958,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``do``, without a copy.
     @inlinable public func withDoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 29 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.do_29, body)
+        guard _message.pointee.words_case.rawValue == 29 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.do_29, body)
     }
 
     @inlinable public var double: String {
-        get { _message.fields.pointee.words_case.rawValue == 30 ? _message.string(_message.fields.pointee.double_30) : "" }
+        get { _message.pointee.words_case.rawValue == 30 ? _message.string(_message.pointee.double_30) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 30 {
@@ -4975,12 +4975,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `double`, without a copy.
     @inlinable public func withDoubleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 30 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.double_30, body)
+        guard _message.pointee.words_case.rawValue == 30 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.double_30, body)
     }
 
     @inlinable public var dynamicCast: String {
-        get { _message.fields.pointee.words_case.rawValue == 31 ? _message.string(_message.fields.pointee.dynamic_cast_31) : "" }
+        get { _message.pointee.words_case.rawValue == 31 ? _message.string(_message.pointee.dynamic_cast_31) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 31 {
@@ -4992,12 +4992,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `dynamicCast`, without a copy.
     @inlinable public func withDynamicCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 31 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.dynamic_cast_31, body)
+        guard _message.pointee.words_case.rawValue == 31 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.dynamic_cast_31, body)
     }
 
     @inlinable public var `else`: String {
-        get { _message.fields.pointee.words_case.rawValue == 32 ? _message.string(_message.fields.pointee.else_32) : "" }
+        get { _message.pointee.words_case.rawValue == 32 ? _message.string(_message.pointee.else_32) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 32 {
@@ -5009,12 +5009,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``else``, without a copy.
     @inlinable public func withElseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 32 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.else_32, body)
+        guard _message.pointee.words_case.rawValue == 32 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.else_32, body)
     }
 
     @inlinable public var `enum`: String {
-        get { _message.fields.pointee.words_case.rawValue == 33 ? _message.string(_message.fields.pointee.enum_33) : "" }
+        get { _message.pointee.words_case.rawValue == 33 ? _message.string(_message.pointee.enum_33) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 33 {
@@ -5026,12 +5026,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``enum``, without a copy.
     @inlinable public func withEnumUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 33 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.enum_33, body)
+        guard _message.pointee.words_case.rawValue == 33 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.enum_33, body)
     }
 
     @inlinable public var explicit: String {
-        get { _message.fields.pointee.words_case.rawValue == 34 ? _message.string(_message.fields.pointee.explicit_34) : "" }
+        get { _message.pointee.words_case.rawValue == 34 ? _message.string(_message.pointee.explicit_34) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 34 {
@@ -5043,12 +5043,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `explicit`, without a copy.
     @inlinable public func withExplicitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 34 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.explicit_34, body)
+        guard _message.pointee.words_case.rawValue == 34 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.explicit_34, body)
     }
 
     @inlinable public var export: String {
-        get { _message.fields.pointee.words_case.rawValue == 35 ? _message.string(_message.fields.pointee.export_35) : "" }
+        get { _message.pointee.words_case.rawValue == 35 ? _message.string(_message.pointee.export_35) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 35 {
@@ -5060,12 +5060,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `export`, without a copy.
     @inlinable public func withExportUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 35 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.export_35, body)
+        guard _message.pointee.words_case.rawValue == 35 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.export_35, body)
     }
 
     @inlinable public var extern: String {
-        get { _message.fields.pointee.words_case.rawValue == 36 ? _message.string(_message.fields.pointee.extern_36) : "" }
+        get { _message.pointee.words_case.rawValue == 36 ? _message.string(_message.pointee.extern_36) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 36 {
@@ -5077,12 +5077,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `extern`, without a copy.
     @inlinable public func withExternUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 36 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.extern_36, body)
+        guard _message.pointee.words_case.rawValue == 36 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.extern_36, body)
     }
 
     @inlinable public var `false`: String {
-        get { _message.fields.pointee.words_case.rawValue == 37 ? _message.string(_message.fields.pointee.false_37) : "" }
+        get { _message.pointee.words_case.rawValue == 37 ? _message.string(_message.pointee.false_37) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 37 {
@@ -5094,12 +5094,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``false``, without a copy.
     @inlinable public func withFalseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 37 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.false_37, body)
+        guard _message.pointee.words_case.rawValue == 37 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.false_37, body)
     }
 
     @inlinable public var final: String {
-        get { _message.fields.pointee.words_case.rawValue == 38 ? _message.string(_message.fields.pointee.final_38) : "" }
+        get { _message.pointee.words_case.rawValue == 38 ? _message.string(_message.pointee.final_38) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 38 {
@@ -5111,12 +5111,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `final`, without a copy.
     @inlinable public func withFinalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 38 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.final_38, body)
+        guard _message.pointee.words_case.rawValue == 38 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.final_38, body)
     }
 
     @inlinable public var float: String {
-        get { _message.fields.pointee.words_case.rawValue == 39 ? _message.string(_message.fields.pointee.float_39) : "" }
+        get { _message.pointee.words_case.rawValue == 39 ? _message.string(_message.pointee.float_39) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 39 {
@@ -5128,12 +5128,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `float`, without a copy.
     @inlinable public func withFloatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 39 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.float_39, body)
+        guard _message.pointee.words_case.rawValue == 39 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.float_39, body)
     }
 
     @inlinable public var `for`: String {
-        get { _message.fields.pointee.words_case.rawValue == 40 ? _message.string(_message.fields.pointee.for_40) : "" }
+        get { _message.pointee.words_case.rawValue == 40 ? _message.string(_message.pointee.for_40) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 40 {
@@ -5145,12 +5145,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``for``, without a copy.
     @inlinable public func withForUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 40 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.for_40, body)
+        guard _message.pointee.words_case.rawValue == 40 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.for_40, body)
     }
 
     @inlinable public var friend: String {
-        get { _message.fields.pointee.words_case.rawValue == 41 ? _message.string(_message.fields.pointee.friend_41) : "" }
+        get { _message.pointee.words_case.rawValue == 41 ? _message.string(_message.pointee.friend_41) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 41 {
@@ -5162,12 +5162,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `friend`, without a copy.
     @inlinable public func withFriendUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 41 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.friend_41, body)
+        guard _message.pointee.words_case.rawValue == 41 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.friend_41, body)
     }
 
     @inlinable public var goto: String {
-        get { _message.fields.pointee.words_case.rawValue == 42 ? _message.string(_message.fields.pointee.goto_42) : "" }
+        get { _message.pointee.words_case.rawValue == 42 ? _message.string(_message.pointee.goto_42) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 42 {
@@ -5179,12 +5179,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `goto`, without a copy.
     @inlinable public func withGotoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 42 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.goto_42, body)
+        guard _message.pointee.words_case.rawValue == 42 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.goto_42, body)
     }
 
     @inlinable public var `if`: String {
-        get { _message.fields.pointee.words_case.rawValue == 43 ? _message.string(_message.fields.pointee.if_43) : "" }
+        get { _message.pointee.words_case.rawValue == 43 ? _message.string(_message.pointee.if_43) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 43 {
@@ -5196,12 +5196,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``if``, without a copy.
     @inlinable public func withIfUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 43 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.if_43, body)
+        guard _message.pointee.words_case.rawValue == 43 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.if_43, body)
     }
 
     @inlinable public var `import`: String {
-        get { _message.fields.pointee.words_case.rawValue == 44 ? _message.string(_message.fields.pointee.import_44) : "" }
+        get { _message.pointee.words_case.rawValue == 44 ? _message.string(_message.pointee.import_44) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 44 {
@@ -5213,12 +5213,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``import``, without a copy.
     @inlinable public func withImportUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 44 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.import_44, body)
+        guard _message.pointee.words_case.rawValue == 44 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.import_44, body)
     }
 
     @inlinable public var inline: String {
-        get { _message.fields.pointee.words_case.rawValue == 45 ? _message.string(_message.fields.pointee.inline_45) : "" }
+        get { _message.pointee.words_case.rawValue == 45 ? _message.string(_message.pointee.inline_45) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 45 {
@@ -5230,12 +5230,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `inline`, without a copy.
     @inlinable public func withInlineUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 45 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.inline_45, body)
+        guard _message.pointee.words_case.rawValue == 45 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.inline_45, body)
     }
 
     @inlinable public var int: String {
-        get { _message.fields.pointee.words_case.rawValue == 46 ? _message.string(_message.fields.pointee.int_46) : "" }
+        get { _message.pointee.words_case.rawValue == 46 ? _message.string(_message.pointee.int_46) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 46 {
@@ -5247,12 +5247,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `int`, without a copy.
     @inlinable public func withIntUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 46 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.int_46, body)
+        guard _message.pointee.words_case.rawValue == 46 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.int_46, body)
     }
 
     @inlinable public var long: String {
-        get { _message.fields.pointee.words_case.rawValue == 47 ? _message.string(_message.fields.pointee.long_47) : "" }
+        get { _message.pointee.words_case.rawValue == 47 ? _message.string(_message.pointee.long_47) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 47 {
@@ -5264,12 +5264,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `long`, without a copy.
     @inlinable public func withLongUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 47 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.long_47, body)
+        guard _message.pointee.words_case.rawValue == 47 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.long_47, body)
     }
 
     @inlinable public var module: String {
-        get { _message.fields.pointee.words_case.rawValue == 48 ? _message.string(_message.fields.pointee.module_48) : "" }
+        get { _message.pointee.words_case.rawValue == 48 ? _message.string(_message.pointee.module_48) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 48 {
@@ -5281,12 +5281,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `module`, without a copy.
     @inlinable public func withModuleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 48 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.module_48, body)
+        guard _message.pointee.words_case.rawValue == 48 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.module_48, body)
     }
 
     @inlinable public var mutable: String {
-        get { _message.fields.pointee.words_case.rawValue == 49 ? _message.string(_message.fields.pointee.mutable_49) : "" }
+        get { _message.pointee.words_case.rawValue == 49 ? _message.string(_message.pointee.mutable_49) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 49 {
@@ -5298,12 +5298,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `mutable`, without a copy.
     @inlinable public func withMutableUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 49 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.mutable_49, body)
+        guard _message.pointee.words_case.rawValue == 49 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.mutable_49, body)
     }
 
     @inlinable public var namespace: String {
-        get { _message.fields.pointee.words_case.rawValue == 50 ? _message.string(_message.fields.pointee.namespace_50) : "" }
+        get { _message.pointee.words_case.rawValue == 50 ? _message.string(_message.pointee.namespace_50) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 50 {
@@ -5315,12 +5315,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `namespace`, without a copy.
     @inlinable public func withNamespaceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 50 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.namespace_50, body)
+        guard _message.pointee.words_case.rawValue == 50 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.namespace_50, body)
     }
 
     @inlinable public var new: String {
-        get { _message.fields.pointee.words_case.rawValue == 51 ? _message.string(_message.fields.pointee.new_51) : "" }
+        get { _message.pointee.words_case.rawValue == 51 ? _message.string(_message.pointee.new_51) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 51 {
@@ -5332,12 +5332,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `new`, without a copy.
     @inlinable public func withNewUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 51 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.new_51, body)
+        guard _message.pointee.words_case.rawValue == 51 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.new_51, body)
     }
 
     @inlinable public var noexcept: String {
-        get { _message.fields.pointee.words_case.rawValue == 52 ? _message.string(_message.fields.pointee.noexcept_52) : "" }
+        get { _message.pointee.words_case.rawValue == 52 ? _message.string(_message.pointee.noexcept_52) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 52 {
@@ -5349,12 +5349,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `noexcept`, without a copy.
     @inlinable public func withNoexceptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 52 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.noexcept_52, body)
+        guard _message.pointee.words_case.rawValue == 52 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.noexcept_52, body)
     }
 
     @inlinable public var not: String {
-        get { _message.fields.pointee.words_case.rawValue == 53 ? _message.string(_message.fields.pointee.not_53) : "" }
+        get { _message.pointee.words_case.rawValue == 53 ? _message.string(_message.pointee.not_53) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 53 {
@@ -5366,12 +5366,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `not`, without a copy.
     @inlinable public func withNotUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 53 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.not_53, body)
+        guard _message.pointee.words_case.rawValue == 53 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.not_53, body)
     }
 
     @inlinable public var notEq: String {
-        get { _message.fields.pointee.words_case.rawValue == 54 ? _message.string(_message.fields.pointee.not_eq_54) : "" }
+        get { _message.pointee.words_case.rawValue == 54 ? _message.string(_message.pointee.not_eq_54) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 54 {
@@ -5383,12 +5383,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `notEq`, without a copy.
     @inlinable public func withNotEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 54 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.not_eq_54, body)
+        guard _message.pointee.words_case.rawValue == 54 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.not_eq_54, body)
     }
 
     @inlinable public var nullptr: String {
-        get { _message.fields.pointee.words_case.rawValue == 55 ? _message.string(_message.fields.pointee.nullptr_55) : "" }
+        get { _message.pointee.words_case.rawValue == 55 ? _message.string(_message.pointee.nullptr_55) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 55 {
@@ -5400,12 +5400,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `nullptr`, without a copy.
     @inlinable public func withNullptrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 55 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.nullptr_55, body)
+        guard _message.pointee.words_case.rawValue == 55 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.nullptr_55, body)
     }
 
     @inlinable public var `operator`: String {
-        get { _message.fields.pointee.words_case.rawValue == 56 ? _message.string(_message.fields.pointee.operator_56) : "" }
+        get { _message.pointee.words_case.rawValue == 56 ? _message.string(_message.pointee.operator_56) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 56 {
@@ -5417,12 +5417,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``operator``, without a copy.
     @inlinable public func withOperatorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 56 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.operator_56, body)
+        guard _message.pointee.words_case.rawValue == 56 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.operator_56, body)
     }
 
     @inlinable public var or: String {
-        get { _message.fields.pointee.words_case.rawValue == 57 ? _message.string(_message.fields.pointee.or_57) : "" }
+        get { _message.pointee.words_case.rawValue == 57 ? _message.string(_message.pointee.or_57) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 57 {
@@ -5434,12 +5434,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `or`, without a copy.
     @inlinable public func withOrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 57 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.or_57, body)
+        guard _message.pointee.words_case.rawValue == 57 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.or_57, body)
     }
 
     @inlinable public var orEq: String {
-        get { _message.fields.pointee.words_case.rawValue == 58 ? _message.string(_message.fields.pointee.or_eq_58) : "" }
+        get { _message.pointee.words_case.rawValue == 58 ? _message.string(_message.pointee.or_eq_58) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 58 {
@@ -5451,12 +5451,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `orEq`, without a copy.
     @inlinable public func withOrEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 58 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.or_eq_58, body)
+        guard _message.pointee.words_case.rawValue == 58 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.or_eq_58, body)
     }
 
     @inlinable public var override: String {
-        get { _message.fields.pointee.words_case.rawValue == 59 ? _message.string(_message.fields.pointee.override_59) : "" }
+        get { _message.pointee.words_case.rawValue == 59 ? _message.string(_message.pointee.override_59) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 59 {
@@ -5468,12 +5468,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `override`, without a copy.
     @inlinable public func withOverrideUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 59 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.override_59, body)
+        guard _message.pointee.words_case.rawValue == 59 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.override_59, body)
     }
 
     @inlinable public var `private`: String {
-        get { _message.fields.pointee.words_case.rawValue == 60 ? _message.string(_message.fields.pointee.private_60) : "" }
+        get { _message.pointee.words_case.rawValue == 60 ? _message.string(_message.pointee.private_60) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 60 {
@@ -5485,12 +5485,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``private``, without a copy.
     @inlinable public func withPrivateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 60 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.private_60, body)
+        guard _message.pointee.words_case.rawValue == 60 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.private_60, body)
     }
 
     @inlinable public var protected: String {
-        get { _message.fields.pointee.words_case.rawValue == 61 ? _message.string(_message.fields.pointee.protected_61) : "" }
+        get { _message.pointee.words_case.rawValue == 61 ? _message.string(_message.pointee.protected_61) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 61 {
@@ -5502,12 +5502,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `protected`, without a copy.
     @inlinable public func withProtectedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 61 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.protected_61, body)
+        guard _message.pointee.words_case.rawValue == 61 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.protected_61, body)
     }
 
     @inlinable public var `public`: String {
-        get { _message.fields.pointee.words_case.rawValue == 62 ? _message.string(_message.fields.pointee.public_62) : "" }
+        get { _message.pointee.words_case.rawValue == 62 ? _message.string(_message.pointee.public_62) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 62 {
@@ -5519,12 +5519,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``public``, without a copy.
     @inlinable public func withPublicUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 62 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.public_62, body)
+        guard _message.pointee.words_case.rawValue == 62 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.public_62, body)
     }
 
     @inlinable public var register: String {
-        get { _message.fields.pointee.words_case.rawValue == 63 ? _message.string(_message.fields.pointee.register_63) : "" }
+        get { _message.pointee.words_case.rawValue == 63 ? _message.string(_message.pointee.register_63) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 63 {
@@ -5536,12 +5536,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `register`, without a copy.
     @inlinable public func withRegisterUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 63 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.register_63, body)
+        guard _message.pointee.words_case.rawValue == 63 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.register_63, body)
     }
 
     @inlinable public var reinterpretCast: String {
-        get { _message.fields.pointee.words_case.rawValue == 64 ? _message.string(_message.fields.pointee.reinterpret_cast_64) : "" }
+        get { _message.pointee.words_case.rawValue == 64 ? _message.string(_message.pointee.reinterpret_cast_64) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 64 {
@@ -5553,12 +5553,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `reinterpretCast`, without a copy.
     @inlinable public func withReinterpretCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 64 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.reinterpret_cast_64, body)
+        guard _message.pointee.words_case.rawValue == 64 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.reinterpret_cast_64, body)
     }
 
     @inlinable public var requires: String {
-        get { _message.fields.pointee.words_case.rawValue == 65 ? _message.string(_message.fields.pointee.requires_65) : "" }
+        get { _message.pointee.words_case.rawValue == 65 ? _message.string(_message.pointee.requires_65) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 65 {
@@ -5570,12 +5570,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `requires`, without a copy.
     @inlinable public func withRequiresUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 65 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.requires_65, body)
+        guard _message.pointee.words_case.rawValue == 65 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.requires_65, body)
     }
 
     @inlinable public var restrict: String {
-        get { _message.fields.pointee.words_case.rawValue == 66 ? _message.string(_message.fields.pointee.restrict_66) : "" }
+        get { _message.pointee.words_case.rawValue == 66 ? _message.string(_message.pointee.restrict_66) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 66 {
@@ -5587,12 +5587,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `restrict`, without a copy.
     @inlinable public func withRestrictUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 66 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.restrict_66, body)
+        guard _message.pointee.words_case.rawValue == 66 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.restrict_66, body)
     }
 
     @inlinable public var `return`: String {
-        get { _message.fields.pointee.words_case.rawValue == 67 ? _message.string(_message.fields.pointee.return_67) : "" }
+        get { _message.pointee.words_case.rawValue == 67 ? _message.string(_message.pointee.return_67) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 67 {
@@ -5604,12 +5604,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``return``, without a copy.
     @inlinable public func withReturnUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 67 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.return_67, body)
+        guard _message.pointee.words_case.rawValue == 67 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.return_67, body)
     }
 
     @inlinable public var short: String {
-        get { _message.fields.pointee.words_case.rawValue == 68 ? _message.string(_message.fields.pointee.short_68) : "" }
+        get { _message.pointee.words_case.rawValue == 68 ? _message.string(_message.pointee.short_68) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 68 {
@@ -5621,12 +5621,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `short`, without a copy.
     @inlinable public func withShortUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 68 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.short_68, body)
+        guard _message.pointee.words_case.rawValue == 68 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.short_68, body)
     }
 
     @inlinable public var signed: String {
-        get { _message.fields.pointee.words_case.rawValue == 69 ? _message.string(_message.fields.pointee.signed_69) : "" }
+        get { _message.pointee.words_case.rawValue == 69 ? _message.string(_message.pointee.signed_69) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 69 {
@@ -5638,12 +5638,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `signed`, without a copy.
     @inlinable public func withSignedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 69 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.signed_69, body)
+        guard _message.pointee.words_case.rawValue == 69 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.signed_69, body)
     }
 
     @inlinable public var sizeof: String {
-        get { _message.fields.pointee.words_case.rawValue == 70 ? _message.string(_message.fields.pointee.sizeof_70) : "" }
+        get { _message.pointee.words_case.rawValue == 70 ? _message.string(_message.pointee.sizeof_70) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 70 {
@@ -5655,12 +5655,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `sizeof`, without a copy.
     @inlinable public func withSizeofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 70 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.sizeof_70, body)
+        guard _message.pointee.words_case.rawValue == 70 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.sizeof_70, body)
     }
 
     @inlinable public var `static`: String {
-        get { _message.fields.pointee.words_case.rawValue == 71 ? _message.string(_message.fields.pointee.static_71) : "" }
+        get { _message.pointee.words_case.rawValue == 71 ? _message.string(_message.pointee.static_71) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 71 {
@@ -5672,12 +5672,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``static``, without a copy.
     @inlinable public func withStaticUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 71 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.static_71, body)
+        guard _message.pointee.words_case.rawValue == 71 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.static_71, body)
     }
 
     @inlinable public var staticAssert: String {
-        get { _message.fields.pointee.words_case.rawValue == 72 ? _message.string(_message.fields.pointee.static_assert_72) : "" }
+        get { _message.pointee.words_case.rawValue == 72 ? _message.string(_message.pointee.static_assert_72) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 72 {
@@ -5689,12 +5689,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `staticAssert`, without a copy.
     @inlinable public func withStaticAssertUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 72 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.static_assert_72, body)
+        guard _message.pointee.words_case.rawValue == 72 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.static_assert_72, body)
     }
 
     @inlinable public var staticCast: String {
-        get { _message.fields.pointee.words_case.rawValue == 73 ? _message.string(_message.fields.pointee.static_cast_73) : "" }
+        get { _message.pointee.words_case.rawValue == 73 ? _message.string(_message.pointee.static_cast_73) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 73 {
@@ -5706,12 +5706,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `staticCast`, without a copy.
     @inlinable public func withStaticCastUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 73 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.static_cast_73, body)
+        guard _message.pointee.words_case.rawValue == 73 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.static_cast_73, body)
     }
 
     @inlinable public var `struct`: String {
-        get { _message.fields.pointee.words_case.rawValue == 74 ? _message.string(_message.fields.pointee.struct_74) : "" }
+        get { _message.pointee.words_case.rawValue == 74 ? _message.string(_message.pointee.struct_74) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 74 {
@@ -5723,12 +5723,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``struct``, without a copy.
     @inlinable public func withStructUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 74 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.struct_74, body)
+        guard _message.pointee.words_case.rawValue == 74 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.struct_74, body)
     }
 
     @inlinable public var `switch`: String {
-        get { _message.fields.pointee.words_case.rawValue == 75 ? _message.string(_message.fields.pointee.switch_75) : "" }
+        get { _message.pointee.words_case.rawValue == 75 ? _message.string(_message.pointee.switch_75) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 75 {
@@ -5740,12 +5740,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``switch``, without a copy.
     @inlinable public func withSwitchUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 75 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.switch_75, body)
+        guard _message.pointee.words_case.rawValue == 75 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.switch_75, body)
     }
 
     @inlinable public var template: String {
-        get { _message.fields.pointee.words_case.rawValue == 76 ? _message.string(_message.fields.pointee.template_76) : "" }
+        get { _message.pointee.words_case.rawValue == 76 ? _message.string(_message.pointee.template_76) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 76 {
@@ -5757,12 +5757,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `template`, without a copy.
     @inlinable public func withTemplateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 76 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.template_76, body)
+        guard _message.pointee.words_case.rawValue == 76 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.template_76, body)
     }
 
     @inlinable public var this: String {
-        get { _message.fields.pointee.words_case.rawValue == 77 ? _message.string(_message.fields.pointee.this_77) : "" }
+        get { _message.pointee.words_case.rawValue == 77 ? _message.string(_message.pointee.this_77) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 77 {
@@ -5774,12 +5774,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `this`, without a copy.
     @inlinable public func withThisUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 77 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.this_77, body)
+        guard _message.pointee.words_case.rawValue == 77 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.this_77, body)
     }
 
     @inlinable public var threadLocal: String {
-        get { _message.fields.pointee.words_case.rawValue == 78 ? _message.string(_message.fields.pointee.thread_local_78) : "" }
+        get { _message.pointee.words_case.rawValue == 78 ? _message.string(_message.pointee.thread_local_78) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 78 {
@@ -5791,12 +5791,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `threadLocal`, without a copy.
     @inlinable public func withThreadLocalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 78 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.thread_local_78, body)
+        guard _message.pointee.words_case.rawValue == 78 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.thread_local_78, body)
     }
 
     @inlinable public var `throw`: String {
-        get { _message.fields.pointee.words_case.rawValue == 79 ? _message.string(_message.fields.pointee.throw_79) : "" }
+        get { _message.pointee.words_case.rawValue == 79 ? _message.string(_message.pointee.throw_79) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 79 {
@@ -5808,12 +5808,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``throw``, without a copy.
     @inlinable public func withThrowUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 79 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.throw_79, body)
+        guard _message.pointee.words_case.rawValue == 79 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.throw_79, body)
     }
 
     @inlinable public var `true`: String {
-        get { _message.fields.pointee.words_case.rawValue == 80 ? _message.string(_message.fields.pointee.true_80) : "" }
+        get { _message.pointee.words_case.rawValue == 80 ? _message.string(_message.pointee.true_80) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 80 {
@@ -5825,12 +5825,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``true``, without a copy.
     @inlinable public func withTrueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 80 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.true_80, body)
+        guard _message.pointee.words_case.rawValue == 80 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.true_80, body)
     }
 
     @inlinable public var `try`: String {
-        get { _message.fields.pointee.words_case.rawValue == 81 ? _message.string(_message.fields.pointee.try_81) : "" }
+        get { _message.pointee.words_case.rawValue == 81 ? _message.string(_message.pointee.try_81) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 81 {
@@ -5842,12 +5842,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``try``, without a copy.
     @inlinable public func withTryUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 81 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.try_81, body)
+        guard _message.pointee.words_case.rawValue == 81 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.try_81, body)
     }
 
     @inlinable public var typedef: String {
-        get { _message.fields.pointee.words_case.rawValue == 82 ? _message.string(_message.fields.pointee.typedef_82) : "" }
+        get { _message.pointee.words_case.rawValue == 82 ? _message.string(_message.pointee.typedef_82) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 82 {
@@ -5859,12 +5859,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `typedef`, without a copy.
     @inlinable public func withTypedefUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 82 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.typedef_82, body)
+        guard _message.pointee.words_case.rawValue == 82 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.typedef_82, body)
     }
 
     @inlinable public var typeid: String {
-        get { _message.fields.pointee.words_case.rawValue == 83 ? _message.string(_message.fields.pointee.typeid_83) : "" }
+        get { _message.pointee.words_case.rawValue == 83 ? _message.string(_message.pointee.typeid_83) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 83 {
@@ -5876,12 +5876,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `typeid`, without a copy.
     @inlinable public func withTypeidUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 83 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.typeid_83, body)
+        guard _message.pointee.words_case.rawValue == 83 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.typeid_83, body)
     }
 
     @inlinable public var typename: String {
-        get { _message.fields.pointee.words_case.rawValue == 84 ? _message.string(_message.fields.pointee.typename_84) : "" }
+        get { _message.pointee.words_case.rawValue == 84 ? _message.string(_message.pointee.typename_84) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 84 {
@@ -5893,12 +5893,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `typename`, without a copy.
     @inlinable public func withTypenameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 84 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.typename_84, body)
+        guard _message.pointee.words_case.rawValue == 84 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.typename_84, body)
     }
 
     @inlinable public var typeof: String {
-        get { _message.fields.pointee.words_case.rawValue == 85 ? _message.string(_message.fields.pointee.typeof_85) : "" }
+        get { _message.pointee.words_case.rawValue == 85 ? _message.string(_message.pointee.typeof_85) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 85 {
@@ -5910,12 +5910,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `typeof`, without a copy.
     @inlinable public func withTypeofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 85 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.typeof_85, body)
+        guard _message.pointee.words_case.rawValue == 85 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.typeof_85, body)
     }
 
     @inlinable public var union: String {
-        get { _message.fields.pointee.words_case.rawValue == 86 ? _message.string(_message.fields.pointee.union_86) : "" }
+        get { _message.pointee.words_case.rawValue == 86 ? _message.string(_message.pointee.union_86) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 86 {
@@ -5927,12 +5927,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `union`, without a copy.
     @inlinable public func withUnionUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 86 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.union_86, body)
+        guard _message.pointee.words_case.rawValue == 86 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.union_86, body)
     }
 
     @inlinable public var unsigned: String {
-        get { _message.fields.pointee.words_case.rawValue == 87 ? _message.string(_message.fields.pointee.unsigned_87) : "" }
+        get { _message.pointee.words_case.rawValue == 87 ? _message.string(_message.pointee.unsigned_87) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 87 {
@@ -5944,12 +5944,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `unsigned`, without a copy.
     @inlinable public func withUnsignedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 87 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.unsigned_87, body)
+        guard _message.pointee.words_case.rawValue == 87 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.unsigned_87, body)
     }
 
     @inlinable public var using: String {
-        get { _message.fields.pointee.words_case.rawValue == 88 ? _message.string(_message.fields.pointee.using_88) : "" }
+        get { _message.pointee.words_case.rawValue == 88 ? _message.string(_message.pointee.using_88) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 88 {
@@ -5961,12 +5961,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `using`, without a copy.
     @inlinable public func withUsingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 88 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.using_88, body)
+        guard _message.pointee.words_case.rawValue == 88 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.using_88, body)
     }
 
     @inlinable public var virtual: String {
-        get { _message.fields.pointee.words_case.rawValue == 89 ? _message.string(_message.fields.pointee.virtual_89) : "" }
+        get { _message.pointee.words_case.rawValue == 89 ? _message.string(_message.pointee.virtual_89) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 89 {
@@ -5978,12 +5978,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `virtual`, without a copy.
     @inlinable public func withVirtualUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 89 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.virtual_89, body)
+        guard _message.pointee.words_case.rawValue == 89 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.virtual_89, body)
     }
 
     @inlinable public var void: String {
-        get { _message.fields.pointee.words_case.rawValue == 90 ? _message.string(_message.fields.pointee.void_90) : "" }
+        get { _message.pointee.words_case.rawValue == 90 ? _message.string(_message.pointee.void_90) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 90 {
@@ -5995,12 +5995,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `void`, without a copy.
     @inlinable public func withVoidUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 90 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.void_90, body)
+        guard _message.pointee.words_case.rawValue == 90 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.void_90, body)
     }
 
     @inlinable public var volatile: String {
-        get { _message.fields.pointee.words_case.rawValue == 91 ? _message.string(_message.fields.pointee.volatile_91) : "" }
+        get { _message.pointee.words_case.rawValue == 91 ? _message.string(_message.pointee.volatile_91) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 91 {
@@ -6012,12 +6012,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `volatile`, without a copy.
     @inlinable public func withVolatileUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 91 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.volatile_91, body)
+        guard _message.pointee.words_case.rawValue == 91 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.volatile_91, body)
     }
 
     @inlinable public var wcharT: String {
-        get { _message.fields.pointee.words_case.rawValue == 92 ? _message.string(_message.fields.pointee.wchar_t_92) : "" }
+        get { _message.pointee.words_case.rawValue == 92 ? _message.string(_message.pointee.wchar_t_92) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 92 {
@@ -6029,12 +6029,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `wcharT`, without a copy.
     @inlinable public func withWcharTUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 92 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.wchar_t_92, body)
+        guard _message.pointee.words_case.rawValue == 92 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.wchar_t_92, body)
     }
 
     @inlinable public var `while`: String {
-        get { _message.fields.pointee.words_case.rawValue == 93 ? _message.string(_message.fields.pointee.while_93) : "" }
+        get { _message.pointee.words_case.rawValue == 93 ? _message.string(_message.pointee.while_93) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 93 {
@@ -6046,12 +6046,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``while``, without a copy.
     @inlinable public func withWhileUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 93 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.while_93, body)
+        guard _message.pointee.words_case.rawValue == 93 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.while_93, body)
     }
 
     @inlinable public var xor: String {
-        get { _message.fields.pointee.words_case.rawValue == 94 ? _message.string(_message.fields.pointee.xor_94) : "" }
+        get { _message.pointee.words_case.rawValue == 94 ? _message.string(_message.pointee.xor_94) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 94 {
@@ -6063,12 +6063,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `xor`, without a copy.
     @inlinable public func withXorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 94 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.xor_94, body)
+        guard _message.pointee.words_case.rawValue == 94 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.xor_94, body)
     }
 
     @inlinable public var xorEq: String {
-        get { _message.fields.pointee.words_case.rawValue == 95 ? _message.string(_message.fields.pointee.xor_eq_95) : "" }
+        get { _message.pointee.words_case.rawValue == 95 ? _message.string(_message.pointee.xor_eq_95) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 95 {
@@ -6080,12 +6080,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `xorEq`, without a copy.
     @inlinable public func withXorEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 95 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.xor_eq_95, body)
+        guard _message.pointee.words_case.rawValue == 95 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.xor_eq_95, body)
     }
 
     @inlinable public var assert: String {
-        get { _message.fields.pointee.words_case.rawValue == 96 ? _message.string(_message.fields.pointee.assert_96) : "" }
+        get { _message.pointee.words_case.rawValue == 96 ? _message.string(_message.pointee.assert_96) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 96 {
@@ -6097,12 +6097,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `assert`, without a copy.
     @inlinable public func withAssertUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 96 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.assert_96, body)
+        guard _message.pointee.words_case.rawValue == 96 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.assert_96, body)
     }
 
     @inlinable public var errno: String {
-        get { _message.fields.pointee.words_case.rawValue == 97 ? _message.string(_message.fields.pointee.errno_97) : "" }
+        get { _message.pointee.words_case.rawValue == 97 ? _message.string(_message.pointee.errno_97) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 97 {
@@ -6114,12 +6114,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `errno`, without a copy.
     @inlinable public func withErrnoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 97 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.errno_97, body)
+        guard _message.pointee.words_case.rawValue == 97 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.errno_97, body)
     }
 
     @inlinable public var i386: String {
-        get { _message.fields.pointee.words_case.rawValue == 98 ? _message.string(_message.fields.pointee.i386_98) : "" }
+        get { _message.pointee.words_case.rawValue == 98 ? _message.string(_message.pointee.i386_98) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 98 {
@@ -6131,12 +6131,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `i386`, without a copy.
     @inlinable public func withI386UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 98 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.i386_98, body)
+        guard _message.pointee.words_case.rawValue == 98 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.i386_98, body)
     }
 
     @inlinable public var linux: String {
-        get { _message.fields.pointee.words_case.rawValue == 99 ? _message.string(_message.fields.pointee.linux_99) : "" }
+        get { _message.pointee.words_case.rawValue == 99 ? _message.string(_message.pointee.linux_99) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 99 {
@@ -6148,12 +6148,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `linux`, without a copy.
     @inlinable public func withLinuxUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 99 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.linux_99, body)
+        guard _message.pointee.words_case.rawValue == 99 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.linux_99, body)
     }
 
     @inlinable public var offsetof: String {
-        get { _message.fields.pointee.words_case.rawValue == 100 ? _message.string(_message.fields.pointee.offsetof_100) : "" }
+        get { _message.pointee.words_case.rawValue == 100 ? _message.string(_message.pointee.offsetof_100) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 100 {
@@ -6165,12 +6165,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `offsetof`, without a copy.
     @inlinable public func withOffsetofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 100 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.offsetof_100, body)
+        guard _message.pointee.words_case.rawValue == 100 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.offsetof_100, body)
     }
 
     @inlinable public var stderr: String {
-        get { _message.fields.pointee.words_case.rawValue == 101 ? _message.string(_message.fields.pointee.stderr_101) : "" }
+        get { _message.pointee.words_case.rawValue == 101 ? _message.string(_message.pointee.stderr_101) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 101 {
@@ -6182,12 +6182,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `stderr`, without a copy.
     @inlinable public func withStderrUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 101 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.stderr_101, body)
+        guard _message.pointee.words_case.rawValue == 101 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.stderr_101, body)
     }
 
     @inlinable public var stdin: String {
-        get { _message.fields.pointee.words_case.rawValue == 102 ? _message.string(_message.fields.pointee.stdin_102) : "" }
+        get { _message.pointee.words_case.rawValue == 102 ? _message.string(_message.pointee.stdin_102) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 102 {
@@ -6199,12 +6199,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `stdin`, without a copy.
     @inlinable public func withStdinUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 102 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.stdin_102, body)
+        guard _message.pointee.words_case.rawValue == 102 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.stdin_102, body)
     }
 
     @inlinable public var stdout: String {
-        get { _message.fields.pointee.words_case.rawValue == 103 ? _message.string(_message.fields.pointee.stdout_103) : "" }
+        get { _message.pointee.words_case.rawValue == 103 ? _message.string(_message.pointee.stdout_103) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 103 {
@@ -6216,12 +6216,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `stdout`, without a copy.
     @inlinable public func withStdoutUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 103 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.stdout_103, body)
+        guard _message.pointee.words_case.rawValue == 103 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.stdout_103, body)
     }
 
     @inlinable public var unix: String {
-        get { _message.fields.pointee.words_case.rawValue == 104 ? _message.string(_message.fields.pointee.unix_104) : "" }
+        get { _message.pointee.words_case.rawValue == 104 ? _message.string(_message.pointee.unix_104) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 104 {
@@ -6233,12 +6233,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `unix`, without a copy.
     @inlinable public func withUnixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 104 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.unix_104, body)
+        guard _message.pointee.words_case.rawValue == 104 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.unix_104, body)
     }
 
     @inlinable public var null: String {
-        get { _message.fields.pointee.words_case.rawValue == 105 ? _message.string(_message.fields.pointee.null) : "" }
+        get { _message.pointee.words_case.rawValue == 105 ? _message.string(_message.pointee.null) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 105 {
@@ -6250,12 +6250,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `null`, without a copy.
     @inlinable public func withNullUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 105 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.null, body)
+        guard _message.pointee.words_case.rawValue == 105 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.null, body)
     }
 
     @inlinable public var eof: String {
-        get { _message.fields.pointee.words_case.rawValue == 106 ? _message.string(_message.fields.pointee.eof) : "" }
+        get { _message.pointee.words_case.rawValue == 106 ? _message.string(_message.pointee.eof) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 106 {
@@ -6267,12 +6267,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `eof`, without a copy.
     @inlinable public func withEofUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 106 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.eof, body)
+        guard _message.pointee.words_case.rawValue == 106 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.eof, body)
     }
 
     @inlinable public var bool_: String {
-        get { _message.fields.pointee.words_case.rawValue == 107 ? _message.string(_message.fields.pointee.bool_) : "" }
+        get { _message.pointee.words_case.rawValue == 107 ? _message.string(_message.pointee.bool_) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 107 {
@@ -6284,12 +6284,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `bool_`, without a copy.
     @inlinable public func withBool_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 107 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.bool_, body)
+        guard _message.pointee.words_case.rawValue == 107 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.bool_, body)
     }
 
     @inlinable public var int32T: String {
-        get { _message.fields.pointee.words_case.rawValue == 108 ? _message.string(_message.fields.pointee.int32_t) : "" }
+        get { _message.pointee.words_case.rawValue == 108 ? _message.string(_message.pointee.int32_t) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 108 {
@@ -6301,12 +6301,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `int32T`, without a copy.
     @inlinable public func withInt32TUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 108 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.int32_t, body)
+        guard _message.pointee.words_case.rawValue == 108 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.int32_t, body)
     }
 
     @inlinable public var sizeT: String {
-        get { _message.fields.pointee.words_case.rawValue == 109 ? _message.string(_message.fields.pointee.size_t) : "" }
+        get { _message.pointee.words_case.rawValue == 109 ? _message.string(_message.pointee.size_t) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 109 {
@@ -6318,12 +6318,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `sizeT`, without a copy.
     @inlinable public func withSizeTUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 109 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.size_t, body)
+        guard _message.pointee.words_case.rawValue == 109 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.size_t, body)
     }
 
     @inlinable public var uint8T: String {
-        get { _message.fields.pointee.words_case.rawValue == 110 ? _message.string(_message.fields.pointee.uint8_t) : "" }
+        get { _message.pointee.words_case.rawValue == 110 ? _message.string(_message.pointee.uint8_t) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 110 {
@@ -6335,12 +6335,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `uint8T`, without a copy.
     @inlinable public func withUint8TUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 110 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.uint8_t, body)
+        guard _message.pointee.words_case.rawValue == 110 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.uint8_t, body)
     }
 
     @inlinable public var self_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 111 ? _message.string(_message.fields.pointee.self_111) : "" }
+        get { _message.pointee.words_case.rawValue == 111 ? _message.string(_message.pointee.self_111) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 111 {
@@ -6352,12 +6352,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `self_p`, without a copy.
     @inlinable public func withSelf_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 111 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.self_111, body)
+        guard _message.pointee.words_case.rawValue == 111 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.self_111, body)
     }
 
     @inlinable public var self_p_112: String {
-        get { _message.fields.pointee.words_case.rawValue == 112 ? _message.string(_message.fields.pointee.self_112) : "" }
+        get { _message.pointee.words_case.rawValue == 112 ? _message.string(_message.pointee.self_112) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 112 {
@@ -6369,12 +6369,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `self_p_112`, without a copy.
     @inlinable public func withSelf_pUTF8Span_112<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 112 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.self_112, body)
+        guard _message.pointee.words_case.rawValue == 112 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.self_112, body)
     }
 
     @inlinable public var init_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 113 ? _message.string(_message.fields.pointee.init_113) : "" }
+        get { _message.pointee.words_case.rawValue == 113 ? _message.string(_message.pointee.init_113) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 113 {
@@ -6386,12 +6386,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `init_p`, without a copy.
     @inlinable public func withInit_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 113 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.init_113, body)
+        guard _message.pointee.words_case.rawValue == 113 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.init_113, body)
     }
 
     @inlinable public var type: String {
-        get { _message.fields.pointee.words_case.rawValue == 114 ? _message.string(_message.fields.pointee.type_114) : "" }
+        get { _message.pointee.words_case.rawValue == 114 ? _message.string(_message.pointee.type_114) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 114 {
@@ -6403,12 +6403,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `type`, without a copy.
     @inlinable public func withTypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 114 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.type_114, body)
+        guard _message.pointee.words_case.rawValue == 114 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.type_114, body)
     }
 
     @inlinable public var type_115: String {
-        get { _message.fields.pointee.words_case.rawValue == 115 ? _message.string(_message.fields.pointee.type_115) : "" }
+        get { _message.pointee.words_case.rawValue == 115 ? _message.string(_message.pointee.type_115) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 115 {
@@ -6420,12 +6420,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `type_115`, without a copy.
     @inlinable public func withTypeUTF8Span_115<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 115 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.type_115, body)
+        guard _message.pointee.words_case.rawValue == 115 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.type_115, body)
     }
 
     @inlinable public var `protocol`: String {
-        get { _message.fields.pointee.words_case.rawValue == 116 ? _message.string(_message.fields.pointee.protocol_116) : "" }
+        get { _message.pointee.words_case.rawValue == 116 ? _message.string(_message.pointee.protocol_116) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 116 {
@@ -6437,12 +6437,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``protocol``, without a copy.
     @inlinable public func withProtocolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 116 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.protocol_116, body)
+        guard _message.pointee.words_case.rawValue == 116 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.protocol_116, body)
     }
 
     @inlinable public var protocol_117: String {
-        get { _message.fields.pointee.words_case.rawValue == 117 ? _message.string(_message.fields.pointee.protocol_117) : "" }
+        get { _message.pointee.words_case.rawValue == 117 ? _message.string(_message.pointee.protocol_117) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 117 {
@@ -6454,12 +6454,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `protocol_117`, without a copy.
     @inlinable public func withProtocolUTF8Span_117<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 117 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.protocol_117, body)
+        guard _message.pointee.words_case.rawValue == 117 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.protocol_117, body)
     }
 
     @inlinable public var `in`: String {
-        get { _message.fields.pointee.words_case.rawValue == 118 ? _message.string(_message.fields.pointee.in) : "" }
+        get { _message.pointee.words_case.rawValue == 118 ? _message.string(_message.pointee.in) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 118 {
@@ -6471,12 +6471,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``in``, without a copy.
     @inlinable public func withInUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 118 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.in, body)
+        guard _message.pointee.words_case.rawValue == 118 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.in, body)
     }
 
     @inlinable public var `is`: String {
-        get { _message.fields.pointee.words_case.rawValue == 119 ? _message.string(_message.fields.pointee.is) : "" }
+        get { _message.pointee.words_case.rawValue == 119 ? _message.string(_message.pointee.is) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 119 {
@@ -6488,12 +6488,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``is``, without a copy.
     @inlinable public func withIsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 119 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.is, body)
+        guard _message.pointee.words_case.rawValue == 119 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.is, body)
     }
 
     @inlinable public var `as`: String {
-        get { _message.fields.pointee.words_case.rawValue == 120 ? _message.string(_message.fields.pointee.as) : "" }
+        get { _message.pointee.words_case.rawValue == 120 ? _message.string(_message.pointee.as) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 120 {
@@ -6505,12 +6505,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``as``, without a copy.
     @inlinable public func withAsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 120 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.as, body)
+        guard _message.pointee.words_case.rawValue == 120 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.as, body)
     }
 
     @inlinable public var any: String {
-        get { _message.fields.pointee.words_case.rawValue == 121 ? _message.string(_message.fields.pointee.any) : "" }
+        get { _message.pointee.words_case.rawValue == 121 ? _message.string(_message.pointee.any) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 121 {
@@ -6522,12 +6522,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `any`, without a copy.
     @inlinable public func withAnyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 121 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.any, body)
+        guard _message.pointee.words_case.rawValue == 121 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.any, body)
     }
 
     @inlinable public var actor: String {
-        get { _message.fields.pointee.words_case.rawValue == 122 ? _message.string(_message.fields.pointee.actor) : "" }
+        get { _message.pointee.words_case.rawValue == 122 ? _message.string(_message.pointee.actor) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 122 {
@@ -6539,12 +6539,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `actor`, without a copy.
     @inlinable public func withActorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 122 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.actor, body)
+        guard _message.pointee.words_case.rawValue == 122 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.actor, body)
     }
 
     @inlinable public var async: String {
-        get { _message.fields.pointee.words_case.rawValue == 123 ? _message.string(_message.fields.pointee.async) : "" }
+        get { _message.pointee.words_case.rawValue == 123 ? _message.string(_message.pointee.async) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 123 {
@@ -6556,12 +6556,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `async`, without a copy.
     @inlinable public func withAsyncUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 123 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.async, body)
+        guard _message.pointee.words_case.rawValue == 123 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.async, body)
     }
 
     @inlinable public var await: String {
-        get { _message.fields.pointee.words_case.rawValue == 124 ? _message.string(_message.fields.pointee.await) : "" }
+        get { _message.pointee.words_case.rawValue == 124 ? _message.string(_message.pointee.await) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 124 {
@@ -6573,12 +6573,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `await`, without a copy.
     @inlinable public func withAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 124 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.await, body)
+        guard _message.pointee.words_case.rawValue == 124 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.await, body)
     }
 
     @inlinable public var any_125: String {
-        get { _message.fields.pointee.words_case.rawValue == 125 ? _message.string(_message.fields.pointee.any_125) : "" }
+        get { _message.pointee.words_case.rawValue == 125 ? _message.string(_message.pointee.any_125) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 125 {
@@ -6590,12 +6590,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `any_125`, without a copy.
     @inlinable public func withAnyUTF8Span_125<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 125 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.any_125, body)
+        guard _message.pointee.words_case.rawValue == 125 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.any_125, body)
     }
 
     @inlinable public var some: String {
-        get { _message.fields.pointee.words_case.rawValue == 126 ? _message.string(_message.fields.pointee.some) : "" }
+        get { _message.pointee.words_case.rawValue == 126 ? _message.string(_message.pointee.some) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 126 {
@@ -6607,12 +6607,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `some`, without a copy.
     @inlinable public func withSomeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 126 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.some, body)
+        guard _message.pointee.words_case.rawValue == 126 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.some, body)
     }
 
     @inlinable public var none: String {
-        get { _message.fields.pointee.words_case.rawValue == 127 ? _message.string(_message.fields.pointee.none) : "" }
+        get { _message.pointee.words_case.rawValue == 127 ? _message.string(_message.pointee.none) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 127 {
@@ -6624,12 +6624,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `none`, without a copy.
     @inlinable public func withNoneUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 127 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.none, body)
+        guard _message.pointee.words_case.rawValue == 127 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.none, body)
     }
 
     @inlinable public var `nil`: String {
-        get { _message.fields.pointee.words_case.rawValue == 128 ? _message.string(_message.fields.pointee.nil) : "" }
+        get { _message.pointee.words_case.rawValue == 128 ? _message.string(_message.pointee.nil) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 128 {
@@ -6641,12 +6641,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``nil``, without a copy.
     @inlinable public func withNilUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 128 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.nil, body)
+        guard _message.pointee.words_case.rawValue == 128 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.nil, body)
     }
 
     @inlinable public var `super`: String {
-        get { _message.fields.pointee.words_case.rawValue == 129 ? _message.string(_message.fields.pointee.super) : "" }
+        get { _message.pointee.words_case.rawValue == 129 ? _message.string(_message.pointee.super) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 129 {
@@ -6658,12 +6658,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``super``, without a copy.
     @inlinable public func withSuperUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 129 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.super, body)
+        guard _message.pointee.words_case.rawValue == 129 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.super, body)
     }
 
     @inlinable public var `func`: String {
-        get { _message.fields.pointee.words_case.rawValue == 130 ? _message.string(_message.fields.pointee.func) : "" }
+        get { _message.pointee.words_case.rawValue == 130 ? _message.string(_message.pointee.func) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 130 {
@@ -6675,12 +6675,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``func``, without a copy.
     @inlinable public func withFuncUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 130 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.func, body)
+        guard _message.pointee.words_case.rawValue == 130 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.func, body)
     }
 
     @inlinable public var `let`: String {
-        get { _message.fields.pointee.words_case.rawValue == 131 ? _message.string(_message.fields.pointee.let) : "" }
+        get { _message.pointee.words_case.rawValue == 131 ? _message.string(_message.pointee.let) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 131 {
@@ -6692,12 +6692,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``let``, without a copy.
     @inlinable public func withLetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 131 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.let, body)
+        guard _message.pointee.words_case.rawValue == 131 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.let, body)
     }
 
     @inlinable public var `var`: String {
-        get { _message.fields.pointee.words_case.rawValue == 132 ? _message.string(_message.fields.pointee.var) : "" }
+        get { _message.pointee.words_case.rawValue == 132 ? _message.string(_message.pointee.var) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 132 {
@@ -6709,12 +6709,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``var``, without a copy.
     @inlinable public func withVarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 132 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.var, body)
+        guard _message.pointee.words_case.rawValue == 132 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.var, body)
     }
 
     @inlinable public var `inout`: String {
-        get { _message.fields.pointee.words_case.rawValue == 133 ? _message.string(_message.fields.pointee.inout) : "" }
+        get { _message.pointee.words_case.rawValue == 133 ? _message.string(_message.pointee.inout) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 133 {
@@ -6726,12 +6726,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``inout``, without a copy.
     @inlinable public func withInoutUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 133 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.inout, body)
+        guard _message.pointee.words_case.rawValue == 133 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.inout, body)
     }
 
     @inlinable public var `defer`: String {
-        get { _message.fields.pointee.words_case.rawValue == 134 ? _message.string(_message.fields.pointee.defer) : "" }
+        get { _message.pointee.words_case.rawValue == 134 ? _message.string(_message.pointee.defer) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 134 {
@@ -6743,12 +6743,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``defer``, without a copy.
     @inlinable public func withDeferUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 134 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.defer, body)
+        guard _message.pointee.words_case.rawValue == 134 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.defer, body)
     }
 
     @inlinable public var `guard`: String {
-        get { _message.fields.pointee.words_case.rawValue == 135 ? _message.string(_message.fields.pointee.guard) : "" }
+        get { _message.pointee.words_case.rawValue == 135 ? _message.string(_message.pointee.guard) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 135 {
@@ -6760,12 +6760,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``guard``, without a copy.
     @inlinable public func withGuardUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 135 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.guard, body)
+        guard _message.pointee.words_case.rawValue == 135 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.guard, body)
     }
 
     @inlinable public var `repeat`: String {
-        get { _message.fields.pointee.words_case.rawValue == 136 ? _message.string(_message.fields.pointee.repeat) : "" }
+        get { _message.pointee.words_case.rawValue == 136 ? _message.string(_message.pointee.repeat) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 136 {
@@ -6777,12 +6777,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``repeat``, without a copy.
     @inlinable public func withRepeatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 136 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.repeat, body)
+        guard _message.pointee.words_case.rawValue == 136 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.repeat, body)
     }
 
     @inlinable public var `where`: String {
-        get { _message.fields.pointee.words_case.rawValue == 137 ? _message.string(_message.fields.pointee.where) : "" }
+        get { _message.pointee.words_case.rawValue == 137 ? _message.string(_message.pointee.where) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 137 {
@@ -6794,12 +6794,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``where``, without a copy.
     @inlinable public func withWhereUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 137 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.where, body)
+        guard _message.pointee.words_case.rawValue == 137 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.where, body)
     }
 
     @inlinable public var `throws`: String {
-        get { _message.fields.pointee.words_case.rawValue == 138 ? _message.string(_message.fields.pointee.throws) : "" }
+        get { _message.pointee.words_case.rawValue == 138 ? _message.string(_message.pointee.throws) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 138 {
@@ -6811,12 +6811,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``throws``, without a copy.
     @inlinable public func withThrowsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 138 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.throws, body)
+        guard _message.pointee.words_case.rawValue == 138 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.throws, body)
     }
 
     @inlinable public var `rethrows`: String {
-        get { _message.fields.pointee.words_case.rawValue == 139 ? _message.string(_message.fields.pointee.rethrows) : "" }
+        get { _message.pointee.words_case.rawValue == 139 ? _message.string(_message.pointee.rethrows) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 139 {
@@ -6828,12 +6828,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``rethrows``, without a copy.
     @inlinable public func withRethrowsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 139 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.rethrows, body)
+        guard _message.pointee.words_case.rawValue == 139 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.rethrows, body)
     }
 
     @inlinable public var `fallthrough`: String {
-        get { _message.fields.pointee.words_case.rawValue == 140 ? _message.string(_message.fields.pointee.fallthrough) : "" }
+        get { _message.pointee.words_case.rawValue == 140 ? _message.string(_message.pointee.fallthrough) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 140 {
@@ -6845,12 +6845,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``fallthrough``, without a copy.
     @inlinable public func withFallthroughUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 140 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.fallthrough, body)
+        guard _message.pointee.words_case.rawValue == 140 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.fallthrough, body)
     }
 
     @inlinable public var `extension`: String {
-        get { _message.fields.pointee.words_case.rawValue == 141 ? _message.string(_message.fields.pointee.extension) : "" }
+        get { _message.pointee.words_case.rawValue == 141 ? _message.string(_message.pointee.extension) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 141 {
@@ -6862,12 +6862,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``extension``, without a copy.
     @inlinable public func withExtensionUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 141 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.extension, body)
+        guard _message.pointee.words_case.rawValue == 141 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.extension, body)
     }
 
     @inlinable public var `internal`: String {
-        get { _message.fields.pointee.words_case.rawValue == 142 ? _message.string(_message.fields.pointee.internal) : "" }
+        get { _message.pointee.words_case.rawValue == 142 ? _message.string(_message.pointee.internal) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 142 {
@@ -6879,12 +6879,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``internal``, without a copy.
     @inlinable public func withInternalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 142 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.internal, body)
+        guard _message.pointee.words_case.rawValue == 142 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.internal, body)
     }
 
     @inlinable public var `fileprivate`: String {
-        get { _message.fields.pointee.words_case.rawValue == 143 ? _message.string(_message.fields.pointee.fileprivate) : "" }
+        get { _message.pointee.words_case.rawValue == 143 ? _message.string(_message.pointee.fileprivate) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 143 {
@@ -6896,12 +6896,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``fileprivate``, without a copy.
     @inlinable public func withFileprivateUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 143 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.fileprivate, body)
+        guard _message.pointee.words_case.rawValue == 143 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.fileprivate, body)
     }
 
     @inlinable public var `open`: String {
-        get { _message.fields.pointee.words_case.rawValue == 144 ? _message.string(_message.fields.pointee.open) : "" }
+        get { _message.pointee.words_case.rawValue == 144 ? _message.string(_message.pointee.open) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 144 {
@@ -6913,12 +6913,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``open``, without a copy.
     @inlinable public func withOpenUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 144 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.open, body)
+        guard _message.pointee.words_case.rawValue == 144 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.open, body)
     }
 
     @inlinable public var indirect: String {
-        get { _message.fields.pointee.words_case.rawValue == 145 ? _message.string(_message.fields.pointee.indirect) : "" }
+        get { _message.pointee.words_case.rawValue == 145 ? _message.string(_message.pointee.indirect) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 145 {
@@ -6930,12 +6930,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `indirect`, without a copy.
     @inlinable public func withIndirectUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 145 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.indirect, body)
+        guard _message.pointee.words_case.rawValue == 145 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.indirect, body)
     }
 
     @inlinable public var lazy: String {
-        get { _message.fields.pointee.words_case.rawValue == 146 ? _message.string(_message.fields.pointee.lazy) : "" }
+        get { _message.pointee.words_case.rawValue == 146 ? _message.string(_message.pointee.lazy) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 146 {
@@ -6947,12 +6947,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `lazy`, without a copy.
     @inlinable public func withLazyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 146 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.lazy, body)
+        guard _message.pointee.words_case.rawValue == 146 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.lazy, body)
     }
 
     @inlinable public var weak: String {
-        get { _message.fields.pointee.words_case.rawValue == 147 ? _message.string(_message.fields.pointee.weak) : "" }
+        get { _message.pointee.words_case.rawValue == 147 ? _message.string(_message.pointee.weak) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 147 {
@@ -6964,12 +6964,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `weak`, without a copy.
     @inlinable public func withWeakUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 147 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.weak, body)
+        guard _message.pointee.words_case.rawValue == 147 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.weak, body)
     }
 
     @inlinable public var unowned: String {
-        get { _message.fields.pointee.words_case.rawValue == 148 ? _message.string(_message.fields.pointee.unowned) : "" }
+        get { _message.pointee.words_case.rawValue == 148 ? _message.string(_message.pointee.unowned) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 148 {
@@ -6981,12 +6981,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `unowned`, without a copy.
     @inlinable public func withUnownedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 148 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.unowned, body)
+        guard _message.pointee.words_case.rawValue == 148 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.unowned, body)
     }
 
     @inlinable public var convenience: String {
-        get { _message.fields.pointee.words_case.rawValue == 149 ? _message.string(_message.fields.pointee.convenience) : "" }
+        get { _message.pointee.words_case.rawValue == 149 ? _message.string(_message.pointee.convenience) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 149 {
@@ -6998,12 +6998,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `convenience`, without a copy.
     @inlinable public func withConvenienceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 149 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.convenience, body)
+        guard _message.pointee.words_case.rawValue == 149 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.convenience, body)
     }
 
     @inlinable public var required: String {
-        get { _message.fields.pointee.words_case.rawValue == 150 ? _message.string(_message.fields.pointee.required) : "" }
+        get { _message.pointee.words_case.rawValue == 150 ? _message.string(_message.pointee.required) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 150 {
@@ -7015,12 +7015,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `required`, without a copy.
     @inlinable public func withRequiredUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 150 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.required, body)
+        guard _message.pointee.words_case.rawValue == 150 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.required, body)
     }
 
     @inlinable public var optional: String {
-        get { _message.fields.pointee.words_case.rawValue == 151 ? _message.string(_message.fields.pointee.optional) : "" }
+        get { _message.pointee.words_case.rawValue == 151 ? _message.string(_message.pointee.optional) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 151 {
@@ -7032,12 +7032,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `optional`, without a copy.
     @inlinable public func withOptionalUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 151 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.optional, body)
+        guard _message.pointee.words_case.rawValue == 151 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.optional, body)
     }
 
     @inlinable public var dynamic: String {
-        get { _message.fields.pointee.words_case.rawValue == 152 ? _message.string(_message.fields.pointee.dynamic) : "" }
+        get { _message.pointee.words_case.rawValue == 152 ? _message.string(_message.pointee.dynamic) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 152 {
@@ -7049,12 +7049,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `dynamic`, without a copy.
     @inlinable public func withDynamicUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 152 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.dynamic, body)
+        guard _message.pointee.words_case.rawValue == 152 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.dynamic, body)
     }
 
     @inlinable public var didSet: String {
-        get { _message.fields.pointee.words_case.rawValue == 153 ? _message.string(_message.fields.pointee.didset) : "" }
+        get { _message.pointee.words_case.rawValue == 153 ? _message.string(_message.pointee.didset) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 153 {
@@ -7066,12 +7066,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `didSet`, without a copy.
     @inlinable public func withDidSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 153 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.didset, body)
+        guard _message.pointee.words_case.rawValue == 153 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.didset, body)
     }
 
     @inlinable public var willSet: String {
-        get { _message.fields.pointee.words_case.rawValue == 154 ? _message.string(_message.fields.pointee.willset) : "" }
+        get { _message.pointee.words_case.rawValue == 154 ? _message.string(_message.pointee.willset) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 154 {
@@ -7083,12 +7083,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `willSet`, without a copy.
     @inlinable public func withWillSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 154 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.willset, body)
+        guard _message.pointee.words_case.rawValue == 154 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.willset, body)
     }
 
     @inlinable public var get: String {
-        get { _message.fields.pointee.words_case.rawValue == 155 ? _message.string(_message.fields.pointee.get) : "" }
+        get { _message.pointee.words_case.rawValue == 155 ? _message.string(_message.pointee.get) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 155 {
@@ -7100,12 +7100,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `get`, without a copy.
     @inlinable public func withGetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 155 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.get, body)
+        guard _message.pointee.words_case.rawValue == 155 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.get, body)
     }
 
     @inlinable public var set: String {
-        get { _message.fields.pointee.words_case.rawValue == 156 ? _message.string(_message.fields.pointee.set) : "" }
+        get { _message.pointee.words_case.rawValue == 156 ? _message.string(_message.pointee.set) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 156 {
@@ -7117,12 +7117,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `set`, without a copy.
     @inlinable public func withSetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 156 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.set, body)
+        guard _message.pointee.words_case.rawValue == 156 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.set, body)
     }
 
     @inlinable public var left: String {
-        get { _message.fields.pointee.words_case.rawValue == 157 ? _message.string(_message.fields.pointee.left) : "" }
+        get { _message.pointee.words_case.rawValue == 157 ? _message.string(_message.pointee.left) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 157 {
@@ -7134,12 +7134,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `left`, without a copy.
     @inlinable public func withLeftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 157 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.left, body)
+        guard _message.pointee.words_case.rawValue == 157 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.left, body)
     }
 
     @inlinable public var right: String {
-        get { _message.fields.pointee.words_case.rawValue == 158 ? _message.string(_message.fields.pointee.right) : "" }
+        get { _message.pointee.words_case.rawValue == 158 ? _message.string(_message.pointee.right) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 158 {
@@ -7151,12 +7151,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `right`, without a copy.
     @inlinable public func withRightUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 158 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.right, body)
+        guard _message.pointee.words_case.rawValue == 158 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.right, body)
     }
 
     @inlinable public var prefix: String {
-        get { _message.fields.pointee.words_case.rawValue == 159 ? _message.string(_message.fields.pointee.prefix) : "" }
+        get { _message.pointee.words_case.rawValue == 159 ? _message.string(_message.pointee.prefix) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 159 {
@@ -7168,12 +7168,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `prefix`, without a copy.
     @inlinable public func withPrefixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 159 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.prefix, body)
+        guard _message.pointee.words_case.rawValue == 159 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.prefix, body)
     }
 
     @inlinable public var postfix: String {
-        get { _message.fields.pointee.words_case.rawValue == 160 ? _message.string(_message.fields.pointee.postfix) : "" }
+        get { _message.pointee.words_case.rawValue == 160 ? _message.string(_message.pointee.postfix) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 160 {
@@ -7185,12 +7185,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `postfix`, without a copy.
     @inlinable public func withPostfixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 160 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.postfix, body)
+        guard _message.pointee.words_case.rawValue == 160 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.postfix, body)
     }
 
     @inlinable public var infix: String {
-        get { _message.fields.pointee.words_case.rawValue == 161 ? _message.string(_message.fields.pointee.infix) : "" }
+        get { _message.pointee.words_case.rawValue == 161 ? _message.string(_message.pointee.infix) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 161 {
@@ -7202,12 +7202,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `infix`, without a copy.
     @inlinable public func withInfixUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 161 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.infix, body)
+        guard _message.pointee.words_case.rawValue == 161 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.infix, body)
     }
 
     @inlinable public var precedence: String {
-        get { _message.fields.pointee.words_case.rawValue == 162 ? _message.string(_message.fields.pointee.precedence) : "" }
+        get { _message.pointee.words_case.rawValue == 162 ? _message.string(_message.pointee.precedence) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 162 {
@@ -7219,12 +7219,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `precedence`, without a copy.
     @inlinable public func withPrecedenceUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 162 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.precedence, body)
+        guard _message.pointee.words_case.rawValue == 162 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.precedence, body)
     }
 
     @inlinable public var associativity: String {
-        get { _message.fields.pointee.words_case.rawValue == 163 ? _message.string(_message.fields.pointee.associativity) : "" }
+        get { _message.pointee.words_case.rawValue == 163 ? _message.string(_message.pointee.associativity) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 163 {
@@ -7236,12 +7236,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `associativity`, without a copy.
     @inlinable public func withAssociativityUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 163 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.associativity, body)
+        guard _message.pointee.words_case.rawValue == 163 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.associativity, body)
     }
 
     @inlinable public var `associatedtype`: String {
-        get { _message.fields.pointee.words_case.rawValue == 164 ? _message.string(_message.fields.pointee.associatedtype) : "" }
+        get { _message.pointee.words_case.rawValue == 164 ? _message.string(_message.pointee.associatedtype) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 164 {
@@ -7253,12 +7253,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``associatedtype``, without a copy.
     @inlinable public func withAssociatedtypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 164 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.associatedtype, body)
+        guard _message.pointee.words_case.rawValue == 164 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.associatedtype, body)
     }
 
     @inlinable public var `typealias`: String {
-        get { _message.fields.pointee.words_case.rawValue == 165 ? _message.string(_message.fields.pointee.typealias) : "" }
+        get { _message.pointee.words_case.rawValue == 165 ? _message.string(_message.pointee.typealias) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 165 {
@@ -7270,12 +7270,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``typealias``, without a copy.
     @inlinable public func withTypealiasUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 165 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.typealias, body)
+        guard _message.pointee.words_case.rawValue == 165 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.typealias, body)
     }
 
     @inlinable public var `subscript`: String {
-        get { _message.fields.pointee.words_case.rawValue == 166 ? _message.string(_message.fields.pointee.subscript) : "" }
+        get { _message.pointee.words_case.rawValue == 166 ? _message.string(_message.pointee.subscript) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 166 {
@@ -7287,12 +7287,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``subscript``, without a copy.
     @inlinable public func withSubscriptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 166 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.subscript, body)
+        guard _message.pointee.words_case.rawValue == 166 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.subscript, body)
     }
 
     @inlinable public var `deinit`: String {
-        get { _message.fields.pointee.words_case.rawValue == 167 ? _message.string(_message.fields.pointee.deinit) : "" }
+        get { _message.pointee.words_case.rawValue == 167 ? _message.string(_message.pointee.deinit) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 167 {
@@ -7304,12 +7304,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of ``deinit``, without a copy.
     @inlinable public func withDeinitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 167 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.deinit, body)
+        guard _message.pointee.words_case.rawValue == 167 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.deinit, body)
     }
 
     @inlinable public var consume: String {
-        get { _message.fields.pointee.words_case.rawValue == 168 ? _message.string(_message.fields.pointee.consume) : "" }
+        get { _message.pointee.words_case.rawValue == 168 ? _message.string(_message.pointee.consume) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 168 {
@@ -7321,12 +7321,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `consume`, without a copy.
     @inlinable public func withConsumeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 168 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.consume, body)
+        guard _message.pointee.words_case.rawValue == 168 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.consume, body)
     }
 
     @inlinable public var copy: String {
-        get { _message.fields.pointee.words_case.rawValue == 169 ? _message.string(_message.fields.pointee.copy) : "" }
+        get { _message.pointee.words_case.rawValue == 169 ? _message.string(_message.pointee.copy) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 169 {
@@ -7338,12 +7338,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `copy`, without a copy.
     @inlinable public func withCopyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 169 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.copy, body)
+        guard _message.pointee.words_case.rawValue == 169 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.copy, body)
     }
 
     @inlinable public var borrowing: String {
-        get { _message.fields.pointee.words_case.rawValue == 170 ? _message.string(_message.fields.pointee.borrowing) : "" }
+        get { _message.pointee.words_case.rawValue == 170 ? _message.string(_message.pointee.borrowing) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 170 {
@@ -7355,12 +7355,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `borrowing`, without a copy.
     @inlinable public func withBorrowingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 170 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.borrowing, body)
+        guard _message.pointee.words_case.rawValue == 170 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.borrowing, body)
     }
 
     @inlinable public var consuming: String {
-        get { _message.fields.pointee.words_case.rawValue == 171 ? _message.string(_message.fields.pointee.consuming) : "" }
+        get { _message.pointee.words_case.rawValue == 171 ? _message.string(_message.pointee.consuming) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 171 {
@@ -7372,12 +7372,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `consuming`, without a copy.
     @inlinable public func withConsumingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 171 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.consuming, body)
+        guard _message.pointee.words_case.rawValue == 171 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.consuming, body)
     }
 
     @inlinable public var sending: String {
-        get { _message.fields.pointee.words_case.rawValue == 172 ? _message.string(_message.fields.pointee.sending) : "" }
+        get { _message.pointee.words_case.rawValue == 172 ? _message.string(_message.pointee.sending) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 172 {
@@ -7389,12 +7389,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `sending`, without a copy.
     @inlinable public func withSendingUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 172 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.sending, body)
+        guard _message.pointee.words_case.rawValue == 172 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.sending, body)
     }
 
     @inlinable public var isolated: String {
-        get { _message.fields.pointee.words_case.rawValue == 173 ? _message.string(_message.fields.pointee.isolated) : "" }
+        get { _message.pointee.words_case.rawValue == 173 ? _message.string(_message.pointee.isolated) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 173 {
@@ -7406,12 +7406,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `isolated`, without a copy.
     @inlinable public func withIsolatedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 173 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.isolated, body)
+        guard _message.pointee.words_case.rawValue == 173 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.isolated, body)
     }
 
     @inlinable public var nonisolated: String {
-        get { _message.fields.pointee.words_case.rawValue == 174 ? _message.string(_message.fields.pointee.nonisolated) : "" }
+        get { _message.pointee.words_case.rawValue == 174 ? _message.string(_message.pointee.nonisolated) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 174 {
@@ -7423,12 +7423,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `nonisolated`, without a copy.
     @inlinable public func withNonisolatedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 174 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.nonisolated, body)
+        guard _message.pointee.words_case.rawValue == 174 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.nonisolated, body)
     }
 
     @inlinable public var macro: String {
-        get { _message.fields.pointee.words_case.rawValue == 175 ? _message.string(_message.fields.pointee.macro) : "" }
+        get { _message.pointee.words_case.rawValue == 175 ? _message.string(_message.pointee.macro) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 175 {
@@ -7440,12 +7440,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `macro`, without a copy.
     @inlinable public func withMacroUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 175 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.macro, body)
+        guard _message.pointee.words_case.rawValue == 175 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.macro, body)
     }
 
     @inlinable public var package: String {
-        get { _message.fields.pointee.words_case.rawValue == 176 ? _message.string(_message.fields.pointee.package) : "" }
+        get { _message.pointee.words_case.rawValue == 176 ? _message.string(_message.pointee.package) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 176 {
@@ -7457,12 +7457,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `package`, without a copy.
     @inlinable public func withPackageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 176 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.package, body)
+        guard _message.pointee.words_case.rawValue == 176 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.package, body)
     }
 
     @inlinable public var each: String {
-        get { _message.fields.pointee.words_case.rawValue == 177 ? _message.string(_message.fields.pointee.each) : "" }
+        get { _message.pointee.words_case.rawValue == 177 ? _message.string(_message.pointee.each) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 177 {
@@ -7474,12 +7474,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `each`, without a copy.
     @inlinable public func withEachUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 177 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.each, body)
+        guard _message.pointee.words_case.rawValue == 177 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.each, body)
     }
 
     @inlinable public var discard: String {
-        get { _message.fields.pointee.words_case.rawValue == 178 ? _message.string(_message.fields.pointee.discard) : "" }
+        get { _message.pointee.words_case.rawValue == 178 ? _message.string(_message.pointee.discard) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 178 {
@@ -7491,12 +7491,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `discard`, without a copy.
     @inlinable public func withDiscardUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 178 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.discard, body)
+        guard _message.pointee.words_case.rawValue == 178 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.discard, body)
     }
 
     @inlinable public var description_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 179 ? _message.string(_message.fields.pointee.description) : "" }
+        get { _message.pointee.words_case.rawValue == 179 ? _message.string(_message.pointee.description) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 179 {
@@ -7508,12 +7508,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `description_p`, without a copy.
     @inlinable public func withDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 179 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.description, body)
+        guard _message.pointee.words_case.rawValue == 179 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.description, body)
     }
 
     @inlinable public var debugDescription_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 180 ? _message.string(_message.fields.pointee.debug_description) : "" }
+        get { _message.pointee.words_case.rawValue == 180 ? _message.string(_message.pointee.debug_description) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 180 {
@@ -7525,12 +7525,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `debugDescription_p`, without a copy.
     @inlinable public func withDebugDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 180 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.debug_description, body)
+        guard _message.pointee.words_case.rawValue == 180 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.debug_description, body)
     }
 
     @inlinable public var hashValue_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 181 ? _message.string(_message.fields.pointee.hash_value) : "" }
+        get { _message.pointee.words_case.rawValue == 181 ? _message.string(_message.pointee.hash_value) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 181 {
@@ -7542,12 +7542,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `hashValue_p`, without a copy.
     @inlinable public func withHashValue_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 181 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.hash_value, body)
+        guard _message.pointee.words_case.rawValue == 181 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.hash_value, body)
     }
 
     @inlinable public var textFormat: String {
-        get { _message.fields.pointee.words_case.rawValue == 182 ? _message.string(_message.fields.pointee.text_format) : "" }
+        get { _message.pointee.words_case.rawValue == 182 ? _message.string(_message.pointee.text_format) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 182 {
@@ -7559,12 +7559,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `textFormat`, without a copy.
     @inlinable public func withTextFormatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 182 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.text_format, body)
+        guard _message.pointee.words_case.rawValue == 182 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.text_format, body)
     }
 
     @inlinable public var unknownFields_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 183 ? _message.string(_message.fields.pointee.unknown_fields) : "" }
+        get { _message.pointee.words_case.rawValue == 183 ? _message.string(_message.pointee.unknown_fields) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 183 {
@@ -7576,12 +7576,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `unknownFields_p`, without a copy.
     @inlinable public func withUnknownFields_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 183 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.unknown_fields, body)
+        guard _message.pointee.words_case.rawValue == 183 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.unknown_fields, body)
     }
 
     @inlinable public var isInitialized_p: String {
-        get { _message.fields.pointee.words_case.rawValue == 184 ? _message.string(_message.fields.pointee.is_initialized) : "" }
+        get { _message.pointee.words_case.rawValue == 184 ? _message.string(_message.pointee.is_initialized) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 184 {
@@ -7593,12 +7593,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `isInitialized_p`, without a copy.
     @inlinable public func withIsInitialized_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 184 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.is_initialized, body)
+        guard _message.pointee.words_case.rawValue == 184 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.is_initialized, body)
     }
 
     @inlinable public var protoMessageName: String {
-        get { _message.fields.pointee.words_case.rawValue == 185 ? _message.string(_message.fields.pointee.proto_message_name) : "" }
+        get { _message.pointee.words_case.rawValue == 185 ? _message.string(_message.pointee.proto_message_name) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 185 {
@@ -7610,12 +7610,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `protoMessageName`, without a copy.
     @inlinable public func withProtoMessageNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 185 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.proto_message_name, body)
+        guard _message.pointee.words_case.rawValue == 185 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.proto_message_name, body)
     }
 
     @inlinable public var serializedBytes: String {
-        get { _message.fields.pointee.words_case.rawValue == 186 ? _message.string(_message.fields.pointee.serialized_bytes) : "" }
+        get { _message.pointee.words_case.rawValue == 186 ? _message.string(_message.pointee.serialized_bytes) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 186 {
@@ -7627,12 +7627,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `serializedBytes`, without a copy.
     @inlinable public func withSerializedBytesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 186 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.serialized_bytes, body)
+        guard _message.pointee.words_case.rawValue == 186 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.serialized_bytes, body)
     }
 
     @inlinable public var with: String {
-        get { _message.fields.pointee.words_case.rawValue == 187 ? _message.string(_message.fields.pointee.with) : "" }
+        get { _message.pointee.words_case.rawValue == 187 ? _message.string(_message.pointee.with) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 187 {
@@ -7644,12 +7644,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `with`, without a copy.
     @inlinable public func withWithUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 187 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.with, body)
+        guard _message.pointee.words_case.rawValue == 187 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.with, body)
     }
 
     @inlinable public var merge: String {
-        get { _message.fields.pointee.words_case.rawValue == 188 ? _message.string(_message.fields.pointee.merge) : "" }
+        get { _message.pointee.words_case.rawValue == 188 ? _message.string(_message.pointee.merge) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 188 {
@@ -7661,12 +7661,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `merge`, without a copy.
     @inlinable public func withMergeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 188 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.merge, body)
+        guard _message.pointee.words_case.rawValue == 188 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.merge, body)
     }
 
     @inlinable public var append: String {
-        get { _message.fields.pointee.words_case.rawValue == 189 ? _message.string(_message.fields.pointee.append) : "" }
+        get { _message.pointee.words_case.rawValue == 189 ? _message.string(_message.pointee.append) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 189 {
@@ -7678,12 +7678,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `append`, without a copy.
     @inlinable public func withAppendUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 189 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.append, body)
+        guard _message.pointee.words_case.rawValue == 189 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.append, body)
     }
 
     @inlinable public var removeUnknownFields: String {
-        get { _message.fields.pointee.words_case.rawValue == 190 ? _message.string(_message.fields.pointee.remove_unknown_fields) : "" }
+        get { _message.pointee.words_case.rawValue == 190 ? _message.string(_message.pointee.remove_unknown_fields) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 190 {
@@ -7695,12 +7695,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `removeUnknownFields`, without a copy.
     @inlinable public func withRemoveUnknownFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 190 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.remove_unknown_fields, body)
+        guard _message.pointee.words_case.rawValue == 190 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.remove_unknown_fields, body)
     }
 
     @inlinable public var message: String {
-        get { _message.fields.pointee.words_case.rawValue == 191 ? _message.string(_message.fields.pointee.message) : "" }
+        get { _message.pointee.words_case.rawValue == 191 ? _message.string(_message.pointee.message) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 191 {
@@ -7712,12 +7712,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `message`, without a copy.
     @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 191 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.message, body)
+        guard _message.pointee.words_case.rawValue == 191 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.message, body)
     }
 
     @inlinable public var fields: String {
-        get { _message.fields.pointee.words_case.rawValue == 192 ? _message.string(_message.fields.pointee.fields) : "" }
+        get { _message.pointee.words_case.rawValue == 192 ? _message.string(_message.pointee.fields) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 192 {
@@ -7729,12 +7729,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `fields`, without a copy.
     @inlinable public func withFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 192 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.fields, body)
+        guard _message.pointee.words_case.rawValue == 192 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.fields, body)
     }
 
     @inlinable public var table: String {
-        get { _message.fields.pointee.words_case.rawValue == 193 ? _message.string(_message.fields.pointee.table) : "" }
+        get { _message.pointee.words_case.rawValue == 193 ? _message.string(_message.pointee.table) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 193 {
@@ -7746,12 +7746,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `table`, without a copy.
     @inlinable public func withTableUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 193 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.table, body)
+        guard _message.pointee.words_case.rawValue == 193 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.table, body)
     }
 
     @inlinable public var storage: String {
-        get { _message.fields.pointee.words_case.rawValue == 194 ? _message.string(_message.fields.pointee.storage) : "" }
+        get { _message.pointee.words_case.rawValue == 194 ? _message.string(_message.pointee.storage) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 194 {
@@ -7763,12 +7763,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `storage`, without a copy.
     @inlinable public func withStorageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 194 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.storage, body)
+        guard _message.pointee.words_case.rawValue == 194 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.storage, body)
     }
 
     @inlinable public var list: String {
-        get { _message.fields.pointee.words_case.rawValue == 195 ? _message.string(_message.fields.pointee.list) : "" }
+        get { _message.pointee.words_case.rawValue == 195 ? _message.string(_message.pointee.list) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 195 {
@@ -7780,12 +7780,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `list`, without a copy.
     @inlinable public func withListUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 195 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.list, body)
+        guard _message.pointee.words_case.rawValue == 195 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.list, body)
     }
 
     @inlinable public var map: String {
-        get { _message.fields.pointee.words_case.rawValue == 196 ? _message.string(_message.fields.pointee.map) : "" }
+        get { _message.pointee.words_case.rawValue == 196 ? _message.string(_message.pointee.map) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 196 {
@@ -7797,12 +7797,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `map`, without a copy.
     @inlinable public func withMapUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 196 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.map, body)
+        guard _message.pointee.words_case.rawValue == 196 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.map, body)
     }
 
     @inlinable public var loan: String {
-        get { _message.fields.pointee.words_case.rawValue == 197 ? _message.string(_message.fields.pointee.loan) : "" }
+        get { _message.pointee.words_case.rawValue == 197 ? _message.string(_message.pointee.loan) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 197 {
@@ -7814,12 +7814,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `loan`, without a copy.
     @inlinable public func withLoanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 197 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.loan, body)
+        guard _message.pointee.words_case.rawValue == 197 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.loan, body)
     }
 
     @inlinable public var value: String {
-        get { _message.fields.pointee.words_case.rawValue == 198 ? _message.string(_message.fields.pointee.value) : "" }
+        get { _message.pointee.words_case.rawValue == 198 ? _message.string(_message.pointee.value) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 198 {
@@ -7831,12 +7831,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `value`, without a copy.
     @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 198 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.value, body)
+        guard _message.pointee.words_case.rawValue == 198 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.value, body)
     }
 
     @inlinable public var key: String {
-        get { _message.fields.pointee.words_case.rawValue == 199 ? _message.string(_message.fields.pointee.key) : "" }
+        get { _message.pointee.words_case.rawValue == 199 ? _message.string(_message.pointee.key) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 199 {
@@ -7848,12 +7848,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `key`, without a copy.
     @inlinable public func withKeyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 199 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.key, body)
+        guard _message.pointee.words_case.rawValue == 199 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.key, body)
     }
 
     @inlinable public var count: String {
-        get { _message.fields.pointee.words_case.rawValue == 200 ? _message.string(_message.fields.pointee.count) : "" }
+        get { _message.pointee.words_case.rawValue == 200 ? _message.string(_message.pointee.count) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 200 {
@@ -7865,12 +7865,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `count`, without a copy.
     @inlinable public func withCountUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 200 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.count, body)
+        guard _message.pointee.words_case.rawValue == 200 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.count, body)
     }
 
     @inlinable public var newValue: String {
-        get { _message.fields.pointee.words_case.rawValue == 201 ? _message.string(_message.fields.pointee.new_value) : "" }
+        get { _message.pointee.words_case.rawValue == 201 ? _message.string(_message.pointee.new_value) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 201 {
@@ -7882,12 +7882,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `newValue`, without a copy.
     @inlinable public func withNewValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 201 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.new_value, body)
+        guard _message.pointee.words_case.rawValue == 201 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.new_value, body)
     }
 
     @inlinable public var message_202: String {
-        get { _message.fields.pointee.words_case.rawValue == 202 ? _message.string(_message.fields.pointee._message) : "" }
+        get { _message.pointee.words_case.rawValue == 202 ? _message.string(_message.pointee._message) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 202 {
@@ -7899,12 +7899,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `message_202`, without a copy.
     @inlinable public func withMessageUTF8Span_202<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 202 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._message, body)
+        guard _message.pointee.words_case.rawValue == 202 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._message, body)
     }
 
     @inlinable public var fields_203: String {
-        get { _message.fields.pointee.words_case.rawValue == 203 ? _message.string(_message.fields.pointee._fields) : "" }
+        get { _message.pointee.words_case.rawValue == 203 ? _message.string(_message.pointee._fields) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 203 {
@@ -7916,12 +7916,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `fields_203`, without a copy.
     @inlinable public func withFieldsUTF8Span_203<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 203 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._fields, body)
+        guard _message.pointee.words_case.rawValue == 203 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._fields, body)
     }
 
     @inlinable public var table_204: String {
-        get { _message.fields.pointee.words_case.rawValue == 204 ? _message.string(_message.fields.pointee._table) : "" }
+        get { _message.pointee.words_case.rawValue == 204 ? _message.string(_message.pointee._table) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 204 {
@@ -7933,12 +7933,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `table_204`, without a copy.
     @inlinable public func withTableUTF8Span_204<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 204 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._table, body)
+        guard _message.pointee.words_case.rawValue == 204 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._table, body)
     }
 
     @inlinable public var mutableFields: String {
-        get { _message.fields.pointee.words_case.rawValue == 205 ? _message.string(_message.fields.pointee._mutable_fields) : "" }
+        get { _message.pointee.words_case.rawValue == 205 ? _message.string(_message.pointee._mutable_fields) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 205 {
@@ -7950,12 +7950,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `mutableFields`, without a copy.
     @inlinable public func withMutableFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 205 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._mutable_fields, body)
+        guard _message.pointee.words_case.rawValue == 205 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._mutable_fields, body)
     }
 
     @inlinable public var settle: String {
-        get { _message.fields.pointee.words_case.rawValue == 206 ? _message.string(_message.fields.pointee._settle) : "" }
+        get { _message.pointee.words_case.rawValue == 206 ? _message.string(_message.pointee._settle) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 206 {
@@ -7967,12 +7967,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `settle`, without a copy.
     @inlinable public func withSettleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 206 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._settle, body)
+        guard _message.pointee.words_case.rawValue == 206 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._settle, body)
     }
 
     @inlinable public var load: String {
-        get { _message.fields.pointee.words_case.rawValue == 207 ? _message.string(_message.fields.pointee._load) : "" }
+        get { _message.pointee.words_case.rawValue == 207 ? _message.string(_message.pointee._load) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 207 {
@@ -7984,12 +7984,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `load`, without a copy.
     @inlinable public func withLoadUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 207 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._load, body)
+        guard _message.pointee.words_case.rawValue == 207 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._load, body)
     }
 
     @inlinable public var store: String {
-        get { _message.fields.pointee.words_case.rawValue == 208 ? _message.string(_message.fields.pointee._store) : "" }
+        get { _message.pointee.words_case.rawValue == 208 ? _message.string(_message.pointee._store) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 208 {
@@ -8001,12 +8001,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `store`, without a copy.
     @inlinable public func withStoreUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 208 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._store, body)
+        guard _message.pointee.words_case.rawValue == 208 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._store, body)
     }
 
     @inlinable public var rawValue: String {
-        get { _message.fields.pointee.words_case.rawValue == 209 ? _message.string(_message.fields.pointee.raw_value) : "" }
+        get { _message.pointee.words_case.rawValue == 209 ? _message.string(_message.pointee.raw_value) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 209 {
@@ -8018,12 +8018,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `rawValue`, without a copy.
     @inlinable public func withRawValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 209 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.raw_value, body)
+        guard _message.pointee.words_case.rawValue == 209 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.raw_value, body)
     }
 
     @inlinable public var allCases: String {
-        get { _message.fields.pointee.words_case.rawValue == 210 ? _message.string(_message.fields.pointee.allcases) : "" }
+        get { _message.pointee.words_case.rawValue == 210 ? _message.string(_message.pointee.allcases) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 210 {
@@ -8035,12 +8035,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `allCases`, without a copy.
     @inlinable public func withAllCasesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 210 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.allcases, body)
+        guard _message.pointee.words_case.rawValue == 210 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.allcases, body)
     }
 
     @inlinable public var unrecognized: String {
-        get { _message.fields.pointee.words_case.rawValue == 211 ? _message.string(_message.fields.pointee.unrecognized) : "" }
+        get { _message.pointee.words_case.rawValue == 211 ? _message.string(_message.pointee.unrecognized) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 211 {
@@ -8052,12 +8052,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `unrecognized`, without a copy.
     @inlinable public func withUnrecognizedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 211 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.unrecognized, body)
+        guard _message.pointee.words_case.rawValue == 211 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.unrecognized, body)
     }
 
     @inlinable public var hash: String {
-        get { _message.fields.pointee.words_case.rawValue == 212 ? _message.string(_message.fields.pointee.hash) : "" }
+        get { _message.pointee.words_case.rawValue == 212 ? _message.string(_message.pointee.hash) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 212 {
@@ -8069,12 +8069,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `hash`, without a copy.
     @inlinable public func withHashUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 212 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.hash, body)
+        guard _message.pointee.words_case.rawValue == 212 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.hash, body)
     }
 
     @inlinable public var hasher: String {
-        get { _message.fields.pointee.words_case.rawValue == 213 ? _message.string(_message.fields.pointee.hasher) : "" }
+        get { _message.pointee.words_case.rawValue == 213 ? _message.string(_message.pointee.hasher) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 213 {
@@ -8086,12 +8086,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `hasher`, without a copy.
     @inlinable public func withHasherUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 213 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.hasher, body)
+        guard _message.pointee.words_case.rawValue == 213 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.hasher, body)
     }
 
     @inlinable public var left_: String {
-        get { _message.fields.pointee.words_case.rawValue == 214 ? _message.string(_message.fields.pointee.left_) : "" }
+        get { _message.pointee.words_case.rawValue == 214 ? _message.string(_message.pointee.left_) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 214 {
@@ -8103,12 +8103,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `left_`, without a copy.
     @inlinable public func withLeft_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 214 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.left_, body)
+        guard _message.pointee.words_case.rawValue == 214 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.left_, body)
     }
 
     @inlinable public var base: String {
-        get { _message.fields.pointee.words_case.rawValue == 215 ? _message.string(_message.fields.pointee.base_215) : "" }
+        get { _message.pointee.words_case.rawValue == 215 ? _message.string(_message.pointee.base_215) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 215 {
@@ -8120,12 +8120,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `base`, without a copy.
     @inlinable public func withBaseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 215 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.base_215, body)
+        guard _message.pointee.words_case.rawValue == 215 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.base_215, body)
     }
 
     @inlinable public var descriptor: String {
-        get { _message.fields.pointee.words_case.rawValue == 216 ? _message.string(_message.fields.pointee.descriptor) : "" }
+        get { _message.pointee.words_case.rawValue == 216 ? _message.string(_message.pointee.descriptor) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 216 {
@@ -8137,12 +8137,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `descriptor`, without a copy.
     @inlinable public func withDescriptorUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 216 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.descriptor, body)
+        guard _message.pointee.words_case.rawValue == 216 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.descriptor, body)
     }
 
     @inlinable public var nUnknownFields: String {
-        get { _message.fields.pointee.words_case.rawValue == 217 ? _message.string(_message.fields.pointee.n_unknown_fields_217) : "" }
+        get { _message.pointee.words_case.rawValue == 217 ? _message.string(_message.pointee.n_unknown_fields_217) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 217 {
@@ -8154,12 +8154,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `nUnknownFields`, without a copy.
     @inlinable public func withNUnknownFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 217 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.n_unknown_fields_217, body)
+        guard _message.pointee.words_case.rawValue == 217 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.n_unknown_fields_217, body)
     }
 
     @inlinable public var foo: String {
-        get { _message.fields.pointee.words_case.rawValue == 218 ? _message.string(_message.fields.pointee.foo) : "" }
+        get { _message.pointee.words_case.rawValue == 218 ? _message.string(_message.pointee.foo) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 218 {
@@ -8171,12 +8171,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `foo`, without a copy.
     @inlinable public func withFooUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 218 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.foo, body)
+        guard _message.pointee.words_case.rawValue == 218 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.foo, body)
     }
 
     @inlinable public var foo_219: String {
-        get { _message.fields.pointee.words_case.rawValue == 219 ? _message.string(_message.fields.pointee.foo_219) : "" }
+        get { _message.pointee.words_case.rawValue == 219 ? _message.string(_message.pointee.foo_219) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 219 {
@@ -8188,12 +8188,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `foo_219`, without a copy.
     @inlinable public func withFooUTF8Span_219<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 219 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.foo_219, body)
+        guard _message.pointee.words_case.rawValue == 219 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.foo_219, body)
     }
 
     @inlinable public var foo_220: String {
-        get { _message.fields.pointee.words_case.rawValue == 220 ? _message.string(_message.fields.pointee.foo_220) : "" }
+        get { _message.pointee.words_case.rawValue == 220 ? _message.string(_message.pointee.foo_220) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 220 {
@@ -8205,12 +8205,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `foo_220`, without a copy.
     @inlinable public func withFooUTF8Span_220<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 220 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.foo_220, body)
+        guard _message.pointee.words_case.rawValue == 220 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.foo_220, body)
     }
 
     @inlinable public var fooBar: String {
-        get { _message.fields.pointee.words_case.rawValue == 221 ? _message.string(_message.fields.pointee.foobar) : "" }
+        get { _message.pointee.words_case.rawValue == 221 ? _message.string(_message.pointee.foobar) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 221 {
@@ -8222,12 +8222,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `fooBar`, without a copy.
     @inlinable public func withFooBarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 221 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.foobar, body)
+        guard _message.pointee.words_case.rawValue == 221 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.foobar, body)
     }
 
     @inlinable public var fooBar_222: String {
-        get { _message.fields.pointee.words_case.rawValue == 222 ? _message.string(_message.fields.pointee.foo_bar) : "" }
+        get { _message.pointee.words_case.rawValue == 222 ? _message.string(_message.pointee.foo_bar) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 222 {
@@ -8239,12 +8239,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `fooBar_222`, without a copy.
     @inlinable public func withFooBarUTF8Span_222<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 222 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.foo_bar, body)
+        guard _message.pointee.words_case.rawValue == 222 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.foo_bar, body)
     }
 
     @inlinable public var fooBar_223: String {
-        get { _message.fields.pointee.words_case.rawValue == 223 ? _message.string(_message.fields.pointee.foobar_223) : "" }
+        get { _message.pointee.words_case.rawValue == 223 ? _message.string(_message.pointee.foobar_223) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 223 {
@@ -8256,12 +8256,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `fooBar_223`, without a copy.
     @inlinable public func withFooBarUTF8Span_223<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 223 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.foobar_223, body)
+        guard _message.pointee.words_case.rawValue == 223 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.foobar_223, body)
     }
 
     @inlinable public var foo_Bar: String {
-        get { _message.fields.pointee.words_case.rawValue == 224 ? _message.string(_message.fields.pointee.foo__bar) : "" }
+        get { _message.pointee.words_case.rawValue == 224 ? _message.string(_message.pointee.foo__bar) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 224 {
@@ -8273,12 +8273,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `foo_Bar`, without a copy.
     @inlinable public func withFoo_BarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 224 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.foo__bar, body)
+        guard _message.pointee.words_case.rawValue == 224 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.foo__bar, body)
     }
 
     @inlinable public var ___: String {
-        get { _message.fields.pointee.words_case.rawValue == 225 ? _message.string(_message.fields.pointee._) : "" }
+        get { _message.pointee.words_case.rawValue == 225 ? _message.string(_message.pointee._) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 225 {
@@ -8290,12 +8290,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `___`, without a copy.
     @inlinable public func with___UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 225 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._, body)
+        guard _message.pointee.words_case.rawValue == 225 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._, body)
     }
 
     @inlinable public var ____: String {
-        get { _message.fields.pointee.words_case.rawValue == 226 ? _message.string(_message.fields.pointee.__) : "" }
+        get { _message.pointee.words_case.rawValue == 226 ? _message.string(_message.pointee.__) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 226 {
@@ -8307,12 +8307,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `____`, without a copy.
     @inlinable public func with____UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 226 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.__, body)
+        guard _message.pointee.words_case.rawValue == 226 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.__, body)
     }
 
     @inlinable public var _____: String {
-        get { _message.fields.pointee.words_case.rawValue == 227 ? _message.string(_message.fields.pointee.___) : "" }
+        get { _message.pointee.words_case.rawValue == 227 ? _message.string(_message.pointee.___) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 227 {
@@ -8324,12 +8324,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `_____`, without a copy.
     @inlinable public func with_____UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 227 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.___, body)
+        guard _message.pointee.words_case.rawValue == 227 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.___, body)
     }
 
     @inlinable public var _1: String {
-        get { _message.fields.pointee.words_case.rawValue == 228 ? _message.string(_message.fields.pointee._1) : "" }
+        get { _message.pointee.words_case.rawValue == 228 ? _message.string(_message.pointee._1) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 228 {
@@ -8341,12 +8341,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `_1`, without a copy.
     @inlinable public func with_1UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 228 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee._1, body)
+        guard _message.pointee.words_case.rawValue == 228 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee._1, body)
     }
 
     @inlinable public var a1B2: String {
-        get { _message.fields.pointee.words_case.rawValue == 229 ? _message.string(_message.fields.pointee.a1b2) : "" }
+        get { _message.pointee.words_case.rawValue == 229 ? _message.string(_message.pointee.a1b2) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 229 {
@@ -8358,12 +8358,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `a1B2`, without a copy.
     @inlinable public func withA1B2UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 229 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.a1b2, body)
+        guard _message.pointee.words_case.rawValue == 229 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.a1b2, body)
     }
 
     @inlinable public var x: String {
-        get { _message.fields.pointee.words_case.rawValue == 230 ? _message.string(_message.fields.pointee.x) : "" }
+        get { _message.pointee.words_case.rawValue == 230 ? _message.string(_message.pointee.x) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 230 {
@@ -8375,12 +8375,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `x`, without a copy.
     @inlinable public func withXUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 230 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.x, body)
+        guard _message.pointee.words_case.rawValue == 230 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.x, body)
     }
 
     @inlinable public var string: String {
-        get { _message.fields.pointee.words_case.rawValue == 231 ? _message.string(_message.fields.pointee.string) : "" }
+        get { _message.pointee.words_case.rawValue == 231 ? _message.string(_message.pointee.string) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 231 {
@@ -8392,12 +8392,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `string`, without a copy.
     @inlinable public func withStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 231 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.string, body)
+        guard _message.pointee.words_case.rawValue == 231 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.string, body)
     }
 
     @inlinable public var string_: String {
-        get { _message.fields.pointee.words_case.rawValue == 232 ? _message.string(_message.fields.pointee.string_) : "" }
+        get { _message.pointee.words_case.rawValue == 232 ? _message.string(_message.pointee.string_) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 232 {
@@ -8409,12 +8409,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `string_`, without a copy.
     @inlinable public func withString_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 232 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.string_, body)
+        guard _message.pointee.words_case.rawValue == 232 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.string_, body)
     }
 
     @inlinable public var swift: String {
-        get { _message.fields.pointee.words_case.rawValue == 233 ? _message.string(_message.fields.pointee.swift) : "" }
+        get { _message.pointee.words_case.rawValue == 233 ? _message.string(_message.pointee.swift) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 233 {
@@ -8426,12 +8426,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `swift`, without a copy.
     @inlinable public func withSwiftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 233 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.swift, body)
+        guard _message.pointee.words_case.rawValue == 233 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.swift, body)
     }
 
     @inlinable public var lifelineMessages: String {
-        get { _message.fields.pointee.words_case.rawValue == 234 ? _message.string(_message.fields.pointee.lifelinemessages) : "" }
+        get { _message.pointee.words_case.rawValue == 234 ? _message.string(_message.pointee.lifelinemessages) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 234 {
@@ -8443,13 +8443,13 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `lifelineMessages`, without a copy.
     @inlinable public func withLifelineMessagesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.words_case.rawValue == 234 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.lifelinemessages, body)
+        guard _message.pointee.words_case.rawValue == 234 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.lifelinemessages, body)
     }
 
     @inlinable public var words: OneOf_Words? {
         get {
-            switch _message.fields.pointee.words_case.rawValue {
+            switch _message.pointee.words_case.rawValue {
             case 1: .alignas(self.alignas)
             case 2: .alignof(self.alignof)
             case 3: .and(self.and)
@@ -9175,7 +9175,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_OneofsNamed: LifelineMessages.Message {
     @inlinable public var in1: Int32 {
-        get { _message.fields.pointee.self_case.rawValue == 1 ? _message.fields.pointee.in_1 : 0 }
+        get { _message.pointee.self_case.rawValue == 1 ? _message.pointee.in_1 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.self_case.rawValue = 1
@@ -9184,7 +9184,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in2: Int32 {
-        get { _message.fields.pointee.self_of_case.rawValue == 2 ? _message.fields.pointee.in_2 : 0 }
+        get { _message.pointee.self_of_case.rawValue == 2 ? _message.pointee.in_2 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.self_of_case.rawValue = 2
@@ -9193,7 +9193,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in3: Int32 {
-        get { _message.fields.pointee.init_case.rawValue == 3 ? _message.fields.pointee.in_3 : 0 }
+        get { _message.pointee.init_case.rawValue == 3 ? _message.pointee.in_3 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.init_case.rawValue = 3
@@ -9202,7 +9202,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in4: Int32 {
-        get { _message.fields.pointee.type_case.rawValue == 4 ? _message.fields.pointee.in_4 : 0 }
+        get { _message.pointee.type_case.rawValue == 4 ? _message.pointee.in_4 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.type_case.rawValue = 4
@@ -9211,7 +9211,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in5: Int32 {
-        get { _message.fields.pointee.type_of_case.rawValue == 5 ? _message.fields.pointee.in_5 : 0 }
+        get { _message.pointee.type_of_case.rawValue == 5 ? _message.pointee.in_5 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.type_of_case.rawValue = 5
@@ -9220,7 +9220,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in6: Int32 {
-        get { _message.fields.pointee.class_case.rawValue == 6 ? _message.fields.pointee.in_6 : 0 }
+        get { _message.pointee.class_case.rawValue == 6 ? _message.pointee.in_6 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.class_case.rawValue = 6
@@ -9229,7 +9229,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in7: Int32 {
-        get { _message.fields.pointee.default_case.rawValue == 7 ? _message.fields.pointee.in_7 : 0 }
+        get { _message.pointee.default_case.rawValue == 7 ? _message.pointee.in_7 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.default_case.rawValue = 7
@@ -9238,7 +9238,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in8: Int32 {
-        get { _message.fields.pointee.in_case.rawValue == 8 ? _message.fields.pointee.in_8 : 0 }
+        get { _message.pointee.in_case.rawValue == 8 ? _message.pointee.in_8 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.in_case.rawValue = 8
@@ -9247,7 +9247,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in9: Int32 {
-        get { _message.fields.pointee.any_case.rawValue == 9 ? _message.fields.pointee.in_9 : 0 }
+        get { _message.pointee.any_case.rawValue == 9 ? _message.pointee.in_9 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.any_case.rawValue = 9
@@ -9256,7 +9256,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in10: Int32 {
-        get { _message.fields.pointee.await_case.rawValue == 10 ? _message.fields.pointee.in_10 : 0 }
+        get { _message.pointee.await_case.rawValue == 10 ? _message.pointee.in_10 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.await_case.rawValue = 10
@@ -9265,7 +9265,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in11: Int32 {
-        get { _message.fields.pointee.any_of_case.rawValue == 11 ? _message.fields.pointee.in_11 : 0 }
+        get { _message.pointee.any_of_case.rawValue == 11 ? _message.pointee.in_11 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.any_of_case.rawValue = 11
@@ -9274,7 +9274,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in12: Int32 {
-        get { _message.fields.pointee.some_case.rawValue == 12 ? _message.fields.pointee.in_12 : 0 }
+        get { _message.pointee.some_case.rawValue == 12 ? _message.pointee.in_12 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.some_case.rawValue = 12
@@ -9283,7 +9283,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in13: Int32 {
-        get { _message.fields.pointee.none_case.rawValue == 13 ? _message.fields.pointee.in_13 : 0 }
+        get { _message.pointee.none_case.rawValue == 13 ? _message.pointee.in_13 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.none_case.rawValue = 13
@@ -9292,7 +9292,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in14: Int32 {
-        get { _message.fields.pointee.linux_case.rawValue == 14 ? _message.fields.pointee.in_14 : 0 }
+        get { _message.pointee.linux_case.rawValue == 14 ? _message.pointee.in_14 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.linux_case.rawValue = 14
@@ -9301,7 +9301,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in15: Int32 {
-        get { _message.fields.pointee.errno_case.rawValue == 15 ? _message.fields.pointee.in_15 : 0 }
+        get { _message.pointee.errno_case.rawValue == 15 ? _message.pointee.in_15 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.errno_case.rawValue = 15
@@ -9310,7 +9310,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in16: Int32 {
-        get { _message.fields.pointee.message_case.rawValue == 16 ? _message.fields.pointee.in_16 : 0 }
+        get { _message.pointee.message_case.rawValue == 16 ? _message.pointee.in_16 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.message_case.rawValue = 16
@@ -9319,7 +9319,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in17: Int32 {
-        get { _message.fields.pointee.fields_case.rawValue == 17 ? _message.fields.pointee.in_17 : 0 }
+        get { _message.pointee.fields_case.rawValue == 17 ? _message.pointee.in_17 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.fields_case.rawValue = 17
@@ -9328,7 +9328,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in18: Int32 {
-        get { _message.fields.pointee.value_case.rawValue == 18 ? _message.fields.pointee.in_18 : 0 }
+        get { _message.pointee.value_case.rawValue == 18 ? _message.pointee.in_18 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 18
@@ -9337,7 +9337,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in19: Int32 {
-        get { _message.fields.pointee.new_value_case.rawValue == 19 ? _message.fields.pointee.in_19 : 0 }
+        get { _message.pointee.new_value_case.rawValue == 19 ? _message.pointee.in_19 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.new_value_case.rawValue = 19
@@ -9346,7 +9346,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in20: Int32 {
-        get { _message.fields.pointee._message_of_case.rawValue == 20 ? _message.fields.pointee.in_20 : 0 }
+        get { _message.pointee._message_of_case.rawValue == 20 ? _message.pointee.in_20 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee._message_of_case.rawValue = 20
@@ -9355,7 +9355,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in21: Int32 {
-        get { _message.fields.pointee._fields_of_case.rawValue == 21 ? _message.fields.pointee.in_21 : 0 }
+        get { _message.pointee._fields_of_case.rawValue == 21 ? _message.pointee.in_21 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee._fields_of_case.rawValue = 21
@@ -9364,7 +9364,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in22: Int32 {
-        get { _message.fields.pointee.foo_case.rawValue == 22 ? _message.fields.pointee.in_22 : 0 }
+        get { _message.pointee.foo_case.rawValue == 22 ? _message.pointee.in_22 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.foo_case.rawValue = 22
@@ -9373,7 +9373,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in23: Int32 {
-        get { _message.fields.pointee.foo_of_case.rawValue == 23 ? _message.fields.pointee.in_23 : 0 }
+        get { _message.pointee.foo_of_case.rawValue == 23 ? _message.pointee.in_23 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.foo_of_case.rawValue = 23
@@ -9382,7 +9382,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in24: Int32 {
-        get { _message.fields.pointee.foo_of_of_case.rawValue == 24 ? _message.fields.pointee.in_24 : 0 }
+        get { _message.pointee.foo_of_of_case.rawValue == 24 ? _message.pointee.in_24 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.foo_of_of_case.rawValue = 24
@@ -9391,7 +9391,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in25: Int32 {
-        get { _message.fields.pointee.foobar_case.rawValue == 25 ? _message.fields.pointee.in_25 : 0 }
+        get { _message.pointee.foobar_case.rawValue == 25 ? _message.pointee.in_25 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.foobar_case.rawValue = 25
@@ -9400,7 +9400,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in26: Int32 {
-        get { _message.fields.pointee.foo_bar_case.rawValue == 26 ? _message.fields.pointee.in_26 : 0 }
+        get { _message.pointee.foo_bar_case.rawValue == 26 ? _message.pointee.in_26 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.foo_bar_case.rawValue = 26
@@ -9409,7 +9409,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in27: Int32 {
-        get { _message.fields.pointee.foobar_of_case.rawValue == 27 ? _message.fields.pointee.in_27 : 0 }
+        get { _message.pointee.foobar_of_case.rawValue == 27 ? _message.pointee.in_27 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.foobar_of_case.rawValue = 27
@@ -9418,7 +9418,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in28: Int32 {
-        get { _message.fields.pointee.foo__bar_of_case.rawValue == 28 ? _message.fields.pointee.in_28 : 0 }
+        get { _message.pointee.foo__bar_of_case.rawValue == 28 ? _message.pointee.in_28 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.foo__bar_of_case.rawValue = 28
@@ -9427,7 +9427,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in29: Int32 {
-        get { _message.fields.pointee.__case.rawValue == 29 ? _message.fields.pointee.in_29 : 0 }
+        get { _message.pointee.__case.rawValue == 29 ? _message.pointee.in_29 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.__case.rawValue = 29
@@ -9436,7 +9436,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in30: Int32 {
-        get { _message.fields.pointee.___of_case.rawValue == 30 ? _message.fields.pointee.in_30 : 0 }
+        get { _message.pointee.___of_case.rawValue == 30 ? _message.pointee.in_30 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.___of_case.rawValue = 30
@@ -9445,7 +9445,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in31: Int32 {
-        get { _message.fields.pointee.case_case.rawValue == 31 ? _message.fields.pointee.in_31 : 0 }
+        get { _message.pointee.case_case.rawValue == 31 ? _message.pointee.in_31 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.case_case.rawValue = 31
@@ -9454,7 +9454,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in32: Int32 {
-        get { _message.fields.pointee.unrecognized_case.rawValue == 32 ? _message.fields.pointee.in_32 : 0 }
+        get { _message.pointee.unrecognized_case.rawValue == 32 ? _message.pointee.in_32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.unrecognized_case.rawValue = 32
@@ -9463,7 +9463,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in33: Int32 {
-        get { _message.fields.pointee.message_of_of_case.rawValue == 33 ? _message.fields.pointee.in_33 : 0 }
+        get { _message.pointee.message_of_of_case.rawValue == 33 ? _message.pointee.in_33 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.message_of_of_case.rawValue = 33
@@ -9472,7 +9472,7 @@ public import LifelineMessages
     }
 
     @inlinable public var in34: Int32 {
-        get { _message.fields.pointee.description_case.rawValue == 34 ? _message.fields.pointee.in_34 : 0 }
+        get { _message.pointee.description_case.rawValue == 34 ? _message.pointee.in_34 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.description_case.rawValue = 34
@@ -9482,7 +9482,7 @@ public import LifelineMessages
 
     @inlinable public var self_p: OneOf_Self? {
         get {
-            switch _message.fields.pointee.self_case.rawValue {
+            switch _message.pointee.self_case.rawValue {
             case 1: .in1(self.in1)
             default: nil
             }
@@ -9502,7 +9502,7 @@ public import LifelineMessages
 
     @inlinable public var self_p_2: OneOf_Self_2? {
         get {
-            switch _message.fields.pointee.self_of_case.rawValue {
+            switch _message.pointee.self_of_case.rawValue {
             case 2: .in2(self.in2)
             default: nil
             }
@@ -9522,7 +9522,7 @@ public import LifelineMessages
 
     @inlinable public var init_p: OneOf_Init? {
         get {
-            switch _message.fields.pointee.init_case.rawValue {
+            switch _message.pointee.init_case.rawValue {
             case 3: .in3(self.in3)
             default: nil
             }
@@ -9542,7 +9542,7 @@ public import LifelineMessages
 
     @inlinable public var type: OneOf_Type? {
         get {
-            switch _message.fields.pointee.type_case.rawValue {
+            switch _message.pointee.type_case.rawValue {
             case 4: .in4(self.in4)
             default: nil
             }
@@ -9562,7 +9562,7 @@ public import LifelineMessages
 
     @inlinable public var type_5: OneOf_Type_5? {
         get {
-            switch _message.fields.pointee.type_of_case.rawValue {
+            switch _message.pointee.type_of_case.rawValue {
             case 5: .in5(self.in5)
             default: nil
             }
@@ -9582,7 +9582,7 @@ public import LifelineMessages
 
     @inlinable public var `class`: OneOf_Class? {
         get {
-            switch _message.fields.pointee.class_case.rawValue {
+            switch _message.pointee.class_case.rawValue {
             case 6: .in6(self.in6)
             default: nil
             }
@@ -9602,7 +9602,7 @@ public import LifelineMessages
 
     @inlinable public var `default`: OneOf_Default? {
         get {
-            switch _message.fields.pointee.default_case.rawValue {
+            switch _message.pointee.default_case.rawValue {
             case 7: .in7(self.in7)
             default: nil
             }
@@ -9622,7 +9622,7 @@ public import LifelineMessages
 
     @inlinable public var `in`: OneOf_In? {
         get {
-            switch _message.fields.pointee.in_case.rawValue {
+            switch _message.pointee.in_case.rawValue {
             case 8: .in8(self.in8)
             default: nil
             }
@@ -9642,7 +9642,7 @@ public import LifelineMessages
 
     @inlinable public var any: OneOf_Any? {
         get {
-            switch _message.fields.pointee.any_case.rawValue {
+            switch _message.pointee.any_case.rawValue {
             case 9: .in9(self.in9)
             default: nil
             }
@@ -9662,7 +9662,7 @@ public import LifelineMessages
 
     @inlinable public var await: OneOf_Await? {
         get {
-            switch _message.fields.pointee.await_case.rawValue {
+            switch _message.pointee.await_case.rawValue {
             case 10: .in10(self.in10)
             default: nil
             }
@@ -9682,7 +9682,7 @@ public import LifelineMessages
 
     @inlinable public var any_11: OneOf_Any_11? {
         get {
-            switch _message.fields.pointee.any_of_case.rawValue {
+            switch _message.pointee.any_of_case.rawValue {
             case 11: .in11(self.in11)
             default: nil
             }
@@ -9702,7 +9702,7 @@ public import LifelineMessages
 
     @inlinable public var some: OneOf_Some? {
         get {
-            switch _message.fields.pointee.some_case.rawValue {
+            switch _message.pointee.some_case.rawValue {
             case 12: .in12(self.in12)
             default: nil
             }
@@ -9722,7 +9722,7 @@ public import LifelineMessages
 
     @inlinable public var none: OneOf_None? {
         get {
-            switch _message.fields.pointee.none_case.rawValue {
+            switch _message.pointee.none_case.rawValue {
             case 13: .in13(self.in13)
             default: nil
             }
@@ -9742,7 +9742,7 @@ public import LifelineMessages
 
     @inlinable public var linux: OneOf_Linux? {
         get {
-            switch _message.fields.pointee.linux_case.rawValue {
+            switch _message.pointee.linux_case.rawValue {
             case 14: .in14(self.in14)
             default: nil
             }
@@ -9762,7 +9762,7 @@ public import LifelineMessages
 
     @inlinable public var errno: OneOf_Errno? {
         get {
-            switch _message.fields.pointee.errno_case.rawValue {
+            switch _message.pointee.errno_case.rawValue {
             case 15: .in15(self.in15)
             default: nil
             }
@@ -9782,7 +9782,7 @@ public import LifelineMessages
 
     @inlinable public var message: OneOf_Message? {
         get {
-            switch _message.fields.pointee.message_case.rawValue {
+            switch _message.pointee.message_case.rawValue {
             case 16: .in16(self.in16)
             default: nil
             }
@@ -9802,7 +9802,7 @@ public import LifelineMessages
 
     @inlinable public var fields: OneOf_Fields? {
         get {
-            switch _message.fields.pointee.fields_case.rawValue {
+            switch _message.pointee.fields_case.rawValue {
             case 17: .in17(self.in17)
             default: nil
             }
@@ -9822,7 +9822,7 @@ public import LifelineMessages
 
     @inlinable public var value: OneOf_Value? {
         get {
-            switch _message.fields.pointee.value_case.rawValue {
+            switch _message.pointee.value_case.rawValue {
             case 18: .in18(self.in18)
             default: nil
             }
@@ -9842,7 +9842,7 @@ public import LifelineMessages
 
     @inlinable public var newValue: OneOf_NewValue? {
         get {
-            switch _message.fields.pointee.new_value_case.rawValue {
+            switch _message.pointee.new_value_case.rawValue {
             case 19: .in19(self.in19)
             default: nil
             }
@@ -9862,7 +9862,7 @@ public import LifelineMessages
 
     @inlinable public var message_20: OneOf_Message_20? {
         get {
-            switch _message.fields.pointee._message_of_case.rawValue {
+            switch _message.pointee._message_of_case.rawValue {
             case 20: .in20(self.in20)
             default: nil
             }
@@ -9882,7 +9882,7 @@ public import LifelineMessages
 
     @inlinable public var fields_21: OneOf_Fields_21? {
         get {
-            switch _message.fields.pointee._fields_of_case.rawValue {
+            switch _message.pointee._fields_of_case.rawValue {
             case 21: .in21(self.in21)
             default: nil
             }
@@ -9902,7 +9902,7 @@ public import LifelineMessages
 
     @inlinable public var foo: OneOf_Foo? {
         get {
-            switch _message.fields.pointee.foo_case.rawValue {
+            switch _message.pointee.foo_case.rawValue {
             case 22: .in22(self.in22)
             default: nil
             }
@@ -9922,7 +9922,7 @@ public import LifelineMessages
 
     @inlinable public var foo_23: OneOf_Foo_23? {
         get {
-            switch _message.fields.pointee.foo_of_case.rawValue {
+            switch _message.pointee.foo_of_case.rawValue {
             case 23: .in23(self.in23)
             default: nil
             }
@@ -9942,7 +9942,7 @@ public import LifelineMessages
 
     @inlinable public var foo_24: OneOf_Foo_24? {
         get {
-            switch _message.fields.pointee.foo_of_of_case.rawValue {
+            switch _message.pointee.foo_of_of_case.rawValue {
             case 24: .in24(self.in24)
             default: nil
             }
@@ -9962,7 +9962,7 @@ public import LifelineMessages
 
     @inlinable public var fooBar: OneOf_FooBar? {
         get {
-            switch _message.fields.pointee.foobar_case.rawValue {
+            switch _message.pointee.foobar_case.rawValue {
             case 25: .in25(self.in25)
             default: nil
             }
@@ -9982,7 +9982,7 @@ public import LifelineMessages
 
     @inlinable public var fooBar_26: OneOf_FooBar_26? {
         get {
-            switch _message.fields.pointee.foo_bar_case.rawValue {
+            switch _message.pointee.foo_bar_case.rawValue {
             case 26: .in26(self.in26)
             default: nil
             }
@@ -10002,7 +10002,7 @@ public import LifelineMessages
 
     @inlinable public var fooBar_27: OneOf_FooBar_27? {
         get {
-            switch _message.fields.pointee.foobar_of_case.rawValue {
+            switch _message.pointee.foobar_of_case.rawValue {
             case 27: .in27(self.in27)
             default: nil
             }
@@ -10022,7 +10022,7 @@ public import LifelineMessages
 
     @inlinable public var foo_Bar: OneOf_Foo_Bar? {
         get {
-            switch _message.fields.pointee.foo__bar_of_case.rawValue {
+            switch _message.pointee.foo__bar_of_case.rawValue {
             case 28: .in28(self.in28)
             default: nil
             }
@@ -10042,7 +10042,7 @@ public import LifelineMessages
 
     @inlinable public var ___: OneOf__? {
         get {
-            switch _message.fields.pointee.__case.rawValue {
+            switch _message.pointee.__case.rawValue {
             case 29: .in29(self.in29)
             default: nil
             }
@@ -10062,7 +10062,7 @@ public import LifelineMessages
 
     @inlinable public var ____: OneOf___? {
         get {
-            switch _message.fields.pointee.___of_case.rawValue {
+            switch _message.pointee.___of_case.rawValue {
             case 30: .in30(self.in30)
             default: nil
             }
@@ -10082,7 +10082,7 @@ public import LifelineMessages
 
     @inlinable public var `case`: OneOf_Case? {
         get {
-            switch _message.fields.pointee.case_case.rawValue {
+            switch _message.pointee.case_case.rawValue {
             case 31: .in31(self.in31)
             default: nil
             }
@@ -10102,7 +10102,7 @@ public import LifelineMessages
 
     @inlinable public var unrecognized: OneOf_Unrecognized? {
         get {
-            switch _message.fields.pointee.unrecognized_case.rawValue {
+            switch _message.pointee.unrecognized_case.rawValue {
             case 32: .in32(self.in32)
             default: nil
             }
@@ -10122,7 +10122,7 @@ public import LifelineMessages
 
     @inlinable public var message_33: OneOf_Message_33? {
         get {
-            switch _message.fields.pointee.message_of_of_case.rawValue {
+            switch _message.pointee.message_of_of_case.rawValue {
             case 33: .in33(self.in33)
             default: nil
             }
@@ -10142,7 +10142,7 @@ public import LifelineMessages
 
     @inlinable public var description_p: OneOf_Description? {
         get {
-            switch _message.fields.pointee.description_case.rawValue {
+            switch _message.pointee.description_case.rawValue {
             case 34: .in34(self.in34)
             default: nil
             }

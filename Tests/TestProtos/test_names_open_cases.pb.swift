@@ -165,12 +165,12 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_OpenCases_Holder: LifelineMessages.Message {
     @inlinable public var `open`: Test_Names_OpenCases_Open {
-        get { Test_Names_OpenCases_Open._load(_message.fields.pointee.open) }
+        get { Test_Names_OpenCases_Open._load(_message.pointee.open) }
         set { _mutableFields().pointee.open = newValue._cValue }
     }
 
     @inlinable public var maybe: Test_Names_OpenCases_Open {
-        get { _message.fields.pointee.has_maybe_case.rawValue == 2 ? Test_Names_OpenCases_Open._load(_message.fields.pointee.maybe) : .none }
+        get { _message.pointee.has_maybe_case.rawValue == 2 ? Test_Names_OpenCases_Open._load(_message.pointee.maybe) : .none }
         set {
             let fields = _mutableFields()
             fields.pointee.has_maybe_case.rawValue = 2
@@ -178,12 +178,12 @@ public import LifelineMessages
         }
     }
     /// Whether `maybe` is set.
-    @inlinable public var hasMaybe: Bool { _message.fields.pointee.has_maybe_case.rawValue == 2 }
+    @inlinable public var hasMaybe: Bool { _message.pointee.has_maybe_case.rawValue == 2 }
     /// Forgets `maybe`; it then reads as its default.
     @inlinable public mutating func clearMaybe() { _mutableFields().pointee.has_maybe_case.rawValue = 0 }
 
     @inlinable public var many: LifelineMessages.RepeatedField<Test_Names_OpenCases_Open> {
-        _read { yield LifelineMessages.RepeatedField<Test_Names_OpenCases_Open>(_in: _message, _message.fields.pointee.many, count: _message.fields.pointee.n_many) }
+        _read { yield LifelineMessages.RepeatedField<Test_Names_OpenCases_Open>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -203,7 +203,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped: LifelineMessages.MapField<String, Test_Names_OpenCases_Open> {
-        _read { yield LifelineMessages.MapField<String, Test_Names_OpenCases_Open>(_in: _message, entries: _message.fields.pointee.mapped, count: _message.fields.pointee.n_mapped) }
+        _read { yield LifelineMessages.MapField<String, Test_Names_OpenCases_Open>(_in: _message, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -223,7 +223,7 @@ public import LifelineMessages
     }
 
     @inlinable public var chosen: Test_Names_OpenCases_Open {
-        get { _message.fields.pointee.choice_case.rawValue == 5 ? Test_Names_OpenCases_Open._load(_message.fields.pointee.chosen) : .none }
+        get { _message.pointee.choice_case.rawValue == 5 ? Test_Names_OpenCases_Open._load(_message.pointee.chosen) : .none }
         set {
             let fields = _mutableFields()
             fields.pointee.choice_case.rawValue = 5
@@ -232,13 +232,13 @@ public import LifelineMessages
     }
 
     @inlinable public var raw: Test_Names_OpenCases_Raw {
-        get { Test_Names_OpenCases_Raw._load(_message.fields.pointee.raw) }
+        get { Test_Names_OpenCases_Raw._load(_message.pointee.raw) }
         set { _mutableFields().pointee.raw = newValue._cValue }
     }
 
     @inlinable public var choice: OneOf_Choice? {
         get {
-            switch _message.fields.pointee.choice_case.rawValue {
+            switch _message.pointee.choice_case.rawValue {
             case 5: .chosen(self.chosen)
             default: nil
             }

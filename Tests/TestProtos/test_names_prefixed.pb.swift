@@ -30,7 +30,7 @@ public import LifelineMessages
 
 @frozen public struct PreMessage: LifelineMessages.Message {
     @inlinable public var kind: PreKind {
-        get { PreKind._load(_message.fields.pointee.kind) }
+        get { PreKind._load(_message.pointee.kind) }
         set { _mutableFields().pointee.kind = newValue._cValue }
     }
 

@@ -6,7 +6,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_Types: LifelineMessages.Message {
     @inlinable public var of1: Test_Names_Types.MessageMessage {
-        _read { yield Test_Names_Types.MessageMessage(_reading: _message.fields.pointee.of_1, in: _message) }
+        _read { yield Test_Names_Types.MessageMessage(_reading: _message.pointee.of_1, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_1 = _message.copy(newValue)
@@ -23,12 +23,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of1` is set.
-    @inlinable public var hasOf1: Bool { _message.fields.pointee.of_1 != nil }
+    @inlinable public var hasOf1: Bool { _message.pointee.of_1 != nil }
     /// Forgets `of1`; it then reads as its default.
     @inlinable public mutating func clearOf1() { _mutableFields().pointee.of_1 = nil }
 
     @inlinable public var many1: LifelineMessages.RepeatedField<Test_Names_Types.MessageMessage> {
-        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.MessageMessage>(_in: _message, _message.fields.pointee.many_1, count: _message.fields.pointee.n_many_1) }
+        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.MessageMessage>(_in: _message, _message.pointee.many_1, count: _message.pointee.n_many_1) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -48,7 +48,7 @@ public import LifelineMessages
     }
 
     @inlinable public var map1: LifelineMessages.MapField<Int32, Test_Names_Types.MessageMessage> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.MessageMessage>(_in: _message, entries: _message.fields.pointee.map_1, count: _message.fields.pointee.n_map_1) }
+        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.MessageMessage>(_in: _message, entries: _message.pointee.map_1, count: _message.pointee.n_map_1) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -68,7 +68,7 @@ public import LifelineMessages
     }
 
     @inlinable public var of2: Test_Names_Types.StringMessage {
-        _read { yield Test_Names_Types.StringMessage(_reading: _message.fields.pointee.of_2, in: _message) }
+        _read { yield Test_Names_Types.StringMessage(_reading: _message.pointee.of_2, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_2 = _message.copy(newValue)
@@ -85,12 +85,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of2` is set.
-    @inlinable public var hasOf2: Bool { _message.fields.pointee.of_2 != nil }
+    @inlinable public var hasOf2: Bool { _message.pointee.of_2 != nil }
     /// Forgets `of2`; it then reads as its default.
     @inlinable public mutating func clearOf2() { _mutableFields().pointee.of_2 = nil }
 
     @inlinable public var many2: LifelineMessages.RepeatedField<Test_Names_Types.StringMessage> {
-        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.StringMessage>(_in: _message, _message.fields.pointee.many_2, count: _message.fields.pointee.n_many_2) }
+        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.StringMessage>(_in: _message, _message.pointee.many_2, count: _message.pointee.n_many_2) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -110,7 +110,7 @@ public import LifelineMessages
     }
 
     @inlinable public var map2: LifelineMessages.MapField<Int32, Test_Names_Types.StringMessage> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.StringMessage>(_in: _message, entries: _message.fields.pointee.map_2, count: _message.fields.pointee.n_map_2) }
+        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.StringMessage>(_in: _message, entries: _message.pointee.map_2, count: _message.pointee.n_map_2) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -130,7 +130,7 @@ public import LifelineMessages
     }
 
     @inlinable public var of3: Test_Names_Types.Int32Message {
-        _read { yield Test_Names_Types.Int32Message(_reading: _message.fields.pointee.of_3, in: _message) }
+        _read { yield Test_Names_Types.Int32Message(_reading: _message.pointee.of_3, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_3 = _message.copy(newValue)
@@ -147,12 +147,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of3` is set.
-    @inlinable public var hasOf3: Bool { _message.fields.pointee.of_3 != nil }
+    @inlinable public var hasOf3: Bool { _message.pointee.of_3 != nil }
     /// Forgets `of3`; it then reads as its default.
     @inlinable public mutating func clearOf3() { _mutableFields().pointee.of_3 = nil }
 
     @inlinable public var many3: LifelineMessages.RepeatedField<Test_Names_Types.Int32Message> {
-        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.Int32Message>(_in: _message, _message.fields.pointee.many_3, count: _message.fields.pointee.n_many_3) }
+        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.Int32Message>(_in: _message, _message.pointee.many_3, count: _message.pointee.n_many_3) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -172,7 +172,7 @@ public import LifelineMessages
     }
 
     @inlinable public var map3: LifelineMessages.MapField<Int32, Test_Names_Types.Int32Message> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.Int32Message>(_in: _message, entries: _message.fields.pointee.map_3, count: _message.fields.pointee.n_map_3) }
+        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.Int32Message>(_in: _message, entries: _message.pointee.map_3, count: _message.pointee.n_map_3) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -192,7 +192,7 @@ public import LifelineMessages
     }
 
     @inlinable public var of4: Test_Names_Types.Int64Message {
-        _read { yield Test_Names_Types.Int64Message(_reading: _message.fields.pointee.of_4, in: _message) }
+        _read { yield Test_Names_Types.Int64Message(_reading: _message.pointee.of_4, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_4 = _message.copy(newValue)
@@ -209,12 +209,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of4` is set.
-    @inlinable public var hasOf4: Bool { _message.fields.pointee.of_4 != nil }
+    @inlinable public var hasOf4: Bool { _message.pointee.of_4 != nil }
     /// Forgets `of4`; it then reads as its default.
     @inlinable public mutating func clearOf4() { _mutableFields().pointee.of_4 = nil }
 
     @inlinable public var many4: LifelineMessages.RepeatedField<Test_Names_Types.Int64Message> {
-        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.Int64Message>(_in: _message, _message.fields.pointee.many_4, count: _message.fields.pointee.n_many_4) }
+        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.Int64Message>(_in: _message, _message.pointee.many_4, count: _message.pointee.n_many_4) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -234,7 +234,7 @@ public import LifelineMessages
     }
 
     @inlinable public var map4: LifelineMessages.MapField<Int32, Test_Names_Types.Int64Message> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.Int64Message>(_in: _message, entries: _message.fields.pointee.map_4, count: _message.fields.pointee.n_map_4) }
+        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.Int64Message>(_in: _message, entries: _message.pointee.map_4, count: _message.pointee.n_map_4) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -254,7 +254,7 @@ public import LifelineMessages
     }
 
     @inlinable public var of5: Test_Names_Types.UInt32Message {
-        _read { yield Test_Names_Types.UInt32Message(_reading: _message.fields.pointee.of_5, in: _message) }
+        _read { yield Test_Names_Types.UInt32Message(_reading: _message.pointee.of_5, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_5 = _message.copy(newValue)
@@ -271,12 +271,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of5` is set.
-    @inlinable public var hasOf5: Bool { _message.fields.pointee.of_5 != nil }
+    @inlinable public var hasOf5: Bool { _message.pointee.of_5 != nil }
     /// Forgets `of5`; it then reads as its default.
     @inlinable public mutating func clearOf5() { _mutableFields().pointee.of_5 = nil }
 
     @inlinable public var many5: LifelineMessages.RepeatedField<Test_Names_Types.UInt32Message> {
-        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.UInt32Message>(_in: _message, _message.fields.pointee.many_5, count: _message.fields.pointee.n_many_5) }
+        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.UInt32Message>(_in: _message, _message.pointee.many_5, count: _message.pointee.n_many_5) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -296,7 +296,7 @@ public import LifelineMessages
     }
 
     @inlinable public var map5: LifelineMessages.MapField<Int32, Test_Names_Types.UInt32Message> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.UInt32Message>(_in: _message, entries: _message.fields.pointee.map_5, count: _message.fields.pointee.n_map_5) }
+        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.UInt32Message>(_in: _message, entries: _message.pointee.map_5, count: _message.pointee.n_map_5) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -316,7 +316,7 @@ public import LifelineMessages
     }
 
     @inlinable public var of6: Test_Names_Types.UInt64Message {
-        _read { yield Test_Names_Types.UInt64Message(_reading: _message.fields.pointee.of_6, in: _message) }
+        _read { yield Test_Names_Types.UInt64Message(_reading: _message.pointee.of_6, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_6 = _message.copy(newValue)
@@ -333,12 +333,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of6` is set.
-    @inlinable public var hasOf6: Bool { _message.fields.pointee.of_6 != nil }
+    @inlinable public var hasOf6: Bool { _message.pointee.of_6 != nil }
     /// Forgets `of6`; it then reads as its default.
     @inlinable public mutating func clearOf6() { _mutableFields().pointee.of_6 = nil }
 
     @inlinable public var many6: LifelineMessages.RepeatedField<Test_Names_Types.UInt64Message> {
-        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.UInt64Message>(_in: _message, _message.fields.pointee.many_6, count: _message.fields.pointee.n_many_6) }
+        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.UInt64Message>(_in: _message, _message.pointee.many_6, count: _message.pointee.n_many_6) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -358,7 +358,7 @@ public import LifelineMessages
     }
 
     @inlinable public var map6: LifelineMessages.MapField<Int32, Test_Names_Types.UInt64Message> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.UInt64Message>(_in: _message, entries: _message.fields.pointee.map_6, count: _message.fields.pointee.n_map_6) }
+        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.UInt64Message>(_in: _message, entries: _message.pointee.map_6, count: _message.pointee.n_map_6) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -378,7 +378,7 @@ public import LifelineMessages
     }
 
     @inlinable public var of7: Test_Names_Types.IntMessage {
-        _read { yield Test_Names_Types.IntMessage(_reading: _message.fields.pointee.of_7, in: _message) }
+        _read { yield Test_Names_Types.IntMessage(_reading: _message.pointee.of_7, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_7 = _message.copy(newValue)
@@ -395,12 +395,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of7` is set.
-    @inlinable public var hasOf7: Bool { _message.fields.pointee.of_7 != nil }
+    @inlinable public var hasOf7: Bool { _message.pointee.of_7 != nil }
     /// Forgets `of7`; it then reads as its default.
     @inlinable public mutating func clearOf7() { _mutableFields().pointee.of_7 = nil }
 
     @inlinable public var many7: LifelineMessages.RepeatedField<Test_Names_Types.IntMessage> {
-        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.IntMessage>(_in: _message, _message.fields.pointee.many_7, count: _message.fields.pointee.n_many_7) }
+        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.IntMessage>(_in: _message, _message.pointee.many_7, count: _message.pointee.n_many_7) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -420,7 +420,7 @@ public import LifelineMessages
     }
 
     @inlinable public var map7: LifelineMessages.MapField<Int32, Test_Names_Types.IntMessage> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.IntMessage>(_in: _message, entries: _message.fields.pointee.map_7, count: _message.fields.pointee.n_map_7) }
+        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.IntMessage>(_in: _message, entries: _message.pointee.map_7, count: _message.pointee.n_map_7) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -440,7 +440,7 @@ public import LifelineMessages
     }
 
     @inlinable public var of8: Test_Names_Types.BoolMessage {
-        _read { yield Test_Names_Types.BoolMessage(_reading: _message.fields.pointee.of_8, in: _message) }
+        _read { yield Test_Names_Types.BoolMessage(_reading: _message.pointee.of_8, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_8 = _message.copy(newValue)
@@ -457,12 +457,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of8` is set.
-    @inlinable public var hasOf8: Bool { _message.fields.pointee.of_8 != nil }
+    @inlinable public var hasOf8: Bool { _message.pointee.of_8 != nil }
     /// Forgets `of8`; it then reads as its default.
     @inlinable public mutating func clearOf8() { _mutableFields().pointee.of_8 = nil }
 
     @inlinable public var many8: LifelineMessages.RepeatedField<Test_Names_Types.BoolMessage> {
-        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.BoolMessage>(_in: _message, _message.fields.pointee.many_8, count: _message.fields.pointee.n_many_8) }
+        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.BoolMessage>(_in: _message, _message.pointee.many_8, count: _message.pointee.n_many_8) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -482,7 +482,7 @@ public import LifelineMessages
     }
 
     @inlinable public var map8: LifelineMessages.MapField<Int32, Test_Names_Types.BoolMessage> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.BoolMessage>(_in: _message, entries: _message.fields.pointee.map_8, count: _message.fields.pointee.n_map_8) }
+        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.BoolMessage>(_in: _message, entries: _message.pointee.map_8, count: _message.pointee.n_map_8) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -502,7 +502,7 @@ public import LifelineMessages
     }
 
     @inlinable public var of9: Test_Names_Types.FloatMessage {
-        _read { yield Test_Names_Types.FloatMessage(_reading: _message.fields.pointee.of_9, in: _message) }
+        _read { yield Test_Names_Types.FloatMessage(_reading: _message.pointee.of_9, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_9 = _message.copy(newValue)
@@ -519,12 +519,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of9` is set.
-    @inlinable public var hasOf9: Bool { _message.fields.pointee.of_9 != nil }
+    @inlinable public var hasOf9: Bool { _message.pointee.of_9 != nil }
     /// Forgets `of9`; it then reads as its default.
     @inlinable public mutating func clearOf9() { _mutableFields().pointee.of_9 = nil }
 
     @inlinable public var of10: Test_Names_Types.DoubleMessage {
-        _read { yield Test_Names_Types.DoubleMessage(_reading: _message.fields.pointee.of_10, in: _message) }
+        _read { yield Test_Names_Types.DoubleMessage(_reading: _message.pointee.of_10, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_10 = _message.copy(newValue)
@@ -541,12 +541,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of10` is set.
-    @inlinable public var hasOf10: Bool { _message.fields.pointee.of_10 != nil }
+    @inlinable public var hasOf10: Bool { _message.pointee.of_10 != nil }
     /// Forgets `of10`; it then reads as its default.
     @inlinable public mutating func clearOf10() { _mutableFields().pointee.of_10 = nil }
 
     @inlinable public var of11: Test_Names_Types.Optional {
-        _read { yield Test_Names_Types.Optional(_reading: _message.fields.pointee.of_11, in: _message) }
+        _read { yield Test_Names_Types.Optional(_reading: _message.pointee.of_11, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_11 = _message.copy(newValue)
@@ -563,12 +563,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of11` is set.
-    @inlinable public var hasOf11: Bool { _message.fields.pointee.of_11 != nil }
+    @inlinable public var hasOf11: Bool { _message.pointee.of_11 != nil }
     /// Forgets `of11`; it then reads as its default.
     @inlinable public mutating func clearOf11() { _mutableFields().pointee.of_11 = nil }
 
     @inlinable public var of12: Test_Names_Types.Array {
-        _read { yield Test_Names_Types.Array(_reading: _message.fields.pointee.of_12, in: _message) }
+        _read { yield Test_Names_Types.Array(_reading: _message.pointee.of_12, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_12 = _message.copy(newValue)
@@ -585,12 +585,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of12` is set.
-    @inlinable public var hasOf12: Bool { _message.fields.pointee.of_12 != nil }
+    @inlinable public var hasOf12: Bool { _message.pointee.of_12 != nil }
     /// Forgets `of12`; it then reads as its default.
     @inlinable public mutating func clearOf12() { _mutableFields().pointee.of_12 = nil }
 
     @inlinable public var of13: Test_Names_Types.RepeatedField {
-        _read { yield Test_Names_Types.RepeatedField(_reading: _message.fields.pointee.of_13, in: _message) }
+        _read { yield Test_Names_Types.RepeatedField(_reading: _message.pointee.of_13, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_13 = _message.copy(newValue)
@@ -607,12 +607,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of13` is set.
-    @inlinable public var hasOf13: Bool { _message.fields.pointee.of_13 != nil }
+    @inlinable public var hasOf13: Bool { _message.pointee.of_13 != nil }
     /// Forgets `of13`; it then reads as its default.
     @inlinable public mutating func clearOf13() { _mutableFields().pointee.of_13 = nil }
 
     @inlinable public var of14: Test_Names_Types.MapField {
-        _read { yield Test_Names_Types.MapField(_reading: _message.fields.pointee.of_14, in: _message) }
+        _read { yield Test_Names_Types.MapField(_reading: _message.pointee.of_14, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_14 = _message.copy(newValue)
@@ -629,12 +629,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of14` is set.
-    @inlinable public var hasOf14: Bool { _message.fields.pointee.of_14 != nil }
+    @inlinable public var hasOf14: Bool { _message.pointee.of_14 != nil }
     /// Forgets `of14`; it then reads as its default.
     @inlinable public mutating func clearOf14() { _mutableFields().pointee.of_14 = nil }
 
     @inlinable public var of15: Test_Names_Types.MessageReference {
-        _read { yield Test_Names_Types.MessageReference(_reading: _message.fields.pointee.of_15, in: _message) }
+        _read { yield Test_Names_Types.MessageReference(_reading: _message.pointee.of_15, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_15 = _message.copy(newValue)
@@ -651,12 +651,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of15` is set.
-    @inlinable public var hasOf15: Bool { _message.fields.pointee.of_15 != nil }
+    @inlinable public var hasOf15: Bool { _message.pointee.of_15 != nil }
     /// Forgets `of15`; it then reads as its default.
     @inlinable public mutating func clearOf15() { _mutableFields().pointee.of_15 = nil }
 
     @inlinable public var of16: Test_Names_Types.MessageTable {
-        _read { yield Test_Names_Types.MessageTable(_reading: _message.fields.pointee.of_16, in: _message) }
+        _read { yield Test_Names_Types.MessageTable(_reading: _message.pointee.of_16, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_16 = _message.copy(newValue)
@@ -673,12 +673,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of16` is set.
-    @inlinable public var hasOf16: Bool { _message.fields.pointee.of_16 != nil }
+    @inlinable public var hasOf16: Bool { _message.pointee.of_16 != nil }
     /// Forgets `of16`; it then reads as its default.
     @inlinable public mutating func clearOf16() { _mutableFields().pointee.of_16 = nil }
 
     @inlinable public var of17: Test_Names_Types.ProtobufEnum {
-        _read { yield Test_Names_Types.ProtobufEnum(_reading: _message.fields.pointee.of_17, in: _message) }
+        _read { yield Test_Names_Types.ProtobufEnum(_reading: _message.pointee.of_17, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_17 = _message.copy(newValue)
@@ -695,12 +695,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of17` is set.
-    @inlinable public var hasOf17: Bool { _message.fields.pointee.of_17 != nil }
+    @inlinable public var hasOf17: Bool { _message.pointee.of_17 != nil }
     /// Forgets `of17`; it then reads as its default.
     @inlinable public mutating func clearOf17() { _mutableFields().pointee.of_17 = nil }
 
     @inlinable public var of18: Test_Names_Types.FieldElement {
-        _read { yield Test_Names_Types.FieldElement(_reading: _message.fields.pointee.of_18, in: _message) }
+        _read { yield Test_Names_Types.FieldElement(_reading: _message.pointee.of_18, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_18 = _message.copy(newValue)
@@ -717,12 +717,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of18` is set.
-    @inlinable public var hasOf18: Bool { _message.fields.pointee.of_18 != nil }
+    @inlinable public var hasOf18: Bool { _message.pointee.of_18 != nil }
     /// Forgets `of18`; it then reads as its default.
     @inlinable public mutating func clearOf18() { _mutableFields().pointee.of_18 = nil }
 
     @inlinable public var of19: Test_Names_Types.TypeMessage {
-        _read { yield Test_Names_Types.TypeMessage(_reading: _message.fields.pointee.of_19, in: _message) }
+        _read { yield Test_Names_Types.TypeMessage(_reading: _message.pointee.of_19, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_19 = _message.copy(newValue)
@@ -739,12 +739,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of19` is set.
-    @inlinable public var hasOf19: Bool { _message.fields.pointee.of_19 != nil }
+    @inlinable public var hasOf19: Bool { _message.pointee.of_19 != nil }
     /// Forgets `of19`; it then reads as its default.
     @inlinable public mutating func clearOf19() { _mutableFields().pointee.of_19 = nil }
 
     @inlinable public var of20: Test_Names_Types.ProtocolMessage {
-        _read { yield Test_Names_Types.ProtocolMessage(_reading: _message.fields.pointee.of_20, in: _message) }
+        _read { yield Test_Names_Types.ProtocolMessage(_reading: _message.pointee.of_20, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_20 = _message.copy(newValue)
@@ -761,12 +761,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of20` is set.
-    @inlinable public var hasOf20: Bool { _message.fields.pointee.of_20 != nil }
+    @inlinable public var hasOf20: Bool { _message.pointee.of_20 != nil }
     /// Forgets `of20`; it then reads as its default.
     @inlinable public mutating func clearOf20() { _mutableFields().pointee.of_20 = nil }
 
     @inlinable public var of21: Test_Names_Types.SelfMessage {
-        _read { yield Test_Names_Types.SelfMessage(_reading: _message.fields.pointee.of_21, in: _message) }
+        _read { yield Test_Names_Types.SelfMessage(_reading: _message.pointee.of_21, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_21 = _message.copy(newValue)
@@ -783,12 +783,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of21` is set.
-    @inlinable public var hasOf21: Bool { _message.fields.pointee.of_21 != nil }
+    @inlinable public var hasOf21: Bool { _message.pointee.of_21 != nil }
     /// Forgets `of21`; it then reads as its default.
     @inlinable public mutating func clearOf21() { _mutableFields().pointee.of_21 = nil }
 
     @inlinable public var of22: Test_Names_Types.AnyMessage {
-        _read { yield Test_Names_Types.AnyMessage(_reading: _message.fields.pointee.of_22, in: _message) }
+        _read { yield Test_Names_Types.AnyMessage(_reading: _message.pointee.of_22, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_22 = _message.copy(newValue)
@@ -805,12 +805,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of22` is set.
-    @inlinable public var hasOf22: Bool { _message.fields.pointee.of_22 != nil }
+    @inlinable public var hasOf22: Bool { _message.pointee.of_22 != nil }
     /// Forgets `of22`; it then reads as its default.
     @inlinable public mutating func clearOf22() { _mutableFields().pointee.of_22 = nil }
 
     @inlinable public var of23: Test_Names_Types.AnyObject {
-        _read { yield Test_Names_Types.AnyObject(_reading: _message.fields.pointee.of_23, in: _message) }
+        _read { yield Test_Names_Types.AnyObject(_reading: _message.pointee.of_23, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_23 = _message.copy(newValue)
@@ -827,12 +827,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of23` is set.
-    @inlinable public var hasOf23: Bool { _message.fields.pointee.of_23 != nil }
+    @inlinable public var hasOf23: Bool { _message.pointee.of_23 != nil }
     /// Forgets `of23`; it then reads as its default.
     @inlinable public mutating func clearOf23() { _mutableFields().pointee.of_23 = nil }
 
     @inlinable public var of24: Test_Names_Types.UInt8 {
-        _read { yield Test_Names_Types.UInt8(_reading: _message.fields.pointee.of_24, in: _message) }
+        _read { yield Test_Names_Types.UInt8(_reading: _message.pointee.of_24, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_24 = _message.copy(newValue)
@@ -849,12 +849,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of24` is set.
-    @inlinable public var hasOf24: Bool { _message.fields.pointee.of_24 != nil }
+    @inlinable public var hasOf24: Bool { _message.pointee.of_24 != nil }
     /// Forgets `of24`; it then reads as its default.
     @inlinable public mutating func clearOf24() { _mutableFields().pointee.of_24 = nil }
 
     @inlinable public var of25: Test_Names_Types.UnsafePointer {
-        _read { yield Test_Names_Types.UnsafePointer(_reading: _message.fields.pointee.of_25, in: _message) }
+        _read { yield Test_Names_Types.UnsafePointer(_reading: _message.pointee.of_25, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_25 = _message.copy(newValue)
@@ -871,12 +871,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of25` is set.
-    @inlinable public var hasOf25: Bool { _message.fields.pointee.of_25 != nil }
+    @inlinable public var hasOf25: Bool { _message.pointee.of_25 != nil }
     /// Forgets `of25`; it then reads as its default.
     @inlinable public mutating func clearOf25() { _mutableFields().pointee.of_25 = nil }
 
     @inlinable public var of26: Test_Names_Types.Fields {
-        _read { yield Test_Names_Types.Fields(_reading: _message.fields.pointee.of_26, in: _message) }
+        _read { yield Test_Names_Types.Fields(_reading: _message.pointee.of_26, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_26 = _message.copy(newValue)
@@ -893,12 +893,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of26` is set.
-    @inlinable public var hasOf26: Bool { _message.fields.pointee.of_26 != nil }
+    @inlinable public var hasOf26: Bool { _message.pointee.of_26 != nil }
     /// Forgets `of26`; it then reads as its default.
     @inlinable public mutating func clearOf26() { _mutableFields().pointee.of_26 = nil }
 
     @inlinable public var of27: Test_Names_Types.FILE {
-        _read { yield Test_Names_Types.FILE(_reading: _message.fields.pointee.of_27, in: _message) }
+        _read { yield Test_Names_Types.FILE(_reading: _message.pointee.of_27, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_27 = _message.copy(newValue)
@@ -915,12 +915,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of27` is set.
-    @inlinable public var hasOf27: Bool { _message.fields.pointee.of_27 != nil }
+    @inlinable public var hasOf27: Bool { _message.pointee.of_27 != nil }
     /// Forgets `of27`; it then reads as its default.
     @inlinable public mutating func clearOf27() { _mutableFields().pointee.of_27 = nil }
 
     @inlinable public var of28: Test_Names_Types.SwiftMessage {
-        _read { yield Test_Names_Types.SwiftMessage(_reading: _message.fields.pointee.of_28, in: _message) }
+        _read { yield Test_Names_Types.SwiftMessage(_reading: _message.pointee.of_28, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_28 = _message.copy(newValue)
@@ -937,12 +937,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of28` is set.
-    @inlinable public var hasOf28: Bool { _message.fields.pointee.of_28 != nil }
+    @inlinable public var hasOf28: Bool { _message.pointee.of_28 != nil }
     /// Forgets `of28`; it then reads as its default.
     @inlinable public mutating func clearOf28() { _mutableFields().pointee.of_28 = nil }
 
     @inlinable public var of29: Test_Names_Types.HashableMessage {
-        _read { yield Test_Names_Types.HashableMessage(_reading: _message.fields.pointee.of_29, in: _message) }
+        _read { yield Test_Names_Types.HashableMessage(_reading: _message.pointee.of_29, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_29 = _message.copy(newValue)
@@ -959,12 +959,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of29` is set.
-    @inlinable public var hasOf29: Bool { _message.fields.pointee.of_29 != nil }
+    @inlinable public var hasOf29: Bool { _message.pointee.of_29 != nil }
     /// Forgets `of29`; it then reads as its default.
     @inlinable public mutating func clearOf29() { _mutableFields().pointee.of_29 = nil }
 
     @inlinable public var of30: Test_Names_Types.SendableMessage {
-        _read { yield Test_Names_Types.SendableMessage(_reading: _message.fields.pointee.of_30, in: _message) }
+        _read { yield Test_Names_Types.SendableMessage(_reading: _message.pointee.of_30, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_30 = _message.copy(newValue)
@@ -981,12 +981,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of30` is set.
-    @inlinable public var hasOf30: Bool { _message.fields.pointee.of_30 != nil }
+    @inlinable public var hasOf30: Bool { _message.pointee.of_30 != nil }
     /// Forgets `of30`; it then reads as its default.
     @inlinable public mutating func clearOf30() { _mutableFields().pointee.of_30 = nil }
 
     @inlinable public var of31: Test_Names_Types.EquatableMessage {
-        _read { yield Test_Names_Types.EquatableMessage(_reading: _message.fields.pointee.of_31, in: _message) }
+        _read { yield Test_Names_Types.EquatableMessage(_reading: _message.pointee.of_31, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_31 = _message.copy(newValue)
@@ -1003,12 +1003,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of31` is set.
-    @inlinable public var hasOf31: Bool { _message.fields.pointee.of_31 != nil }
+    @inlinable public var hasOf31: Bool { _message.pointee.of_31 != nil }
     /// Forgets `of31`; it then reads as its default.
     @inlinable public mutating func clearOf31() { _mutableFields().pointee.of_31 = nil }
 
     @inlinable public var of32: Test_Names_Types.Error {
-        _read { yield Test_Names_Types.Error(_reading: _message.fields.pointee.of_32, in: _message) }
+        _read { yield Test_Names_Types.Error(_reading: _message.pointee.of_32, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_32 = _message.copy(newValue)
@@ -1025,12 +1025,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of32` is set.
-    @inlinable public var hasOf32: Bool { _message.fields.pointee.of_32 != nil }
+    @inlinable public var hasOf32: Bool { _message.pointee.of_32 != nil }
     /// Forgets `of32`; it then reads as its default.
     @inlinable public mutating func clearOf32() { _mutableFields().pointee.of_32 = nil }
 
     @inlinable public var of33: Test_Names_Types.Result {
-        _read { yield Test_Names_Types.Result(_reading: _message.fields.pointee.of_33, in: _message) }
+        _read { yield Test_Names_Types.Result(_reading: _message.pointee.of_33, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_33 = _message.copy(newValue)
@@ -1047,12 +1047,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of33` is set.
-    @inlinable public var hasOf33: Bool { _message.fields.pointee.of_33 != nil }
+    @inlinable public var hasOf33: Bool { _message.pointee.of_33 != nil }
     /// Forgets `of33`; it then reads as its default.
     @inlinable public mutating func clearOf33() { _mutableFields().pointee.of_33 = nil }
 
     @inlinable public var of34: Test_Names_Types.foo_bar {
-        _read { yield Test_Names_Types.foo_bar(_reading: _message.fields.pointee.of_34, in: _message) }
+        _read { yield Test_Names_Types.foo_bar(_reading: _message.pointee.of_34, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_34 = _message.copy(newValue)
@@ -1069,12 +1069,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of34` is set.
-    @inlinable public var hasOf34: Bool { _message.fields.pointee.of_34 != nil }
+    @inlinable public var hasOf34: Bool { _message.pointee.of_34 != nil }
     /// Forgets `of34`; it then reads as its default.
     @inlinable public mutating func clearOf34() { _mutableFields().pointee.of_34 = nil }
 
     @inlinable public var of35: Test_Names_Types.FooBar {
-        _read { yield Test_Names_Types.FooBar(_reading: _message.fields.pointee.of_35, in: _message) }
+        _read { yield Test_Names_Types.FooBar(_reading: _message.pointee.of_35, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_35 = _message.copy(newValue)
@@ -1091,12 +1091,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of35` is set.
-    @inlinable public var hasOf35: Bool { _message.fields.pointee.of_35 != nil }
+    @inlinable public var hasOf35: Bool { _message.pointee.of_35 != nil }
     /// Forgets `of35`; it then reads as its default.
     @inlinable public mutating func clearOf35() { _mutableFields().pointee.of_35 = nil }
 
     @inlinable public var of36: Test_Names_Types.Foo_Bar {
-        _read { yield Test_Names_Types.Foo_Bar(_reading: _message.fields.pointee.of_36, in: _message) }
+        _read { yield Test_Names_Types.Foo_Bar(_reading: _message.pointee.of_36, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_36 = _message.copy(newValue)
@@ -1113,12 +1113,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of36` is set.
-    @inlinable public var hasOf36: Bool { _message.fields.pointee.of_36 != nil }
+    @inlinable public var hasOf36: Bool { _message.pointee.of_36 != nil }
     /// Forgets `of36`; it then reads as its default.
     @inlinable public mutating func clearOf36() { _mutableFields().pointee.of_36 = nil }
 
     @inlinable public var of37: Test_Names_Types.fooBar {
-        _read { yield Test_Names_Types.fooBar(_reading: _message.fields.pointee.of_37, in: _message) }
+        _read { yield Test_Names_Types.fooBar(_reading: _message.pointee.of_37, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_37 = _message.copy(newValue)
@@ -1135,12 +1135,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of37` is set.
-    @inlinable public var hasOf37: Bool { _message.fields.pointee.of_37 != nil }
+    @inlinable public var hasOf37: Bool { _message.pointee.of_37 != nil }
     /// Forgets `of37`; it then reads as its default.
     @inlinable public mutating func clearOf37() { _mutableFields().pointee.of_37 = nil }
 
     @inlinable public var of38: Test_Names_Types.classMessage {
-        _read { yield Test_Names_Types.classMessage(_reading: _message.fields.pointee.of_38, in: _message) }
+        _read { yield Test_Names_Types.classMessage(_reading: _message.pointee.of_38, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_38 = _message.copy(newValue)
@@ -1157,12 +1157,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of38` is set.
-    @inlinable public var hasOf38: Bool { _message.fields.pointee.of_38 != nil }
+    @inlinable public var hasOf38: Bool { _message.pointee.of_38 != nil }
     /// Forgets `of38`; it then reads as its default.
     @inlinable public mutating func clearOf38() { _mutableFields().pointee.of_38 = nil }
 
     @inlinable public var of39: Test_Names_Types.structMessage {
-        _read { yield Test_Names_Types.structMessage(_reading: _message.fields.pointee.of_39, in: _message) }
+        _read { yield Test_Names_Types.structMessage(_reading: _message.pointee.of_39, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_39 = _message.copy(newValue)
@@ -1179,12 +1179,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of39` is set.
-    @inlinable public var hasOf39: Bool { _message.fields.pointee.of_39 != nil }
+    @inlinable public var hasOf39: Bool { _message.pointee.of_39 != nil }
     /// Forgets `of39`; it then reads as its default.
     @inlinable public mutating func clearOf39() { _mutableFields().pointee.of_39 = nil }
 
     @inlinable public var of40: Test_Names_Types.int {
-        _read { yield Test_Names_Types.int(_reading: _message.fields.pointee.of_40, in: _message) }
+        _read { yield Test_Names_Types.int(_reading: _message.pointee.of_40, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_40 = _message.copy(newValue)
@@ -1201,12 +1201,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of40` is set.
-    @inlinable public var hasOf40: Bool { _message.fields.pointee.of_40 != nil }
+    @inlinable public var hasOf40: Bool { _message.pointee.of_40 != nil }
     /// Forgets `of40`; it then reads as its default.
     @inlinable public mutating func clearOf40() { _mutableFields().pointee.of_40 = nil }
 
     @inlinable public var of41: Test_Names_Types.size_t {
-        _read { yield Test_Names_Types.size_t(_reading: _message.fields.pointee.of_41, in: _message) }
+        _read { yield Test_Names_Types.size_t(_reading: _message.pointee.of_41, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_41 = _message.copy(newValue)
@@ -1223,12 +1223,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of41` is set.
-    @inlinable public var hasOf41: Bool { _message.fields.pointee.of_41 != nil }
+    @inlinable public var hasOf41: Bool { _message.pointee.of_41 != nil }
     /// Forgets `of41`; it then reads as its default.
     @inlinable public mutating func clearOf41() { _mutableFields().pointee.of_41 = nil }
 
     @inlinable public var of42: Test_Names_Types.uint8_t {
-        _read { yield Test_Names_Types.uint8_t(_reading: _message.fields.pointee.of_42, in: _message) }
+        _read { yield Test_Names_Types.uint8_t(_reading: _message.pointee.of_42, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_42 = _message.copy(newValue)
@@ -1245,12 +1245,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of42` is set.
-    @inlinable public var hasOf42: Bool { _message.fields.pointee.of_42 != nil }
+    @inlinable public var hasOf42: Bool { _message.pointee.of_42 != nil }
     /// Forgets `of42`; it then reads as its default.
     @inlinable public mutating func clearOf42() { _mutableFields().pointee.of_42 = nil }
 
     @inlinable public var of43: Test_Names_Types.NULL {
-        _read { yield Test_Names_Types.NULL(_reading: _message.fields.pointee.of_43, in: _message) }
+        _read { yield Test_Names_Types.NULL(_reading: _message.pointee.of_43, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_43 = _message.copy(newValue)
@@ -1267,12 +1267,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of43` is set.
-    @inlinable public var hasOf43: Bool { _message.fields.pointee.of_43 != nil }
+    @inlinable public var hasOf43: Bool { _message.pointee.of_43 != nil }
     /// Forgets `of43`; it then reads as its default.
     @inlinable public mutating func clearOf43() { _mutableFields().pointee.of_43 = nil }
 
     @inlinable public var of44: Test_Names_Types.EOF {
-        _read { yield Test_Names_Types.EOF(_reading: _message.fields.pointee.of_44, in: _message) }
+        _read { yield Test_Names_Types.EOF(_reading: _message.pointee.of_44, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_44 = _message.copy(newValue)
@@ -1289,12 +1289,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of44` is set.
-    @inlinable public var hasOf44: Bool { _message.fields.pointee.of_44 != nil }
+    @inlinable public var hasOf44: Bool { _message.pointee.of_44 != nil }
     /// Forgets `of44`; it then reads as its default.
     @inlinable public mutating func clearOf44() { _mutableFields().pointee.of_44 = nil }
 
     @inlinable public var of45: Test_Names_Types.INT_MAX {
-        _read { yield Test_Names_Types.INT_MAX(_reading: _message.fields.pointee.of_45, in: _message) }
+        _read { yield Test_Names_Types.INT_MAX(_reading: _message.pointee.of_45, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_45 = _message.copy(newValue)
@@ -1311,12 +1311,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of45` is set.
-    @inlinable public var hasOf45: Bool { _message.fields.pointee.of_45 != nil }
+    @inlinable public var hasOf45: Bool { _message.pointee.of_45 != nil }
     /// Forgets `of45`; it then reads as its default.
     @inlinable public mutating func clearOf45() { _mutableFields().pointee.of_45 = nil }
 
     @inlinable public var of46: Test_Names_Types.descriptionMessage {
-        _read { yield Test_Names_Types.descriptionMessage(_reading: _message.fields.pointee.of_46, in: _message) }
+        _read { yield Test_Names_Types.descriptionMessage(_reading: _message.pointee.of_46, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_46 = _message.copy(newValue)
@@ -1333,12 +1333,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of46` is set.
-    @inlinable public var hasOf46: Bool { _message.fields.pointee.of_46 != nil }
+    @inlinable public var hasOf46: Bool { _message.pointee.of_46 != nil }
     /// Forgets `of46`; it then reads as its default.
     @inlinable public mutating func clearOf46() { _mutableFields().pointee.of_46 = nil }
 
     @inlinable public var of47: Test_Names_Types.ExtensionsMessage {
-        _read { yield Test_Names_Types.ExtensionsMessage(_reading: _message.fields.pointee.of_47, in: _message) }
+        _read { yield Test_Names_Types.ExtensionsMessage(_reading: _message.pointee.of_47, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_47 = _message.copy(newValue)
@@ -1355,12 +1355,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of47` is set.
-    @inlinable public var hasOf47: Bool { _message.fields.pointee.of_47 != nil }
+    @inlinable public var hasOf47: Bool { _message.pointee.of_47 != nil }
     /// Forgets `of47`; it then reads as its default.
     @inlinable public mutating func clearOf47() { _mutableFields().pointee.of_47 = nil }
 
     @inlinable public var of48: Test_Names_Types.protoMessageNameMessage {
-        _read { yield Test_Names_Types.protoMessageNameMessage(_reading: _message.fields.pointee.of_48, in: _message) }
+        _read { yield Test_Names_Types.protoMessageNameMessage(_reading: _message.pointee.of_48, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_48 = _message.copy(newValue)
@@ -1377,12 +1377,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of48` is set.
-    @inlinable public var hasOf48: Bool { _message.fields.pointee.of_48 != nil }
+    @inlinable public var hasOf48: Bool { _message.pointee.of_48 != nil }
     /// Forgets `of48`; it then reads as its default.
     @inlinable public mutating func clearOf48() { _mutableFields().pointee.of_48 = nil }
 
     @inlinable public var of49: Test_Names_Types._FieldsMessage {
-        _read { yield Test_Names_Types._FieldsMessage(_reading: _message.fields.pointee.of_49, in: _message) }
+        _read { yield Test_Names_Types._FieldsMessage(_reading: _message.pointee.of_49, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_49 = _message.copy(newValue)
@@ -1399,12 +1399,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of49` is set.
-    @inlinable public var hasOf49: Bool { _message.fields.pointee.of_49 != nil }
+    @inlinable public var hasOf49: Bool { _message.pointee.of_49 != nil }
     /// Forgets `of49`; it then reads as its default.
     @inlinable public mutating func clearOf49() { _mutableFields().pointee.of_49 = nil }
 
     @inlinable public var of50: Test_Names_Types._Foo {
-        _read { yield Test_Names_Types._Foo(_reading: _message.fields.pointee.of_50, in: _message) }
+        _read { yield Test_Names_Types._Foo(_reading: _message.pointee.of_50, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_50 = _message.copy(newValue)
@@ -1421,12 +1421,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of50` is set.
-    @inlinable public var hasOf50: Bool { _message.fields.pointee.of_50 != nil }
+    @inlinable public var hasOf50: Bool { _message.pointee.of_50 != nil }
     /// Forgets `of50`; it then reads as its default.
     @inlinable public mutating func clearOf50() { _mutableFields().pointee.of_50 = nil }
 
     @inlinable public var of51: Test_Names_Types.Foo {
-        _read { yield Test_Names_Types.Foo(_reading: _message.fields.pointee.of_51, in: _message) }
+        _read { yield Test_Names_Types.Foo(_reading: _message.pointee.of_51, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_51 = _message.copy(newValue)
@@ -1443,12 +1443,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of51` is set.
-    @inlinable public var hasOf51: Bool { _message.fields.pointee.of_51 != nil }
+    @inlinable public var hasOf51: Bool { _message.pointee.of_51 != nil }
     /// Forgets `of51`; it then reads as its default.
     @inlinable public mutating func clearOf51() { _mutableFields().pointee.of_51 = nil }
 
     @inlinable public var of52: Test_Names_Types.Message_ {
-        _read { yield Test_Names_Types.Message_(_reading: _message.fields.pointee.of_52, in: _message) }
+        _read { yield Test_Names_Types.Message_(_reading: _message.pointee.of_52, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_52 = _message.copy(newValue)
@@ -1465,12 +1465,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of52` is set.
-    @inlinable public var hasOf52: Bool { _message.fields.pointee.of_52 != nil }
+    @inlinable public var hasOf52: Bool { _message.pointee.of_52 != nil }
     /// Forgets `of52`; it then reads as its default.
     @inlinable public mutating func clearOf52() { _mutableFields().pointee.of_52 = nil }
 
     @inlinable public var of53: Test_Names_Types.OneOf_Choice {
-        _read { yield Test_Names_Types.OneOf_Choice(_reading: _message.fields.pointee.of_53, in: _message) }
+        _read { yield Test_Names_Types.OneOf_Choice(_reading: _message.pointee.of_53, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_53 = _message.copy(newValue)
@@ -1487,12 +1487,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of53` is set.
-    @inlinable public var hasOf53: Bool { _message.fields.pointee.of_53 != nil }
+    @inlinable public var hasOf53: Bool { _message.pointee.of_53 != nil }
     /// Forgets `of53`; it then reads as its default.
     @inlinable public mutating func clearOf53() { _mutableFields().pointee.of_53 = nil }
 
     @inlinable public var of54: Test_Names_Types.CAse {
-        _read { yield Test_Names_Types.CAse(_reading: _message.fields.pointee.of_54, in: _message) }
+        _read { yield Test_Names_Types.CAse(_reading: _message.pointee.of_54, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_54 = _message.copy(newValue)
@@ -1509,12 +1509,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of54` is set.
-    @inlinable public var hasOf54: Bool { _message.fields.pointee.of_54 != nil }
+    @inlinable public var hasOf54: Bool { _message.pointee.of_54 != nil }
     /// Forgets `of54`; it then reads as its default.
     @inlinable public mutating func clearOf54() { _mutableFields().pointee.of_54 = nil }
 
     @inlinable public var of55: Test_Names_Types.Case {
-        _read { yield Test_Names_Types.Case(_reading: _message.fields.pointee.of_55, in: _message) }
+        _read { yield Test_Names_Types.Case(_reading: _message.pointee.of_55, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_55 = _message.copy(newValue)
@@ -1531,12 +1531,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of55` is set.
-    @inlinable public var hasOf55: Bool { _message.fields.pointee.of_55 != nil }
+    @inlinable public var hasOf55: Bool { _message.pointee.of_55 != nil }
     /// Forgets `of55`; it then reads as its default.
     @inlinable public mutating func clearOf55() { _mutableFields().pointee.of_55 = nil }
 
     @inlinable public var of56: Test_Names_Types.INIT {
-        _read { yield Test_Names_Types.INIT(_reading: _message.fields.pointee.of_56, in: _message) }
+        _read { yield Test_Names_Types.INIT(_reading: _message.pointee.of_56, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_56 = _message.copy(newValue)
@@ -1553,12 +1553,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of56` is set.
-    @inlinable public var hasOf56: Bool { _message.fields.pointee.of_56 != nil }
+    @inlinable public var hasOf56: Bool { _message.pointee.of_56 != nil }
     /// Forgets `of56`; it then reads as its default.
     @inlinable public mutating func clearOf56() { _mutableFields().pointee.of_56 = nil }
 
     @inlinable public var of57: Test_Names_Types.initMessage {
-        _read { yield Test_Names_Types.initMessage(_reading: _message.fields.pointee.of_57, in: _message) }
+        _read { yield Test_Names_Types.initMessage(_reading: _message.pointee.of_57, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_57 = _message.copy(newValue)
@@ -1575,12 +1575,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of57` is set.
-    @inlinable public var hasOf57: Bool { _message.fields.pointee.of_57 != nil }
+    @inlinable public var hasOf57: Bool { _message.pointee.of_57 != nil }
     /// Forgets `of57`; it then reads as its default.
     @inlinable public mutating func clearOf57() { _mutableFields().pointee.of_57 = nil }
 
     @inlinable public var of58: Test_Names_Types.Descriptor {
-        _read { yield Test_Names_Types.Descriptor(_reading: _message.fields.pointee.of_58, in: _message) }
+        _read { yield Test_Names_Types.Descriptor(_reading: _message.pointee.of_58, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_58 = _message.copy(newValue)
@@ -1597,12 +1597,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of58` is set.
-    @inlinable public var hasOf58: Bool { _message.fields.pointee.of_58 != nil }
+    @inlinable public var hasOf58: Bool { _message.pointee.of_58 != nil }
     /// Forgets `of58`; it then reads as its default.
     @inlinable public mutating func clearOf58() { _mutableFields().pointee.of_58 = nil }
 
     @inlinable public var of59: Test_Names_Types.Table {
-        _read { yield Test_Names_Types.Table(_reading: _message.fields.pointee.of_59, in: _message) }
+        _read { yield Test_Names_Types.Table(_reading: _message.pointee.of_59, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_59 = _message.copy(newValue)
@@ -1619,12 +1619,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of59` is set.
-    @inlinable public var hasOf59: Bool { _message.fields.pointee.of_59 != nil }
+    @inlinable public var hasOf59: Bool { _message.pointee.of_59 != nil }
     /// Forgets `of59`; it then reads as its default.
     @inlinable public mutating func clearOf59() { _mutableFields().pointee.of_59 = nil }
 
     @inlinable public var of60: Test_Names_Types.get_table {
-        _read { yield Test_Names_Types.get_table(_reading: _message.fields.pointee.of_60, in: _message) }
+        _read { yield Test_Names_Types.get_table(_reading: _message.pointee.of_60, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_60 = _message.copy(newValue)
@@ -1641,12 +1641,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of60` is set.
-    @inlinable public var hasOf60: Bool { _message.fields.pointee.of_60 != nil }
+    @inlinable public var hasOf60: Bool { _message.pointee.of_60 != nil }
     /// Forgets `of60`; it then reads as its default.
     @inlinable public mutating func clearOf60() { _mutableFields().pointee.of_60 = nil }
 
     @inlinable public var of61: Test_Names_Types.Default {
-        _read { yield Test_Names_Types.Default(_reading: _message.fields.pointee.of_61, in: _message) }
+        _read { yield Test_Names_Types.Default(_reading: _message.pointee.of_61, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_61 = _message.copy(newValue)
@@ -1663,12 +1663,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of61` is set.
-    @inlinable public var hasOf61: Bool { _message.fields.pointee.of_61 != nil }
+    @inlinable public var hasOf61: Bool { _message.pointee.of_61 != nil }
     /// Forgets `of61`; it then reads as its default.
     @inlinable public mutating func clearOf61() { _mutableFields().pointee.of_61 = nil }
 
     @inlinable public var of62: Test_Names_Types.LifelineField {
-        _read { yield Test_Names_Types.LifelineField(_reading: _message.fields.pointee.of_62, in: _message) }
+        _read { yield Test_Names_Types.LifelineField(_reading: _message.pointee.of_62, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_62 = _message.copy(newValue)
@@ -1685,12 +1685,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of62` is set.
-    @inlinable public var hasOf62: Bool { _message.fields.pointee.of_62 != nil }
+    @inlinable public var hasOf62: Bool { _message.pointee.of_62 != nil }
     /// Forgets `of62`; it then reads as its default.
     @inlinable public mutating func clearOf62() { _mutableFields().pointee.of_62 = nil }
 
     @inlinable public var of63: Test_Names_Types.BytesValue {
-        _read { yield Test_Names_Types.BytesValue(_reading: _message.fields.pointee.of_63, in: _message) }
+        _read { yield Test_Names_Types.BytesValue(_reading: _message.pointee.of_63, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_63 = _message.copy(newValue)
@@ -1707,12 +1707,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of63` is set.
-    @inlinable public var hasOf63: Bool { _message.fields.pointee.of_63 != nil }
+    @inlinable public var hasOf63: Bool { _message.pointee.of_63 != nil }
     /// Forgets `of63`; it then reads as its default.
     @inlinable public mutating func clearOf63() { _mutableFields().pointee.of_63 = nil }
 
     @inlinable public var of64: Test_Names_Types.Dictionary {
-        _read { yield Test_Names_Types.Dictionary(_reading: _message.fields.pointee.of_64, in: _message) }
+        _read { yield Test_Names_Types.Dictionary(_reading: _message.pointee.of_64, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_64 = _message.copy(newValue)
@@ -1729,12 +1729,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of64` is set.
-    @inlinable public var hasOf64: Bool { _message.fields.pointee.of_64 != nil }
+    @inlinable public var hasOf64: Bool { _message.pointee.of_64 != nil }
     /// Forgets `of64`; it then reads as its default.
     @inlinable public mutating func clearOf64() { _mutableFields().pointee.of_64 = nil }
 
     @inlinable public var of65: Test_Names_Types.Never {
-        _read { yield Test_Names_Types.Never(_reading: _message.fields.pointee.of_65, in: _message) }
+        _read { yield Test_Names_Types.Never(_reading: _message.pointee.of_65, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_65 = _message.copy(newValue)
@@ -1751,12 +1751,12 @@ public import LifelineMessages
         }
     }
     /// Whether `of65` is set.
-    @inlinable public var hasOf65: Bool { _message.fields.pointee.of_65 != nil }
+    @inlinable public var hasOf65: Bool { _message.pointee.of_65 != nil }
     /// Forgets `of65`; it then reads as its default.
     @inlinable public mutating func clearOf65() { _mutableFields().pointee.of_65 = nil }
 
     @inlinable public var of66: Test_Names_Types.Void {
-        _read { yield Test_Names_Types.Void(_reading: _message.fields.pointee.of_66, in: _message) }
+        _read { yield Test_Names_Types.Void(_reading: _message.pointee.of_66, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.of_66 = _message.copy(newValue)
@@ -1773,17 +1773,17 @@ public import LifelineMessages
         }
     }
     /// Whether `of66` is set.
-    @inlinable public var hasOf66: Bool { _message.fields.pointee.of_66 != nil }
+    @inlinable public var hasOf66: Bool { _message.pointee.of_66 != nil }
     /// Forgets `of66`; it then reads as its default.
     @inlinable public mutating func clearOf66() { _mutableFields().pointee.of_66 = nil }
 
     @inlinable public var scalar1: Double {
-        get { _message.fields.pointee.scalar_1 }
+        get { _message.pointee.scalar_1 }
         set { _mutableFields().pointee.scalar_1 = newValue }
     }
 
     @inlinable public var optional1: Double {
-        get { _message.fields.pointee.has_optional_1_case.rawValue == 621 ? _message.fields.pointee.optional_1 : 0 }
+        get { _message.pointee.has_optional_1_case.rawValue == 621 ? _message.pointee.optional_1 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optional_1_case.rawValue = 621
@@ -1791,12 +1791,12 @@ public import LifelineMessages
         }
     }
     /// Whether `optional1` is set.
-    @inlinable public var hasOptional1: Bool { _message.fields.pointee.has_optional_1_case.rawValue == 621 }
+    @inlinable public var hasOptional1: Bool { _message.pointee.has_optional_1_case.rawValue == 621 }
     /// Forgets `optional1`; it then reads as its default.
     @inlinable public mutating func clearOptional1() { _mutableFields().pointee.has_optional_1_case.rawValue = 0 }
 
     @inlinable public var repeated1: LifelineMessages.RepeatedField<Double> {
-        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.fields.pointee.repeated_1, count: _message.fields.pointee.n_repeated_1) }
+        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.repeated_1, count: _message.pointee.n_repeated_1) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1816,7 +1816,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped1: LifelineMessages.MapField<String, Double> {
-        _read { yield LifelineMessages.MapField<String, Double>(_in: _message, entries: _message.fields.pointee.mapped_1, count: _message.fields.pointee.n_mapped_1) }
+        _read { yield LifelineMessages.MapField<String, Double>(_in: _message, entries: _message.pointee.mapped_1, count: _message.pointee.n_mapped_1) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1836,12 +1836,12 @@ public import LifelineMessages
     }
 
     @inlinable public var scalar2: Float {
-        get { _message.fields.pointee.scalar_2 }
+        get { _message.pointee.scalar_2 }
         set { _mutableFields().pointee.scalar_2 = newValue }
     }
 
     @inlinable public var optional2: Float {
-        get { _message.fields.pointee.has_optional_2_case.rawValue == 622 ? _message.fields.pointee.optional_2 : 0 }
+        get { _message.pointee.has_optional_2_case.rawValue == 622 ? _message.pointee.optional_2 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optional_2_case.rawValue = 622
@@ -1849,12 +1849,12 @@ public import LifelineMessages
         }
     }
     /// Whether `optional2` is set.
-    @inlinable public var hasOptional2: Bool { _message.fields.pointee.has_optional_2_case.rawValue == 622 }
+    @inlinable public var hasOptional2: Bool { _message.pointee.has_optional_2_case.rawValue == 622 }
     /// Forgets `optional2`; it then reads as its default.
     @inlinable public mutating func clearOptional2() { _mutableFields().pointee.has_optional_2_case.rawValue = 0 }
 
     @inlinable public var repeated2: LifelineMessages.RepeatedField<Float> {
-        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.fields.pointee.repeated_2, count: _message.fields.pointee.n_repeated_2) }
+        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.repeated_2, count: _message.pointee.n_repeated_2) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1874,7 +1874,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped2: LifelineMessages.MapField<String, Float> {
-        _read { yield LifelineMessages.MapField<String, Float>(_in: _message, entries: _message.fields.pointee.mapped_2, count: _message.fields.pointee.n_mapped_2) }
+        _read { yield LifelineMessages.MapField<String, Float>(_in: _message, entries: _message.pointee.mapped_2, count: _message.pointee.n_mapped_2) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1894,12 +1894,12 @@ public import LifelineMessages
     }
 
     @inlinable public var scalar3: Int32 {
-        get { _message.fields.pointee.scalar_3 }
+        get { _message.pointee.scalar_3 }
         set { _mutableFields().pointee.scalar_3 = newValue }
     }
 
     @inlinable public var optional3: Int32 {
-        get { _message.fields.pointee.has_optional_3_case.rawValue == 623 ? _message.fields.pointee.optional_3 : 0 }
+        get { _message.pointee.has_optional_3_case.rawValue == 623 ? _message.pointee.optional_3 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optional_3_case.rawValue = 623
@@ -1907,12 +1907,12 @@ public import LifelineMessages
         }
     }
     /// Whether `optional3` is set.
-    @inlinable public var hasOptional3: Bool { _message.fields.pointee.has_optional_3_case.rawValue == 623 }
+    @inlinable public var hasOptional3: Bool { _message.pointee.has_optional_3_case.rawValue == 623 }
     /// Forgets `optional3`; it then reads as its default.
     @inlinable public mutating func clearOptional3() { _mutableFields().pointee.has_optional_3_case.rawValue = 0 }
 
     @inlinable public var repeated3: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.repeated_3, count: _message.fields.pointee.n_repeated_3) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.repeated_3, count: _message.pointee.n_repeated_3) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1932,7 +1932,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped3: LifelineMessages.MapField<String, Int32> {
-        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.fields.pointee.mapped_3, count: _message.fields.pointee.n_mapped_3) }
+        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.mapped_3, count: _message.pointee.n_mapped_3) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1952,12 +1952,12 @@ public import LifelineMessages
     }
 
     @inlinable public var scalar4: Int64 {
-        get { _message.fields.pointee.scalar_4 }
+        get { _message.pointee.scalar_4 }
         set { _mutableFields().pointee.scalar_4 = newValue }
     }
 
     @inlinable public var optional4: Int64 {
-        get { _message.fields.pointee.has_optional_4_case.rawValue == 624 ? _message.fields.pointee.optional_4 : 0 }
+        get { _message.pointee.has_optional_4_case.rawValue == 624 ? _message.pointee.optional_4 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optional_4_case.rawValue = 624
@@ -1965,12 +1965,12 @@ public import LifelineMessages
         }
     }
     /// Whether `optional4` is set.
-    @inlinable public var hasOptional4: Bool { _message.fields.pointee.has_optional_4_case.rawValue == 624 }
+    @inlinable public var hasOptional4: Bool { _message.pointee.has_optional_4_case.rawValue == 624 }
     /// Forgets `optional4`; it then reads as its default.
     @inlinable public mutating func clearOptional4() { _mutableFields().pointee.has_optional_4_case.rawValue = 0 }
 
     @inlinable public var repeated4: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.fields.pointee.repeated_4, count: _message.fields.pointee.n_repeated_4) }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.repeated_4, count: _message.pointee.n_repeated_4) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1990,7 +1990,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped4: LifelineMessages.MapField<String, Int64> {
-        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.fields.pointee.mapped_4, count: _message.fields.pointee.n_mapped_4) }
+        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.mapped_4, count: _message.pointee.n_mapped_4) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -2010,12 +2010,12 @@ public import LifelineMessages
     }
 
     @inlinable public var scalar5: UInt32 {
-        get { _message.fields.pointee.scalar_5 }
+        get { _message.pointee.scalar_5 }
         set { _mutableFields().pointee.scalar_5 = newValue }
     }
 
     @inlinable public var optional5: UInt32 {
-        get { _message.fields.pointee.has_optional_5_case.rawValue == 625 ? _message.fields.pointee.optional_5 : 0 }
+        get { _message.pointee.has_optional_5_case.rawValue == 625 ? _message.pointee.optional_5 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optional_5_case.rawValue = 625
@@ -2023,12 +2023,12 @@ public import LifelineMessages
         }
     }
     /// Whether `optional5` is set.
-    @inlinable public var hasOptional5: Bool { _message.fields.pointee.has_optional_5_case.rawValue == 625 }
+    @inlinable public var hasOptional5: Bool { _message.pointee.has_optional_5_case.rawValue == 625 }
     /// Forgets `optional5`; it then reads as its default.
     @inlinable public mutating func clearOptional5() { _mutableFields().pointee.has_optional_5_case.rawValue = 0 }
 
     @inlinable public var repeated5: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.fields.pointee.repeated_5, count: _message.fields.pointee.n_repeated_5) }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.repeated_5, count: _message.pointee.n_repeated_5) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -2048,7 +2048,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped5: LifelineMessages.MapField<String, UInt32> {
-        _read { yield LifelineMessages.MapField<String, UInt32>(_in: _message, entries: _message.fields.pointee.mapped_5, count: _message.fields.pointee.n_mapped_5) }
+        _read { yield LifelineMessages.MapField<String, UInt32>(_in: _message, entries: _message.pointee.mapped_5, count: _message.pointee.n_mapped_5) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -2068,12 +2068,12 @@ public import LifelineMessages
     }
 
     @inlinable public var scalar6: UInt64 {
-        get { _message.fields.pointee.scalar_6 }
+        get { _message.pointee.scalar_6 }
         set { _mutableFields().pointee.scalar_6 = newValue }
     }
 
     @inlinable public var optional6: UInt64 {
-        get { _message.fields.pointee.has_optional_6_case.rawValue == 626 ? _message.fields.pointee.optional_6 : 0 }
+        get { _message.pointee.has_optional_6_case.rawValue == 626 ? _message.pointee.optional_6 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optional_6_case.rawValue = 626
@@ -2081,12 +2081,12 @@ public import LifelineMessages
         }
     }
     /// Whether `optional6` is set.
-    @inlinable public var hasOptional6: Bool { _message.fields.pointee.has_optional_6_case.rawValue == 626 }
+    @inlinable public var hasOptional6: Bool { _message.pointee.has_optional_6_case.rawValue == 626 }
     /// Forgets `optional6`; it then reads as its default.
     @inlinable public mutating func clearOptional6() { _mutableFields().pointee.has_optional_6_case.rawValue = 0 }
 
     @inlinable public var repeated6: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.fields.pointee.repeated_6, count: _message.fields.pointee.n_repeated_6) }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.repeated_6, count: _message.pointee.n_repeated_6) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -2106,7 +2106,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped6: LifelineMessages.MapField<String, UInt64> {
-        _read { yield LifelineMessages.MapField<String, UInt64>(_in: _message, entries: _message.fields.pointee.mapped_6, count: _message.fields.pointee.n_mapped_6) }
+        _read { yield LifelineMessages.MapField<String, UInt64>(_in: _message, entries: _message.pointee.mapped_6, count: _message.pointee.n_mapped_6) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -2126,12 +2126,12 @@ public import LifelineMessages
     }
 
     @inlinable public var scalar7: Int32 {
-        get { _message.fields.pointee.scalar_7 }
+        get { _message.pointee.scalar_7 }
         set { _mutableFields().pointee.scalar_7 = newValue }
     }
 
     @inlinable public var optional7: Int32 {
-        get { _message.fields.pointee.has_optional_7_case.rawValue == 627 ? _message.fields.pointee.optional_7 : 0 }
+        get { _message.pointee.has_optional_7_case.rawValue == 627 ? _message.pointee.optional_7 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optional_7_case.rawValue = 627
@@ -2139,12 +2139,12 @@ public import LifelineMessages
         }
     }
     /// Whether `optional7` is set.
-    @inlinable public var hasOptional7: Bool { _message.fields.pointee.has_optional_7_case.rawValue == 627 }
+    @inlinable public var hasOptional7: Bool { _message.pointee.has_optional_7_case.rawValue == 627 }
     /// Forgets `optional7`; it then reads as its default.
     @inlinable public mutating func clearOptional7() { _mutableFields().pointee.has_optional_7_case.rawValue = 0 }
 
     @inlinable public var repeated7: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.repeated_7, count: _message.fields.pointee.n_repeated_7) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.repeated_7, count: _message.pointee.n_repeated_7) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -2164,7 +2164,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped7: LifelineMessages.MapField<String, Int32> {
-        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.fields.pointee.mapped_7, count: _message.fields.pointee.n_mapped_7) }
+        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.mapped_7, count: _message.pointee.n_mapped_7) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -2184,12 +2184,12 @@ public import LifelineMessages
     }
 
     @inlinable public var scalar8: Int64 {
-        get { _message.fields.pointee.scalar_8 }
+        get { _message.pointee.scalar_8 }
         set { _mutableFields().pointee.scalar_8 = newValue }
     }
 
     @inlinable public var optional8: Int64 {
-        get { _message.fields.pointee.has_optional_8_case.rawValue == 628 ? _message.fields.pointee.optional_8 : 0 }
+        get { _message.pointee.has_optional_8_case.rawValue == 628 ? _message.pointee.optional_8 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optional_8_case.rawValue = 628
@@ -2197,12 +2197,12 @@ public import LifelineMessages
         }
     }
     /// Whether `optional8` is set.
-    @inlinable public var hasOptional8: Bool { _message.fields.pointee.has_optional_8_case.rawValue == 628 }
+    @inlinable public var hasOptional8: Bool { _message.pointee.has_optional_8_case.rawValue == 628 }
     /// Forgets `optional8`; it then reads as its default.
     @inlinable public mutating func clearOptional8() { _mutableFields().pointee.has_optional_8_case.rawValue = 0 }
 
     @inlinable public var repeated8: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.fields.pointee.repeated_8, count: _message.fields.pointee.n_repeated_8) }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.repeated_8, count: _message.pointee.n_repeated_8) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -2222,7 +2222,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped8: LifelineMessages.MapField<String, Int64> {
-        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.fields.pointee.mapped_8, count: _message.fields.pointee.n_mapped_8) }
+        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.mapped_8, count: _message.pointee.n_mapped_8) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -2242,12 +2242,12 @@ public import LifelineMessages
     }
 
     @inlinable public var scalar9: UInt32 {
-        get { _message.fields.pointee.scalar_9 }
+        get { _message.pointee.scalar_9 }
         set { _mutableFields().pointee.scalar_9 = newValue }
     }
 
     @inlinable public var optional9: UInt32 {
-        get { _message.fields.pointee.has_optional_9_case.rawValue == 629 ? _message.fields.pointee.optional_9 : 0 }
+        get { _message.pointee.has_optional_9_case.rawValue == 629 ? _message.pointee.optional_9 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optional_9_case.rawValue = 629
@@ -2255,12 +2255,12 @@ public import LifelineMessages
         }
     }
     /// Whether `optional9` is set.
-    @inlinable public var hasOptional9: Bool { _message.fields.pointee.has_optional_9_case.rawValue == 629 }
+    @inlinable public var hasOptional9: Bool { _message.pointee.has_optional_9_case.rawValue == 629 }
     /// Forgets `optional9`; it then reads as its default.
     @inlinable public mutating func clearOptional9() { _mutableFields().pointee.has_optional_9_case.rawValue = 0 }
 
     @inlinable public var repeated9: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.fields.pointee.repeated_9, count: _message.fields.pointee.n_repeated_9) }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.repeated_9, count: _message.pointee.n_repeated_9) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -2280,7 +2280,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped9: LifelineMessages.MapField<String, UInt32> {
-        _read { yield LifelineMessages.MapField<String, UInt32>(_in: _message, entries: _message.fields.pointee.mapped_9, count: _message.fields.pointee.n_mapped_9) }
+        _read { yield LifelineMessages.MapField<String, UInt32>(_in: _message, entries: _message.pointee.mapped_9, count: _message.pointee.n_mapped_9) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -2300,12 +2300,12 @@ public import LifelineMessages
     }
 
     @inlinable public var scalar10: UInt64 {
-        get { _message.fields.pointee.scalar_10 }
+        get { _message.pointee.scalar_10 }
         set { _mutableFields().pointee.scalar_10 = newValue }
     }
 
     @inlinable public var optional10: UInt64 {
-        get { _message.fields.pointee.has_optional_10_case.rawValue == 630 ? _message.fields.pointee.optional_10 : 0 }
+        get { _message.pointee.has_optional_10_case.rawValue == 630 ? _message.pointee.optional_10 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optional_10_case.rawValue = 630
@@ -2313,12 +2313,12 @@ public import LifelineMessages
         }
     }
     /// Whether `optional10` is set.
-    @inlinable public var hasOptional10: Bool { _message.fields.pointee.has_optional_10_case.rawValue == 630 }
+    @inlinable public var hasOptional10: Bool { _message.pointee.has_optional_10_case.rawValue == 630 }
     /// Forgets `optional10`; it then reads as its default.
     @inlinable public mutating func clearOptional10() { _mutableFields().pointee.has_optional_10_case.rawValue = 0 }
 
     @inlinable public var repeated10: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.fields.pointee.repeated_10, count: _message.fields.pointee.n_repeated_10) }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.repeated_10, count: _message.pointee.n_repeated_10) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -2338,7 +2338,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped10: LifelineMessages.MapField<String, UInt64> {
-        _read { yield LifelineMessages.MapField<String, UInt64>(_in: _message, entries: _message.fields.pointee.mapped_10, count: _message.fields.pointee.n_mapped_10) }
+        _read { yield LifelineMessages.MapField<String, UInt64>(_in: _message, entries: _message.pointee.mapped_10, count: _message.pointee.n_mapped_10) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -2358,12 +2358,12 @@ public import LifelineMessages
     }
 
     @inlinable public var scalar11: Int32 {
-        get { _message.fields.pointee.scalar_11 }
+        get { _message.pointee.scalar_11 }
         set { _mutableFields().pointee.scalar_11 = newValue }
     }
 
     @inlinable public var optional11: Int32 {
-        get { _message.fields.pointee.has_optional_11_case.rawValue == 631 ? _message.fields.pointee.optional_11 : 0 }
+        get { _message.pointee.has_optional_11_case.rawValue == 631 ? _message.pointee.optional_11 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optional_11_case.rawValue = 631
@@ -2371,12 +2371,12 @@ public import LifelineMessages
         }
     }
     /// Whether `optional11` is set.
-    @inlinable public var hasOptional11: Bool { _message.fields.pointee.has_optional_11_case.rawValue == 631 }
+    @inlinable public var hasOptional11: Bool { _message.pointee.has_optional_11_case.rawValue == 631 }
     /// Forgets `optional11`; it then reads as its default.
     @inlinable public mutating func clearOptional11() { _mutableFields().pointee.has_optional_11_case.rawValue = 0 }
 
     @inlinable public var repeated11: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.repeated_11, count: _message.fields.pointee.n_repeated_11) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.repeated_11, count: _message.pointee.n_repeated_11) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -2396,7 +2396,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped11: LifelineMessages.MapField<String, Int32> {
-        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.fields.pointee.mapped_11, count: _message.fields.pointee.n_mapped_11) }
+        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.mapped_11, count: _message.pointee.n_mapped_11) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -2416,12 +2416,12 @@ public import LifelineMessages
     }
 
     @inlinable public var scalar12: Int64 {
-        get { _message.fields.pointee.scalar_12 }
+        get { _message.pointee.scalar_12 }
         set { _mutableFields().pointee.scalar_12 = newValue }
     }
 
     @inlinable public var optional12: Int64 {
-        get { _message.fields.pointee.has_optional_12_case.rawValue == 632 ? _message.fields.pointee.optional_12 : 0 }
+        get { _message.pointee.has_optional_12_case.rawValue == 632 ? _message.pointee.optional_12 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optional_12_case.rawValue = 632
@@ -2429,12 +2429,12 @@ public import LifelineMessages
         }
     }
     /// Whether `optional12` is set.
-    @inlinable public var hasOptional12: Bool { _message.fields.pointee.has_optional_12_case.rawValue == 632 }
+    @inlinable public var hasOptional12: Bool { _message.pointee.has_optional_12_case.rawValue == 632 }
     /// Forgets `optional12`; it then reads as its default.
     @inlinable public mutating func clearOptional12() { _mutableFields().pointee.has_optional_12_case.rawValue = 0 }
 
     @inlinable public var repeated12: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.fields.pointee.repeated_12, count: _message.fields.pointee.n_repeated_12) }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.repeated_12, count: _message.pointee.n_repeated_12) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -2454,7 +2454,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped12: LifelineMessages.MapField<String, Int64> {
-        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.fields.pointee.mapped_12, count: _message.fields.pointee.n_mapped_12) }
+        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.mapped_12, count: _message.pointee.n_mapped_12) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -2474,12 +2474,12 @@ public import LifelineMessages
     }
 
     @inlinable public var scalar13: Bool {
-        get { _message.fields.pointee.scalar_13 != 0 }
+        get { _message.pointee.scalar_13 != 0 }
         set { _mutableFields().pointee.scalar_13 = newValue ? 1 : 0 }
     }
 
     @inlinable public var optional13: Bool {
-        get { _message.fields.pointee.has_optional_13_case.rawValue == 633 ? _message.fields.pointee.optional_13 != 0 : false }
+        get { _message.pointee.has_optional_13_case.rawValue == 633 ? _message.pointee.optional_13 != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optional_13_case.rawValue = 633
@@ -2487,12 +2487,12 @@ public import LifelineMessages
         }
     }
     /// Whether `optional13` is set.
-    @inlinable public var hasOptional13: Bool { _message.fields.pointee.has_optional_13_case.rawValue == 633 }
+    @inlinable public var hasOptional13: Bool { _message.pointee.has_optional_13_case.rawValue == 633 }
     /// Forgets `optional13`; it then reads as its default.
     @inlinable public mutating func clearOptional13() { _mutableFields().pointee.has_optional_13_case.rawValue = 0 }
 
     @inlinable public var repeated13: LifelineMessages.RepeatedField<Bool> {
-        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.fields.pointee.repeated_13, count: _message.fields.pointee.n_repeated_13) }
+        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.repeated_13, count: _message.pointee.n_repeated_13) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -2512,7 +2512,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped13: LifelineMessages.MapField<String, Bool> {
-        _read { yield LifelineMessages.MapField<String, Bool>(_in: _message, entries: _message.fields.pointee.mapped_13, count: _message.fields.pointee.n_mapped_13) }
+        _read { yield LifelineMessages.MapField<String, Bool>(_in: _message, entries: _message.pointee.mapped_13, count: _message.pointee.n_mapped_13) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -2532,7 +2532,7 @@ public import LifelineMessages
     }
 
     @inlinable public var scalar14: String {
-        get { _message.string(_message.fields.pointee.scalar_14) }
+        get { _message.string(_message.pointee.scalar_14) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.scalar_14)
@@ -2540,11 +2540,11 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `scalar14`, without a copy.
     @inlinable public func withScalar14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.scalar_14, body)
+        return try _message.withUTF8Span(_message.pointee.scalar_14, body)
     }
 
     @inlinable public var optional14: String {
-        get { _message.fields.pointee.has_optional_14_case.rawValue == 634 ? _message.string(_message.fields.pointee.optional_14) : "" }
+        get { _message.pointee.has_optional_14_case.rawValue == 634 ? _message.string(_message.pointee.optional_14) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.has_optional_14_case.rawValue != 634 {
@@ -2555,17 +2555,17 @@ public import LifelineMessages
         }
     }
     /// Whether `optional14` is set.
-    @inlinable public var hasOptional14: Bool { _message.fields.pointee.has_optional_14_case.rawValue == 634 }
+    @inlinable public var hasOptional14: Bool { _message.pointee.has_optional_14_case.rawValue == 634 }
     /// Forgets `optional14`; it then reads as its default.
     @inlinable public mutating func clearOptional14() { _mutableFields().pointee.has_optional_14_case.rawValue = 0 }
     /// Calls `body` with the text of `optional14`, without a copy.
     @inlinable public func withOptional14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_optional_14_case.rawValue == 634 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.optional_14, body)
+        guard _message.pointee.has_optional_14_case.rawValue == 634 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.optional_14, body)
     }
 
     @inlinable public var repeated14: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.repeated_14, count: _message.fields.pointee.n_repeated_14) }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.repeated_14, count: _message.pointee.n_repeated_14) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -2585,7 +2585,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped14: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.fields.pointee.mapped_14, count: _message.fields.pointee.n_mapped_14) }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.mapped_14, count: _message.pointee.n_mapped_14) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -2605,7 +2605,7 @@ public import LifelineMessages
     }
 
     @inlinable public var scalar15: [Swift.UInt8] {
-        get { _message.bytes(_message.fields.pointee.scalar_15) }
+        get { _message.bytes(_message.pointee.scalar_15) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.scalar_15)
@@ -2613,11 +2613,11 @@ public import LifelineMessages
     }
     /// Calls `body` with the bytes of `scalar15`, without a copy.
     @inlinable public func withScalar15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.fields.pointee.scalar_15, body)
+        return try _message.withSpan(_message.pointee.scalar_15, body)
     }
 
     @inlinable public var optional15: [Swift.UInt8] {
-        get { _message.fields.pointee.has_optional_15_case.rawValue == 635 ? _message.bytes(_message.fields.pointee.optional_15) : [] }
+        get { _message.pointee.has_optional_15_case.rawValue == 635 ? _message.bytes(_message.pointee.optional_15) : [] }
         set {
             let fields = _mutableFields()
             if fields.pointee.has_optional_15_case.rawValue != 635 {
@@ -2628,17 +2628,17 @@ public import LifelineMessages
         }
     }
     /// Whether `optional15` is set.
-    @inlinable public var hasOptional15: Bool { _message.fields.pointee.has_optional_15_case.rawValue == 635 }
+    @inlinable public var hasOptional15: Bool { _message.pointee.has_optional_15_case.rawValue == 635 }
     /// Forgets `optional15`; it then reads as its default.
     @inlinable public mutating func clearOptional15() { _mutableFields().pointee.has_optional_15_case.rawValue = 0 }
     /// Calls `body` with the bytes of `optional15`, without a copy.
     @inlinable public func withOptional15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_optional_15_case.rawValue == 635 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.fields.pointee.optional_15, body)
+        guard _message.pointee.has_optional_15_case.rawValue == 635 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.pointee.optional_15, body)
     }
 
     @inlinable public var repeated15: LifelineMessages.RepeatedField<[Swift.UInt8]> {
-        _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message, _message.fields.pointee.repeated_15, count: _message.fields.pointee.n_repeated_15) }
+        _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message, _message.pointee.repeated_15, count: _message.pointee.n_repeated_15) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -2658,7 +2658,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped15: LifelineMessages.MapField<String, [Swift.UInt8]> {
-        _read { yield LifelineMessages.MapField<String, [Swift.UInt8]>(_in: _message, entries: _message.fields.pointee.mapped_15, count: _message.fields.pointee.n_mapped_15) }
+        _read { yield LifelineMessages.MapField<String, [Swift.UInt8]>(_in: _message, entries: _message.pointee.mapped_15, count: _message.pointee.n_mapped_15) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -2678,7 +2678,7 @@ public import LifelineMessages
     }
 
     @inlinable public var chosenStringMessage: Test_Names_Types.StringMessage {
-        _read { yield Test_Names_Types.StringMessage(_reading: _message.fields.pointee.choice_case.rawValue == 701 ? _message.fields.pointee.chosen_string_message : nil, in: _message) }
+        _read { yield Test_Names_Types.StringMessage(_reading: _message.pointee.choice_case.rawValue == 701 ? _message.pointee.chosen_string_message : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.chosen_string_message = _message.copy(newValue)
@@ -2700,7 +2700,7 @@ public import LifelineMessages
     }
 
     @inlinable public var chosenString: String {
-        get { _message.fields.pointee.choice_case.rawValue == 702 ? _message.string(_message.fields.pointee.chosen_string) : "" }
+        get { _message.pointee.choice_case.rawValue == 702 ? _message.string(_message.pointee.chosen_string) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.choice_case.rawValue != 702 {
@@ -2712,12 +2712,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `chosenString`, without a copy.
     @inlinable public func withChosenStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.choice_case.rawValue == 702 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.chosen_string, body)
+        guard _message.pointee.choice_case.rawValue == 702 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.chosen_string, body)
     }
 
     @inlinable public var chosenBytes: [Swift.UInt8] {
-        get { _message.fields.pointee.choice_case.rawValue == 703 ? _message.bytes(_message.fields.pointee.chosen_bytes) : [] }
+        get { _message.pointee.choice_case.rawValue == 703 ? _message.bytes(_message.pointee.chosen_bytes) : [] }
         set {
             let fields = _mutableFields()
             if fields.pointee.choice_case.rawValue != 703 {
@@ -2729,12 +2729,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the bytes of `chosenBytes`, without a copy.
     @inlinable public func withChosenBytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.choice_case.rawValue == 703 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.fields.pointee.chosen_bytes, body)
+        guard _message.pointee.choice_case.rawValue == 703 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.pointee.chosen_bytes, body)
     }
 
     @inlinable public var chosenByte: Test_Names_Types.UInt8 {
-        _read { yield Test_Names_Types.UInt8(_reading: _message.fields.pointee.choice_case.rawValue == 704 ? _message.fields.pointee.chosen_byte : nil, in: _message) }
+        _read { yield Test_Names_Types.UInt8(_reading: _message.pointee.choice_case.rawValue == 704 ? _message.pointee.chosen_byte : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.chosen_byte = _message.copy(newValue)
@@ -2756,7 +2756,7 @@ public import LifelineMessages
     }
 
     @inlinable public var chosenKind: Test_Names_Types.Kind {
-        get { _message.fields.pointee.choice_case.rawValue == 705 ? Test_Names_Types.Kind._load(_message.fields.pointee.chosen_kind) : .none }
+        get { _message.pointee.choice_case.rawValue == 705 ? Test_Names_Types.Kind._load(_message.pointee.chosen_kind) : .none }
         set {
             let fields = _mutableFields()
             fields.pointee.choice_case.rawValue = 705
@@ -2766,11 +2766,11 @@ public import LifelineMessages
 
     @inlinable public var choice: OneOf_Choice_701? {
         get {
-            switch _message.fields.pointee.choice_case.rawValue {
-            case 701: .chosenStringMessage(Test_Names_Types.StringMessage(_reading: _message.fields.pointee.chosen_string_message, in: _message))
+            switch _message.pointee.choice_case.rawValue {
+            case 701: .chosenStringMessage(Test_Names_Types.StringMessage(_reading: _message.pointee.chosen_string_message, in: _message))
             case 702: .chosenString(self.chosenString)
             case 703: .chosenBytes(self.chosenBytes)
-            case 704: .chosenByte(Test_Names_Types.UInt8(_reading: _message.fields.pointee.chosen_byte, in: _message))
+            case 704: .chosenByte(Test_Names_Types.UInt8(_reading: _message.pointee.chosen_byte, in: _message))
             case 705: .chosenKind(self.chosenKind)
             default: nil
             }
@@ -2825,7 +2825,7 @@ public import LifelineMessages
 
     @frozen public struct MessageMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -2833,7 +2833,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Message
@@ -2845,7 +2845,7 @@ public import LifelineMessages
 
     @frozen public struct StringMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -2853,7 +2853,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__String
@@ -2865,7 +2865,7 @@ public import LifelineMessages
 
     @frozen public struct Int32Message: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -2873,7 +2873,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Int32
@@ -2885,7 +2885,7 @@ public import LifelineMessages
 
     @frozen public struct Int64Message: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -2893,7 +2893,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Int64
@@ -2905,7 +2905,7 @@ public import LifelineMessages
 
     @frozen public struct UInt32Message: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -2913,7 +2913,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__UInt32
@@ -2925,7 +2925,7 @@ public import LifelineMessages
 
     @frozen public struct UInt64Message: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -2933,7 +2933,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__UInt64
@@ -2945,7 +2945,7 @@ public import LifelineMessages
 
     @frozen public struct IntMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -2953,7 +2953,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Int
@@ -2965,7 +2965,7 @@ public import LifelineMessages
 
     @frozen public struct BoolMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -2973,7 +2973,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Bool
@@ -2985,7 +2985,7 @@ public import LifelineMessages
 
     @frozen public struct FloatMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -2993,7 +2993,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Float
@@ -3005,7 +3005,7 @@ public import LifelineMessages
 
     @frozen public struct DoubleMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3013,7 +3013,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Double
@@ -3025,7 +3025,7 @@ public import LifelineMessages
 
     @frozen public struct Optional: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3033,7 +3033,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Optional
@@ -3045,7 +3045,7 @@ public import LifelineMessages
 
     @frozen public struct Array: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3053,7 +3053,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Array
@@ -3065,7 +3065,7 @@ public import LifelineMessages
 
     @frozen public struct RepeatedField: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3073,7 +3073,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__RepeatedField
@@ -3085,7 +3085,7 @@ public import LifelineMessages
 
     @frozen public struct MapField: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3093,7 +3093,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__MapField
@@ -3105,7 +3105,7 @@ public import LifelineMessages
 
     @frozen public struct MessageReference: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3113,7 +3113,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__MessageReference
@@ -3125,7 +3125,7 @@ public import LifelineMessages
 
     @frozen public struct MessageTable: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3133,7 +3133,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__MessageTable
@@ -3145,7 +3145,7 @@ public import LifelineMessages
 
     @frozen public struct ProtobufEnum: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3153,7 +3153,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__ProtobufEnum
@@ -3165,7 +3165,7 @@ public import LifelineMessages
 
     @frozen public struct FieldElement: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3173,7 +3173,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FieldElement
@@ -3185,7 +3185,7 @@ public import LifelineMessages
 
     @frozen public struct TypeMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3193,7 +3193,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Type
@@ -3205,7 +3205,7 @@ public import LifelineMessages
 
     @frozen public struct ProtocolMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3213,7 +3213,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Protocol
@@ -3225,7 +3225,7 @@ public import LifelineMessages
 
     @frozen public struct SelfMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3233,7 +3233,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Self
@@ -3245,7 +3245,7 @@ public import LifelineMessages
 
     @frozen public struct AnyMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3253,7 +3253,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Any
@@ -3265,7 +3265,7 @@ public import LifelineMessages
 
     @frozen public struct AnyObject: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3273,7 +3273,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__AnyObject
@@ -3285,7 +3285,7 @@ public import LifelineMessages
 
     @frozen public struct UInt8: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3293,7 +3293,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__UInt8
@@ -3305,7 +3305,7 @@ public import LifelineMessages
 
     @frozen public struct UnsafePointer: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3313,7 +3313,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__UnsafePointer
@@ -3325,7 +3325,7 @@ public import LifelineMessages
 
     @frozen public struct Fields: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3333,7 +3333,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Fields
@@ -3345,7 +3345,7 @@ public import LifelineMessages
 
     @frozen public struct FILE: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3353,7 +3353,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FILE
@@ -3365,7 +3365,7 @@ public import LifelineMessages
 
     @frozen public struct SwiftMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3373,7 +3373,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Swift
@@ -3385,7 +3385,7 @@ public import LifelineMessages
 
     @frozen public struct HashableMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3393,7 +3393,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Hashable
@@ -3405,7 +3405,7 @@ public import LifelineMessages
 
     @frozen public struct SendableMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3413,7 +3413,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Sendable
@@ -3425,7 +3425,7 @@ public import LifelineMessages
 
     @frozen public struct EquatableMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3433,7 +3433,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Equatable
@@ -3445,7 +3445,7 @@ public import LifelineMessages
 
     @frozen public struct Error: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3453,7 +3453,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Error
@@ -3465,7 +3465,7 @@ public import LifelineMessages
 
     @frozen public struct Result: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3473,7 +3473,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Result
@@ -3485,7 +3485,7 @@ public import LifelineMessages
 
     @frozen public struct foo_bar: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3493,7 +3493,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBar
@@ -3505,7 +3505,7 @@ public import LifelineMessages
 
     @frozen public struct FooBar: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3513,7 +3513,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarN2
@@ -3525,7 +3525,7 @@ public import LifelineMessages
 
     @frozen public struct Foo_Bar: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3533,7 +3533,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarN3
@@ -3545,7 +3545,7 @@ public import LifelineMessages
 
     @frozen public struct fooBar: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3553,7 +3553,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarN4
@@ -3565,7 +3565,7 @@ public import LifelineMessages
 
     @frozen public struct classMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3573,7 +3573,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Class
@@ -3585,7 +3585,7 @@ public import LifelineMessages
 
     @frozen public struct structMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3593,7 +3593,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Struct
@@ -3605,7 +3605,7 @@ public import LifelineMessages
 
     @frozen public struct int: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3613,7 +3613,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__IntN2
@@ -3625,7 +3625,7 @@ public import LifelineMessages
 
     @frozen public struct size_t: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3633,7 +3633,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__SizeT
@@ -3645,7 +3645,7 @@ public import LifelineMessages
 
     @frozen public struct uint8_t: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3653,7 +3653,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Uint8T
@@ -3665,7 +3665,7 @@ public import LifelineMessages
 
     @frozen public struct NULL: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3673,7 +3673,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__NULL
@@ -3685,7 +3685,7 @@ public import LifelineMessages
 
     @frozen public struct EOF: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3693,7 +3693,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__EOF
@@ -3705,7 +3705,7 @@ public import LifelineMessages
 
     @frozen public struct INT_MAX: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3713,7 +3713,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__INTMAX
@@ -3725,7 +3725,7 @@ public import LifelineMessages
 
     @frozen public struct descriptionMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3733,7 +3733,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Description
@@ -3745,7 +3745,7 @@ public import LifelineMessages
 
     @frozen public struct ExtensionsMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3753,7 +3753,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Extensions
@@ -3765,7 +3765,7 @@ public import LifelineMessages
 
     @frozen public struct protoMessageNameMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3773,7 +3773,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__ProtoMessageName
@@ -3785,7 +3785,7 @@ public import LifelineMessages
 
     @frozen public struct _FieldsMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3793,7 +3793,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FieldsN2
@@ -3805,7 +3805,7 @@ public import LifelineMessages
 
     @frozen public struct _Foo: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3813,7 +3813,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Foo
@@ -3825,7 +3825,7 @@ public import LifelineMessages
 
     @frozen public struct Foo: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3833,7 +3833,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooN2
@@ -3845,7 +3845,7 @@ public import LifelineMessages
 
     @frozen public struct Message_: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3853,7 +3853,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__MessageN2
@@ -3865,7 +3865,7 @@ public import LifelineMessages
 
     @frozen public struct OneOf_Choice: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3873,7 +3873,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__OneOfChoice
@@ -3885,7 +3885,7 @@ public import LifelineMessages
 
     @frozen public struct CAse: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3893,7 +3893,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__CAse
@@ -3905,7 +3905,7 @@ public import LifelineMessages
 
     @frozen public struct Case: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3913,7 +3913,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__CaseN2
@@ -3925,7 +3925,7 @@ public import LifelineMessages
 
     @frozen public struct INIT: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3933,7 +3933,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__INITN2
@@ -3945,7 +3945,7 @@ public import LifelineMessages
 
     @frozen public struct initMessage: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3953,7 +3953,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__InitN3
@@ -3965,7 +3965,7 @@ public import LifelineMessages
 
     @frozen public struct Descriptor: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3973,7 +3973,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Descriptor
@@ -3985,7 +3985,7 @@ public import LifelineMessages
 
     @frozen public struct Table: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -3993,7 +3993,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Table
@@ -4005,7 +4005,7 @@ public import LifelineMessages
 
     @frozen public struct get_table: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -4013,7 +4013,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__GetTable
@@ -4025,7 +4025,7 @@ public import LifelineMessages
 
     @frozen public struct Default: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -4033,7 +4033,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Default
@@ -4045,7 +4045,7 @@ public import LifelineMessages
 
     @frozen public struct LifelineField: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -4053,7 +4053,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__LifelineField
@@ -4065,7 +4065,7 @@ public import LifelineMessages
 
     @frozen public struct BytesValue: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -4073,7 +4073,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__BytesValue
@@ -4085,7 +4085,7 @@ public import LifelineMessages
 
     @frozen public struct Dictionary: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -4093,7 +4093,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Dictionary
@@ -4105,7 +4105,7 @@ public import LifelineMessages
 
     @frozen public struct Never: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -4113,7 +4113,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Never
@@ -4125,7 +4125,7 @@ public import LifelineMessages
 
     @frozen public struct Void: LifelineMessages.Message {
         @inlinable public var text: String {
-            get { _message.string(_message.fields.pointee.text) }
+            get { _message.string(_message.pointee.text) }
             set {
                 let fields = _mutableFields()
                 _message.assign(newValue, to: &fields.pointee.text)
@@ -4133,7 +4133,7 @@ public import LifelineMessages
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.fields.pointee.text, body)
+            return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__Void
@@ -4152,32 +4152,32 @@ public import LifelineMessages
 
 @frozen public struct Test_Names_EnumsNamed: LifelineMessages.Message {
     @inlinable public var a: Test_Names_EnumsNamed.StringEnum {
-        get { Test_Names_EnumsNamed.StringEnum._load(_message.fields.pointee.a) }
+        get { Test_Names_EnumsNamed.StringEnum._load(_message.pointee.a) }
         set { _mutableFields().pointee.a = newValue._cValue }
     }
 
     @inlinable public var b: Test_Names_EnumsNamed.BoolEnum {
-        get { Test_Names_EnumsNamed.BoolEnum._load(_message.fields.pointee.b) }
+        get { Test_Names_EnumsNamed.BoolEnum._load(_message.pointee.b) }
         set { _mutableFields().pointee.b = newValue._cValue }
     }
 
     @inlinable public var c: Test_Names_EnumsNamed.IntEnum {
-        get { Test_Names_EnumsNamed.IntEnum._load(_message.fields.pointee.c) }
+        get { Test_Names_EnumsNamed.IntEnum._load(_message.pointee.c) }
         set { _mutableFields().pointee.c = newValue._cValue }
     }
 
     @inlinable public var d: Test_Names_EnumsNamed.Fields {
-        get { Test_Names_EnumsNamed.Fields._load(_message.fields.pointee.d) }
+        get { Test_Names_EnumsNamed.Fields._load(_message.pointee.d) }
         set { _mutableFields().pointee.d = newValue._cValue }
     }
 
     @inlinable public var e: Test_Names_EnumsNamed.UnsafePointer {
-        get { Test_Names_EnumsNamed.UnsafePointer._load(_message.fields.pointee.e) }
+        get { Test_Names_EnumsNamed.UnsafePointer._load(_message.pointee.e) }
         set { _mutableFields().pointee.e = newValue._cValue }
     }
 
     @inlinable public var f: String {
-        get { _message.string(_message.fields.pointee.f) }
+        get { _message.string(_message.pointee.f) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.f)
@@ -4185,11 +4185,11 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `f`, without a copy.
     @inlinable public func withFUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.f, body)
+        return try _message.withUTF8Span(_message.pointee.f, body)
     }
 
     @inlinable public var g: Bool {
-        get { _message.fields.pointee.has_g_case.rawValue == 7 ? _message.fields.pointee.g != 0 : false }
+        get { _message.pointee.has_g_case.rawValue == 7 ? _message.pointee.g != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_g_case.rawValue = 7
@@ -4197,12 +4197,12 @@ public import LifelineMessages
         }
     }
     /// Whether `g` is set.
-    @inlinable public var hasG: Bool { _message.fields.pointee.has_g_case.rawValue == 7 }
+    @inlinable public var hasG: Bool { _message.pointee.has_g_case.rawValue == 7 }
     /// Forgets `g`; it then reads as its default.
     @inlinable public mutating func clearG() { _mutableFields().pointee.has_g_case.rawValue = 0 }
 
     @inlinable public var h: LifelineMessages.RepeatedField<Test_Names_EnumsNamed.SelfEnum> {
-        _read { yield LifelineMessages.RepeatedField<Test_Names_EnumsNamed.SelfEnum>(_in: _message, _message.fields.pointee.h, count: _message.fields.pointee.n_h) }
+        _read { yield LifelineMessages.RepeatedField<Test_Names_EnumsNamed.SelfEnum>(_in: _message, _message.pointee.h, count: _message.pointee.n_h) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)

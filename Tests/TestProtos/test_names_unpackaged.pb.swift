@@ -33,12 +33,12 @@ public import LifelineMessages
 
 @frozen public struct Unpackaged: LifelineMessages.Message {
     @inlinable public var kind: TestProtos.UnpackagedKind {
-        get { TestProtos.UnpackagedKind._load(_message.fields.pointee.kind) }
+        get { TestProtos.UnpackagedKind._load(_message.pointee.kind) }
         set { _mutableFields().pointee.kind = newValue._cValue }
     }
 
     @inlinable public var text: StringMessage {
-        _read { yield StringMessage(_reading: _message.fields.pointee.text, in: _message) }
+        _read { yield StringMessage(_reading: _message.pointee.text, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.text = _message.copy(newValue)
@@ -55,12 +55,12 @@ public import LifelineMessages
         }
     }
     /// Whether `text` is set.
-    @inlinable public var hasText: Bool { _message.fields.pointee.text != nil }
+    @inlinable public var hasText: Bool { _message.pointee.text != nil }
     /// Forgets `text`; it then reads as its default.
     @inlinable public mutating func clearText() { _mutableFields().pointee.text = nil }
 
     @inlinable public var file: FILE {
-        _read { yield FILE(_reading: _message.fields.pointee.file, in: _message) }
+        _read { yield FILE(_reading: _message.pointee.file, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.file = _message.copy(newValue)
@@ -77,12 +77,12 @@ public import LifelineMessages
         }
     }
     /// Whether `file` is set.
-    @inlinable public var hasFile: Bool { _message.fields.pointee.file != nil }
+    @inlinable public var hasFile: Bool { _message.pointee.file != nil }
     /// Forgets `file`; it then reads as its default.
     @inlinable public mutating func clearFile() { _mutableFields().pointee.file = nil }
 
     @inlinable public var name: String {
-        get { _message.string(_message.fields.pointee.name) }
+        get { _message.string(_message.pointee.name) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.name)
@@ -90,11 +90,11 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+        return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     @inlinable public var flag: Bool {
-        get { _message.fields.pointee.flag != 0 }
+        get { _message.pointee.flag != 0 }
         set { _mutableFields().pointee.flag = newValue ? 1 : 0 }
     }
 
@@ -107,7 +107,7 @@ public import LifelineMessages
 
 @frozen public struct StringMessage: LifelineMessages.Message {
     @inlinable public var text: String {
-        get { _message.string(_message.fields.pointee.text) }
+        get { _message.string(_message.pointee.text) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.text)
@@ -115,7 +115,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `text`, without a copy.
     @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.text, body)
+        return try _message.withUTF8Span(_message.pointee.text, body)
     }
 
     public typealias _Fields = CTestProtos.Pb__String
@@ -127,7 +127,7 @@ public import LifelineMessages
 
 @frozen public struct FILE: LifelineMessages.Message {
     @inlinable public var descriptor: Int32 {
-        get { _message.fields.pointee.descriptor }
+        get { _message.pointee.descriptor }
         set { _mutableFields().pointee.descriptor = newValue }
     }
 
@@ -140,7 +140,7 @@ public import LifelineMessages
 
 @frozen public struct Pb__FILE: LifelineMessages.Message {
     @inlinable public var number: Int32 {
-        get { _message.fields.pointee.number }
+        get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
@@ -154,7 +154,7 @@ public import LifelineMessages
 /// Nested types that are called like types of outer scopes.
 @frozen public struct Outer: LifelineMessages.Message {
     @inlinable public var own: TestProtos.Outer.Unpackaged {
-        _read { yield TestProtos.Outer.Unpackaged(_reading: _message.fields.pointee.own, in: _message) }
+        _read { yield TestProtos.Outer.Unpackaged(_reading: _message.pointee.own, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.own = _message.copy(newValue)
@@ -171,12 +171,12 @@ public import LifelineMessages
         }
     }
     /// Whether `own` is set.
-    @inlinable public var hasOwn: Bool { _message.fields.pointee.own != nil }
+    @inlinable public var hasOwn: Bool { _message.pointee.own != nil }
     /// Forgets `own`; it then reads as its default.
     @inlinable public mutating func clearOwn() { _mutableFields().pointee.own = nil }
 
     @inlinable public var outer: TestProtos.Unpackaged {
-        _read { yield TestProtos.Unpackaged(_reading: _message.fields.pointee.outer, in: _message) }
+        _read { yield TestProtos.Unpackaged(_reading: _message.pointee.outer, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.outer = _message.copy(newValue)
@@ -193,12 +193,12 @@ public import LifelineMessages
         }
     }
     /// Whether `outer` is set.
-    @inlinable public var hasOuter: Bool { _message.fields.pointee.outer != nil }
+    @inlinable public var hasOuter: Bool { _message.pointee.outer != nil }
     /// Forgets `outer`; it then reads as its default.
     @inlinable public mutating func clearOuter() { _mutableFields().pointee.outer = nil }
 
     @inlinable public var outers: LifelineMessages.MapField<Int32, TestProtos.Unpackaged> {
-        _read { yield LifelineMessages.MapField<Int32, TestProtos.Unpackaged>(_in: _message, entries: _message.fields.pointee.outers, count: _message.fields.pointee.n_outers) }
+        _read { yield LifelineMessages.MapField<Int32, TestProtos.Unpackaged>(_in: _message, entries: _message.pointee.outers, count: _message.pointee.n_outers) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -218,17 +218,17 @@ public import LifelineMessages
     }
 
     @inlinable public var ownKind: TestProtos.Outer.UnpackagedKind {
-        get { TestProtos.Outer.UnpackagedKind._load(_message.fields.pointee.own_kind) }
+        get { TestProtos.Outer.UnpackagedKind._load(_message.pointee.own_kind) }
         set { _mutableFields().pointee.own_kind = newValue._cValue }
     }
 
     @inlinable public var outerKind: TestProtos.UnpackagedKind {
-        get { TestProtos.UnpackagedKind._load(_message.fields.pointee.outer_kind) }
+        get { TestProtos.UnpackagedKind._load(_message.pointee.outer_kind) }
         set { _mutableFields().pointee.outer_kind = newValue._cValue }
     }
 
     @inlinable public var outermost: TestProtos.Outer {
-        _read { yield TestProtos.Outer(_reading: _message.fields.pointee.outermost, in: _message) }
+        _read { yield TestProtos.Outer(_reading: _message.pointee.outermost, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.outermost = _message.copy(newValue)
@@ -245,7 +245,7 @@ public import LifelineMessages
         }
     }
     /// Whether `outermost` is set.
-    @inlinable public var hasOutermost: Bool { _message.fields.pointee.outermost != nil }
+    @inlinable public var hasOutermost: Bool { _message.pointee.outermost != nil }
     /// Forgets `outermost`; it then reads as its default.
     @inlinable public mutating func clearOutermost() { _mutableFields().pointee.outermost = nil }
 
@@ -275,7 +275,7 @@ public import LifelineMessages
 
     @frozen public struct Unpackaged: LifelineMessages.Message {
         @inlinable public var nested: Bool {
-            get { _message.fields.pointee.nested != 0 }
+            get { _message.pointee.nested != 0 }
             set { _mutableFields().pointee.nested = newValue ? 1 : 0 }
         }
 
@@ -288,7 +288,7 @@ public import LifelineMessages
 
     @frozen public struct Outer: LifelineMessages.Message {
         @inlinable public var inner: TestProtos.Outer.Outer.Outer {
-            _read { yield TestProtos.Outer.Outer.Outer(_reading: _message.fields.pointee.inner, in: _message) }
+            _read { yield TestProtos.Outer.Outer.Outer(_reading: _message.pointee.inner, in: _message) }
             set {
                 let fields = _mutableFields()
                 fields.pointee.inner = _message.copy(newValue)
@@ -305,13 +305,13 @@ public import LifelineMessages
             }
         }
         /// Whether `inner` is set.
-        @inlinable public var hasInner: Bool { _message.fields.pointee.inner != nil }
+        @inlinable public var hasInner: Bool { _message.pointee.inner != nil }
         /// Forgets `inner`; it then reads as its default.
         @inlinable public mutating func clearInner() { _mutableFields().pointee.inner = nil }
 
         @frozen public struct Outer: LifelineMessages.Message {
             @inlinable public var outermost: TestProtos.Outer {
-                _read { yield TestProtos.Outer(_reading: _message.fields.pointee.outermost, in: _message) }
+                _read { yield TestProtos.Outer(_reading: _message.pointee.outermost, in: _message) }
                 set {
                     let fields = _mutableFields()
                     fields.pointee.outermost = _message.copy(newValue)
@@ -328,12 +328,12 @@ public import LifelineMessages
                 }
             }
             /// Whether `outermost` is set.
-            @inlinable public var hasOutermost: Bool { _message.fields.pointee.outermost != nil }
+            @inlinable public var hasOutermost: Bool { _message.pointee.outermost != nil }
             /// Forgets `outermost`; it then reads as its default.
             @inlinable public mutating func clearOutermost() { _mutableFields().pointee.outermost = nil }
 
             @inlinable public var middle: TestProtos.Outer.Outer {
-                _read { yield TestProtos.Outer.Outer(_reading: _message.fields.pointee.middle, in: _message) }
+                _read { yield TestProtos.Outer.Outer(_reading: _message.pointee.middle, in: _message) }
                 set {
                     let fields = _mutableFields()
                     fields.pointee.middle = _message.copy(newValue)
@@ -350,12 +350,12 @@ public import LifelineMessages
                 }
             }
             /// Whether `middle` is set.
-            @inlinable public var hasMiddle: Bool { _message.fields.pointee.middle != nil }
+            @inlinable public var hasMiddle: Bool { _message.pointee.middle != nil }
             /// Forgets `middle`; it then reads as its default.
             @inlinable public mutating func clearMiddle() { _mutableFields().pointee.middle = nil }
 
             @inlinable public var own: TestProtos.Outer.Outer.Outer {
-                _read { yield TestProtos.Outer.Outer.Outer(_reading: _message.fields.pointee.own, in: _message) }
+                _read { yield TestProtos.Outer.Outer.Outer(_reading: _message.pointee.own, in: _message) }
                 set {
                     let fields = _mutableFields()
                     fields.pointee.own = _message.copy(newValue)
@@ -372,7 +372,7 @@ public import LifelineMessages
                 }
             }
             /// Whether `own` is set.
-            @inlinable public var hasOwn: Bool { _message.fields.pointee.own != nil }
+            @inlinable public var hasOwn: Bool { _message.pointee.own != nil }
             /// Forgets `own`; it then reads as its default.
             @inlinable public mutating func clearOwn() { _mutableFields().pointee.own = nil }
 

@@ -6,7 +6,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Paths_Dashed: LifelineMessages.Message {
     @inlinable public var number: Int32 {
-        get { _message.fields.pointee.number }
+        get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 

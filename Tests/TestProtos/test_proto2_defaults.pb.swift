@@ -30,7 +30,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Proto2_Defaults: LifelineMessages.Message {
     @inlinable public var aDouble: Double {
-        get { _message.fields.pointee.has_a_double != 0 ? _message.fields.pointee.a_double : -1.5e+300 }
+        get { _message.pointee.has_a_double != 0 ? _message.pointee.a_double : -1.5e+300 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_double = 1
@@ -38,12 +38,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aDouble` is set.
-    @inlinable public var hasADouble: Bool { _message.fields.pointee.has_a_double != 0 }
+    @inlinable public var hasADouble: Bool { _message.pointee.has_a_double != 0 }
     /// Forgets `aDouble`; it then reads as its default.
     @inlinable public mutating func clearADouble() { _mutableFields().pointee.has_a_double = 0 }
 
     @inlinable public var doubleInfinity: Double {
-        get { _message.fields.pointee.has_double_infinity != 0 ? _message.fields.pointee.double_infinity : .infinity }
+        get { _message.pointee.has_double_infinity != 0 ? _message.pointee.double_infinity : .infinity }
         set {
             let fields = _mutableFields()
             fields.pointee.has_double_infinity = 1
@@ -51,12 +51,12 @@ public import LifelineMessages
         }
     }
     /// Whether `doubleInfinity` is set.
-    @inlinable public var hasDoubleInfinity: Bool { _message.fields.pointee.has_double_infinity != 0 }
+    @inlinable public var hasDoubleInfinity: Bool { _message.pointee.has_double_infinity != 0 }
     /// Forgets `doubleInfinity`; it then reads as its default.
     @inlinable public mutating func clearDoubleInfinity() { _mutableFields().pointee.has_double_infinity = 0 }
 
     @inlinable public var doubleNegativeInfinity: Double {
-        get { _message.fields.pointee.has_double_negative_infinity != 0 ? _message.fields.pointee.double_negative_infinity : -.infinity }
+        get { _message.pointee.has_double_negative_infinity != 0 ? _message.pointee.double_negative_infinity : -.infinity }
         set {
             let fields = _mutableFields()
             fields.pointee.has_double_negative_infinity = 1
@@ -64,12 +64,12 @@ public import LifelineMessages
         }
     }
     /// Whether `doubleNegativeInfinity` is set.
-    @inlinable public var hasDoubleNegativeInfinity: Bool { _message.fields.pointee.has_double_negative_infinity != 0 }
+    @inlinable public var hasDoubleNegativeInfinity: Bool { _message.pointee.has_double_negative_infinity != 0 }
     /// Forgets `doubleNegativeInfinity`; it then reads as its default.
     @inlinable public mutating func clearDoubleNegativeInfinity() { _mutableFields().pointee.has_double_negative_infinity = 0 }
 
     @inlinable public var doubleNan: Double {
-        get { _message.fields.pointee.has_double_nan != 0 ? _message.fields.pointee.double_nan : .nan }
+        get { _message.pointee.has_double_nan != 0 ? _message.pointee.double_nan : .nan }
         set {
             let fields = _mutableFields()
             fields.pointee.has_double_nan = 1
@@ -77,12 +77,12 @@ public import LifelineMessages
         }
     }
     /// Whether `doubleNan` is set.
-    @inlinable public var hasDoubleNan: Bool { _message.fields.pointee.has_double_nan != 0 }
+    @inlinable public var hasDoubleNan: Bool { _message.pointee.has_double_nan != 0 }
     /// Forgets `doubleNan`; it then reads as its default.
     @inlinable public mutating func clearDoubleNan() { _mutableFields().pointee.has_double_nan = 0 }
 
     @inlinable public var doubleTiny: Double {
-        get { _message.fields.pointee.has_double_tiny != 0 ? _message.fields.pointee.double_tiny : Double(bitPattern: 1) }
+        get { _message.pointee.has_double_tiny != 0 ? _message.pointee.double_tiny : Double(bitPattern: 1) }
         set {
             let fields = _mutableFields()
             fields.pointee.has_double_tiny = 1
@@ -90,12 +90,12 @@ public import LifelineMessages
         }
     }
     /// Whether `doubleTiny` is set.
-    @inlinable public var hasDoubleTiny: Bool { _message.fields.pointee.has_double_tiny != 0 }
+    @inlinable public var hasDoubleTiny: Bool { _message.pointee.has_double_tiny != 0 }
     /// Forgets `doubleTiny`; it then reads as its default.
     @inlinable public mutating func clearDoubleTiny() { _mutableFields().pointee.has_double_tiny = 0 }
 
     @inlinable public var doubleNegativeZero: Double {
-        get { _message.fields.pointee.has_double_negative_zero != 0 ? _message.fields.pointee.double_negative_zero : -0.0 }
+        get { _message.pointee.has_double_negative_zero != 0 ? _message.pointee.double_negative_zero : -0.0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_double_negative_zero = 1
@@ -103,12 +103,12 @@ public import LifelineMessages
         }
     }
     /// Whether `doubleNegativeZero` is set.
-    @inlinable public var hasDoubleNegativeZero: Bool { _message.fields.pointee.has_double_negative_zero != 0 }
+    @inlinable public var hasDoubleNegativeZero: Bool { _message.pointee.has_double_negative_zero != 0 }
     /// Forgets `doubleNegativeZero`; it then reads as its default.
     @inlinable public mutating func clearDoubleNegativeZero() { _mutableFields().pointee.has_double_negative_zero = 0 }
 
     @inlinable public var doubleWhole: Double {
-        get { _message.fields.pointee.has_double_whole != 0 ? _message.fields.pointee.double_whole : 3 }
+        get { _message.pointee.has_double_whole != 0 ? _message.pointee.double_whole : 3 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_double_whole = 1
@@ -116,12 +116,12 @@ public import LifelineMessages
         }
     }
     /// Whether `doubleWhole` is set.
-    @inlinable public var hasDoubleWhole: Bool { _message.fields.pointee.has_double_whole != 0 }
+    @inlinable public var hasDoubleWhole: Bool { _message.pointee.has_double_whole != 0 }
     /// Forgets `doubleWhole`; it then reads as its default.
     @inlinable public mutating func clearDoubleWhole() { _mutableFields().pointee.has_double_whole = 0 }
 
     @inlinable public var aFloat: Float {
-        get { _message.fields.pointee.has_a_float != 0 ? _message.fields.pointee.a_float : 0.1 }
+        get { _message.pointee.has_a_float != 0 ? _message.pointee.a_float : 0.1 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_float = 1
@@ -129,12 +129,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aFloat` is set.
-    @inlinable public var hasAFloat: Bool { _message.fields.pointee.has_a_float != 0 }
+    @inlinable public var hasAFloat: Bool { _message.pointee.has_a_float != 0 }
     /// Forgets `aFloat`; it then reads as its default.
     @inlinable public mutating func clearAFloat() { _mutableFields().pointee.has_a_float = 0 }
 
     @inlinable public var floatInfinity: Float {
-        get { _message.fields.pointee.has_float_infinity != 0 ? _message.fields.pointee.float_infinity : .infinity }
+        get { _message.pointee.has_float_infinity != 0 ? _message.pointee.float_infinity : .infinity }
         set {
             let fields = _mutableFields()
             fields.pointee.has_float_infinity = 1
@@ -142,12 +142,12 @@ public import LifelineMessages
         }
     }
     /// Whether `floatInfinity` is set.
-    @inlinable public var hasFloatInfinity: Bool { _message.fields.pointee.has_float_infinity != 0 }
+    @inlinable public var hasFloatInfinity: Bool { _message.pointee.has_float_infinity != 0 }
     /// Forgets `floatInfinity`; it then reads as its default.
     @inlinable public mutating func clearFloatInfinity() { _mutableFields().pointee.has_float_infinity = 0 }
 
     @inlinable public var floatNegativeInfinity: Float {
-        get { _message.fields.pointee.has_float_negative_infinity != 0 ? _message.fields.pointee.float_negative_infinity : -.infinity }
+        get { _message.pointee.has_float_negative_infinity != 0 ? _message.pointee.float_negative_infinity : -.infinity }
         set {
             let fields = _mutableFields()
             fields.pointee.has_float_negative_infinity = 1
@@ -155,12 +155,12 @@ public import LifelineMessages
         }
     }
     /// Whether `floatNegativeInfinity` is set.
-    @inlinable public var hasFloatNegativeInfinity: Bool { _message.fields.pointee.has_float_negative_infinity != 0 }
+    @inlinable public var hasFloatNegativeInfinity: Bool { _message.pointee.has_float_negative_infinity != 0 }
     /// Forgets `floatNegativeInfinity`; it then reads as its default.
     @inlinable public mutating func clearFloatNegativeInfinity() { _mutableFields().pointee.has_float_negative_infinity = 0 }
 
     @inlinable public var floatNan: Float {
-        get { _message.fields.pointee.has_float_nan != 0 ? _message.fields.pointee.float_nan : .nan }
+        get { _message.pointee.has_float_nan != 0 ? _message.pointee.float_nan : .nan }
         set {
             let fields = _mutableFields()
             fields.pointee.has_float_nan = 1
@@ -168,12 +168,12 @@ public import LifelineMessages
         }
     }
     /// Whether `floatNan` is set.
-    @inlinable public var hasFloatNan: Bool { _message.fields.pointee.has_float_nan != 0 }
+    @inlinable public var hasFloatNan: Bool { _message.pointee.has_float_nan != 0 }
     /// Forgets `floatNan`; it then reads as its default.
     @inlinable public mutating func clearFloatNan() { _mutableFields().pointee.has_float_nan = 0 }
 
     @inlinable public var floatTiny: Float {
-        get { _message.fields.pointee.has_float_tiny != 0 ? _message.fields.pointee.float_tiny : Float(bitPattern: 1) }
+        get { _message.pointee.has_float_tiny != 0 ? _message.pointee.float_tiny : Float(bitPattern: 1) }
         set {
             let fields = _mutableFields()
             fields.pointee.has_float_tiny = 1
@@ -181,12 +181,12 @@ public import LifelineMessages
         }
     }
     /// Whether `floatTiny` is set.
-    @inlinable public var hasFloatTiny: Bool { _message.fields.pointee.has_float_tiny != 0 }
+    @inlinable public var hasFloatTiny: Bool { _message.pointee.has_float_tiny != 0 }
     /// Forgets `floatTiny`; it then reads as its default.
     @inlinable public mutating func clearFloatTiny() { _mutableFields().pointee.has_float_tiny = 0 }
 
     @inlinable public var floatLargest: Float {
-        get { _message.fields.pointee.has_float_largest != 0 ? _message.fields.pointee.float_largest : 3.40282347e+38 }
+        get { _message.pointee.has_float_largest != 0 ? _message.pointee.float_largest : 3.40282347e+38 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_float_largest = 1
@@ -194,12 +194,12 @@ public import LifelineMessages
         }
     }
     /// Whether `floatLargest` is set.
-    @inlinable public var hasFloatLargest: Bool { _message.fields.pointee.has_float_largest != 0 }
+    @inlinable public var hasFloatLargest: Bool { _message.pointee.has_float_largest != 0 }
     /// Forgets `floatLargest`; it then reads as its default.
     @inlinable public mutating func clearFloatLargest() { _mutableFields().pointee.has_float_largest = 0 }
 
     @inlinable public var int32Lowest: Int32 {
-        get { _message.fields.pointee.has_int32_lowest != 0 ? _message.fields.pointee.int32_lowest : -2147483648 }
+        get { _message.pointee.has_int32_lowest != 0 ? _message.pointee.int32_lowest : -2147483648 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_int32_lowest = 1
@@ -207,12 +207,12 @@ public import LifelineMessages
         }
     }
     /// Whether `int32Lowest` is set.
-    @inlinable public var hasInt32Lowest: Bool { _message.fields.pointee.has_int32_lowest != 0 }
+    @inlinable public var hasInt32Lowest: Bool { _message.pointee.has_int32_lowest != 0 }
     /// Forgets `int32Lowest`; it then reads as its default.
     @inlinable public mutating func clearInt32Lowest() { _mutableFields().pointee.has_int32_lowest = 0 }
 
     @inlinable public var int64Lowest: Int64 {
-        get { _message.fields.pointee.has_int64_lowest != 0 ? _message.fields.pointee.int64_lowest : -9223372036854775808 }
+        get { _message.pointee.has_int64_lowest != 0 ? _message.pointee.int64_lowest : -9223372036854775808 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_int64_lowest = 1
@@ -220,12 +220,12 @@ public import LifelineMessages
         }
     }
     /// Whether `int64Lowest` is set.
-    @inlinable public var hasInt64Lowest: Bool { _message.fields.pointee.has_int64_lowest != 0 }
+    @inlinable public var hasInt64Lowest: Bool { _message.pointee.has_int64_lowest != 0 }
     /// Forgets `int64Lowest`; it then reads as its default.
     @inlinable public mutating func clearInt64Lowest() { _mutableFields().pointee.has_int64_lowest = 0 }
 
     @inlinable public var int64Highest: Int64 {
-        get { _message.fields.pointee.has_int64_highest != 0 ? _message.fields.pointee.int64_highest : 9223372036854775807 }
+        get { _message.pointee.has_int64_highest != 0 ? _message.pointee.int64_highest : 9223372036854775807 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_int64_highest = 1
@@ -233,12 +233,12 @@ public import LifelineMessages
         }
     }
     /// Whether `int64Highest` is set.
-    @inlinable public var hasInt64Highest: Bool { _message.fields.pointee.has_int64_highest != 0 }
+    @inlinable public var hasInt64Highest: Bool { _message.pointee.has_int64_highest != 0 }
     /// Forgets `int64Highest`; it then reads as its default.
     @inlinable public mutating func clearInt64Highest() { _mutableFields().pointee.has_int64_highest = 0 }
 
     @inlinable public var uint32Highest: UInt32 {
-        get { _message.fields.pointee.has_uint32_highest != 0 ? _message.fields.pointee.uint32_highest : 4294967295 }
+        get { _message.pointee.has_uint32_highest != 0 ? _message.pointee.uint32_highest : 4294967295 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_uint32_highest = 1
@@ -246,12 +246,12 @@ public import LifelineMessages
         }
     }
     /// Whether `uint32Highest` is set.
-    @inlinable public var hasUint32Highest: Bool { _message.fields.pointee.has_uint32_highest != 0 }
+    @inlinable public var hasUint32Highest: Bool { _message.pointee.has_uint32_highest != 0 }
     /// Forgets `uint32Highest`; it then reads as its default.
     @inlinable public mutating func clearUint32Highest() { _mutableFields().pointee.has_uint32_highest = 0 }
 
     @inlinable public var uint64Highest: UInt64 {
-        get { _message.fields.pointee.has_uint64_highest != 0 ? _message.fields.pointee.uint64_highest : 18446744073709551615 }
+        get { _message.pointee.has_uint64_highest != 0 ? _message.pointee.uint64_highest : 18446744073709551615 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_uint64_highest = 1
@@ -259,12 +259,12 @@ public import LifelineMessages
         }
     }
     /// Whether `uint64Highest` is set.
-    @inlinable public var hasUint64Highest: Bool { _message.fields.pointee.has_uint64_highest != 0 }
+    @inlinable public var hasUint64Highest: Bool { _message.pointee.has_uint64_highest != 0 }
     /// Forgets `uint64Highest`; it then reads as its default.
     @inlinable public mutating func clearUint64Highest() { _mutableFields().pointee.has_uint64_highest = 0 }
 
     @inlinable public var aSint32: Int32 {
-        get { _message.fields.pointee.has_a_sint32 != 0 ? _message.fields.pointee.a_sint32 : -1 }
+        get { _message.pointee.has_a_sint32 != 0 ? _message.pointee.a_sint32 : -1 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sint32 = 1
@@ -272,12 +272,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aSint32` is set.
-    @inlinable public var hasASint32: Bool { _message.fields.pointee.has_a_sint32 != 0 }
+    @inlinable public var hasASint32: Bool { _message.pointee.has_a_sint32 != 0 }
     /// Forgets `aSint32`; it then reads as its default.
     @inlinable public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32 = 0 }
 
     @inlinable public var aSint64: Int64 {
-        get { _message.fields.pointee.has_a_sint64 != 0 ? _message.fields.pointee.a_sint64 : -2 }
+        get { _message.pointee.has_a_sint64 != 0 ? _message.pointee.a_sint64 : -2 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sint64 = 1
@@ -285,12 +285,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aSint64` is set.
-    @inlinable public var hasASint64: Bool { _message.fields.pointee.has_a_sint64 != 0 }
+    @inlinable public var hasASint64: Bool { _message.pointee.has_a_sint64 != 0 }
     /// Forgets `aSint64`; it then reads as its default.
     @inlinable public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64 = 0 }
 
     @inlinable public var aFixed32: UInt32 {
-        get { _message.fields.pointee.has_a_fixed32 != 0 ? _message.fields.pointee.a_fixed32 : 8 }
+        get { _message.pointee.has_a_fixed32 != 0 ? _message.pointee.a_fixed32 : 8 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_fixed32 = 1
@@ -298,12 +298,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aFixed32` is set.
-    @inlinable public var hasAFixed32: Bool { _message.fields.pointee.has_a_fixed32 != 0 }
+    @inlinable public var hasAFixed32: Bool { _message.pointee.has_a_fixed32 != 0 }
     /// Forgets `aFixed32`; it then reads as its default.
     @inlinable public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32 = 0 }
 
     @inlinable public var aFixed64: UInt64 {
-        get { _message.fields.pointee.has_a_fixed64 != 0 ? _message.fields.pointee.a_fixed64 : 4 }
+        get { _message.pointee.has_a_fixed64 != 0 ? _message.pointee.a_fixed64 : 4 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_fixed64 = 1
@@ -311,12 +311,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aFixed64` is set.
-    @inlinable public var hasAFixed64: Bool { _message.fields.pointee.has_a_fixed64 != 0 }
+    @inlinable public var hasAFixed64: Bool { _message.pointee.has_a_fixed64 != 0 }
     /// Forgets `aFixed64`; it then reads as its default.
     @inlinable public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64 = 0 }
 
     @inlinable public var aSfixed32: Int32 {
-        get { _message.fields.pointee.has_a_sfixed32 != 0 ? _message.fields.pointee.a_sfixed32 : -5 }
+        get { _message.pointee.has_a_sfixed32 != 0 ? _message.pointee.a_sfixed32 : -5 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sfixed32 = 1
@@ -324,12 +324,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aSfixed32` is set.
-    @inlinable public var hasASfixed32: Bool { _message.fields.pointee.has_a_sfixed32 != 0 }
+    @inlinable public var hasASfixed32: Bool { _message.pointee.has_a_sfixed32 != 0 }
     /// Forgets `aSfixed32`; it then reads as its default.
     @inlinable public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32 = 0 }
 
     @inlinable public var aSfixed64: Int64 {
-        get { _message.fields.pointee.has_a_sfixed64 != 0 ? _message.fields.pointee.a_sfixed64 : -6 }
+        get { _message.pointee.has_a_sfixed64 != 0 ? _message.pointee.a_sfixed64 : -6 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sfixed64 = 1
@@ -337,12 +337,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aSfixed64` is set.
-    @inlinable public var hasASfixed64: Bool { _message.fields.pointee.has_a_sfixed64 != 0 }
+    @inlinable public var hasASfixed64: Bool { _message.pointee.has_a_sfixed64 != 0 }
     /// Forgets `aSfixed64`; it then reads as its default.
     @inlinable public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64 = 0 }
 
     @inlinable public var yes: Bool {
-        get { _message.fields.pointee.has_yes != 0 ? _message.fields.pointee.yes != 0 : true }
+        get { _message.pointee.has_yes != 0 ? _message.pointee.yes != 0 : true }
         set {
             let fields = _mutableFields()
             fields.pointee.has_yes = 1
@@ -350,12 +350,12 @@ public import LifelineMessages
         }
     }
     /// Whether `yes` is set.
-    @inlinable public var hasYes: Bool { _message.fields.pointee.has_yes != 0 }
+    @inlinable public var hasYes: Bool { _message.pointee.has_yes != 0 }
     /// Forgets `yes`; it then reads as its default.
     @inlinable public mutating func clearYes() { _mutableFields().pointee.has_yes = 0 }
 
     @inlinable public var no: Bool {
-        get { _message.fields.pointee.has_no != 0 ? _message.fields.pointee.no != 0 : false }
+        get { _message.pointee.has_no != 0 ? _message.pointee.no != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_no = 1
@@ -363,12 +363,12 @@ public import LifelineMessages
         }
     }
     /// Whether `no` is set.
-    @inlinable public var hasNo: Bool { _message.fields.pointee.has_no != 0 }
+    @inlinable public var hasNo: Bool { _message.pointee.has_no != 0 }
     /// Forgets `no`; it then reads as its default.
     @inlinable public mutating func clearNo() { _mutableFields().pointee.has_no = 0 }
 
     @inlinable public var plain: String {
-        get { _message.fields.pointee.has_plain != 0 ? _message.string(_message.fields.pointee.plain) : "plain" }
+        get { _message.pointee.has_plain != 0 ? _message.string(_message.pointee.plain) : "plain" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_plain = 1
@@ -376,17 +376,17 @@ public import LifelineMessages
         }
     }
     /// Whether `plain` is set.
-    @inlinable public var hasPlain: Bool { _message.fields.pointee.has_plain != 0 }
+    @inlinable public var hasPlain: Bool { _message.pointee.has_plain != 0 }
     /// Forgets `plain`; it then reads as its default.
     @inlinable public mutating func clearPlain() { _mutableFields().pointee.has_plain = 0 }
     /// Calls `body` with the text of `plain`, without a copy.
     @inlinable public func withPlainUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_plain != 0 else { return try _message.withUTF8Span(ofDefault: "plain", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.plain, body)
+        guard _message.pointee.has_plain != 0 else { return try _message.withUTF8Span(ofDefault: "plain", body) }
+        return try _message.withUTF8Span(_message.pointee.plain, body)
     }
 
     @inlinable public var escapes: String {
-        get { _message.fields.pointee.has_escapes != 0 ? _message.string(_message.fields.pointee.escapes) : "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}" }
+        get { _message.pointee.has_escapes != 0 ? _message.string(_message.pointee.escapes) : "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_escapes = 1
@@ -394,17 +394,17 @@ public import LifelineMessages
         }
     }
     /// Whether `escapes` is set.
-    @inlinable public var hasEscapes: Bool { _message.fields.pointee.has_escapes != 0 }
+    @inlinable public var hasEscapes: Bool { _message.pointee.has_escapes != 0 }
     /// Forgets `escapes`; it then reads as its default.
     @inlinable public mutating func clearEscapes() { _mutableFields().pointee.has_escapes = 0 }
     /// Calls `body` with the text of `escapes`, without a copy.
     @inlinable public func withEscapesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_escapes != 0 else { return try _message.withUTF8Span(ofDefault: "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.escapes, body)
+        guard _message.pointee.has_escapes != 0 else { return try _message.withUTF8Span(ofDefault: "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}", body) }
+        return try _message.withUTF8Span(_message.pointee.escapes, body)
     }
 
     @inlinable public var nul: String {
-        get { _message.fields.pointee.has_nul != 0 ? _message.string(_message.fields.pointee.nul) : "before\u{0}after" }
+        get { _message.pointee.has_nul != 0 ? _message.string(_message.pointee.nul) : "before\u{0}after" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_nul = 1
@@ -412,17 +412,17 @@ public import LifelineMessages
         }
     }
     /// Whether `nul` is set.
-    @inlinable public var hasNul: Bool { _message.fields.pointee.has_nul != 0 }
+    @inlinable public var hasNul: Bool { _message.pointee.has_nul != 0 }
     /// Forgets `nul`; it then reads as its default.
     @inlinable public mutating func clearNul() { _mutableFields().pointee.has_nul = 0 }
     /// Calls `body` with the text of `nul`, without a copy.
     @inlinable public func withNulUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_nul != 0 else { return try _message.withUTF8Span(ofDefault: "before\u{0}after", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.nul, body)
+        guard _message.pointee.has_nul != 0 else { return try _message.withUTF8Span(ofDefault: "before\u{0}after", body) }
+        return try _message.withUTF8Span(_message.pointee.nul, body)
     }
 
     @inlinable public var unicode: String {
-        get { _message.fields.pointee.has_unicode != 0 ? _message.string(_message.fields.pointee.unicode) : "\u{e9} \u{1f600} \u{20ac} e\u{301}" }
+        get { _message.pointee.has_unicode != 0 ? _message.string(_message.pointee.unicode) : "\u{e9} \u{1f600} \u{20ac} e\u{301}" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unicode = 1
@@ -430,17 +430,17 @@ public import LifelineMessages
         }
     }
     /// Whether `unicode` is set.
-    @inlinable public var hasUnicode: Bool { _message.fields.pointee.has_unicode != 0 }
+    @inlinable public var hasUnicode: Bool { _message.pointee.has_unicode != 0 }
     /// Forgets `unicode`; it then reads as its default.
     @inlinable public mutating func clearUnicode() { _mutableFields().pointee.has_unicode = 0 }
     /// Calls `body` with the text of `unicode`, without a copy.
     @inlinable public func withUnicodeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_unicode != 0 else { return try _message.withUTF8Span(ofDefault: "\u{e9} \u{1f600} \u{20ac} e\u{301}", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.unicode, body)
+        guard _message.pointee.has_unicode != 0 else { return try _message.withUTF8Span(ofDefault: "\u{e9} \u{1f600} \u{20ac} e\u{301}", body) }
+        return try _message.withUTF8Span(_message.pointee.unicode, body)
     }
 
     @inlinable public var trigraph: String {
-        get { _message.fields.pointee.has_trigraph != 0 ? _message.string(_message.fields.pointee.trigraph) : "??/ ??=" }
+        get { _message.pointee.has_trigraph != 0 ? _message.string(_message.pointee.trigraph) : "??/ ??=" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_trigraph = 1
@@ -448,17 +448,17 @@ public import LifelineMessages
         }
     }
     /// Whether `trigraph` is set.
-    @inlinable public var hasTrigraph: Bool { _message.fields.pointee.has_trigraph != 0 }
+    @inlinable public var hasTrigraph: Bool { _message.pointee.has_trigraph != 0 }
     /// Forgets `trigraph`; it then reads as its default.
     @inlinable public mutating func clearTrigraph() { _mutableFields().pointee.has_trigraph = 0 }
     /// Calls `body` with the text of `trigraph`, without a copy.
     @inlinable public func withTrigraphUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_trigraph != 0 else { return try _message.withUTF8Span(ofDefault: "??/ ??=", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.trigraph, body)
+        guard _message.pointee.has_trigraph != 0 else { return try _message.withUTF8Span(ofDefault: "??/ ??=", body) }
+        return try _message.withUTF8Span(_message.pointee.trigraph, body)
     }
 
     @inlinable public var empty: String {
-        get { _message.fields.pointee.has_empty != 0 ? _message.string(_message.fields.pointee.empty) : "" }
+        get { _message.pointee.has_empty != 0 ? _message.string(_message.pointee.empty) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_empty = 1
@@ -466,17 +466,17 @@ public import LifelineMessages
         }
     }
     /// Whether `empty` is set.
-    @inlinable public var hasEmpty: Bool { _message.fields.pointee.has_empty != 0 }
+    @inlinable public var hasEmpty: Bool { _message.pointee.has_empty != 0 }
     /// Forgets `empty`; it then reads as its default.
     @inlinable public mutating func clearEmpty() { _mutableFields().pointee.has_empty = 0 }
     /// Calls `body` with the text of `empty`, without a copy.
     @inlinable public func withEmptyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_empty != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.empty, body)
+        guard _message.pointee.has_empty != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.empty, body)
     }
 
     @inlinable public var aBytes: [Swift.UInt8] {
-        get { _message.fields.pointee.has_a_bytes != 0 ? _message.bytes(_message.fields.pointee.a_bytes) : [0, 1, 127, 128, 255, 34, 92, 39, 10, 13, 9, 122] }
+        get { _message.pointee.has_a_bytes != 0 ? _message.bytes(_message.pointee.a_bytes) : [0, 1, 127, 128, 255, 34, 92, 39, 10, 13, 9, 122] }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_bytes = 1
@@ -484,17 +484,17 @@ public import LifelineMessages
         }
     }
     /// Whether `aBytes` is set.
-    @inlinable public var hasABytes: Bool { _message.fields.pointee.has_a_bytes != 0 }
+    @inlinable public var hasABytes: Bool { _message.pointee.has_a_bytes != 0 }
     /// Forgets `aBytes`; it then reads as its default.
     @inlinable public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_a_bytes != 0 else { return try body([0, 1, 127, 128, 255, 34, 92, 39, 10, 13, 9, 122].span) }
-        return try _message.withSpan(_message.fields.pointee.a_bytes, body)
+        guard _message.pointee.has_a_bytes != 0 else { return try body([0, 1, 127, 128, 255, 34, 92, 39, 10, 13, 9, 122].span) }
+        return try _message.withSpan(_message.pointee.a_bytes, body)
     }
 
     @inlinable public var bytesDigitsAfterOctal: [Swift.UInt8] {
-        get { _message.fields.pointee.has_bytes_digits_after_octal != 0 ? _message.bytes(_message.fields.pointee.bytes_digits_after_octal) : [0, 49, 255, 49] }
+        get { _message.pointee.has_bytes_digits_after_octal != 0 ? _message.bytes(_message.pointee.bytes_digits_after_octal) : [0, 49, 255, 49] }
         set {
             let fields = _mutableFields()
             fields.pointee.has_bytes_digits_after_octal = 1
@@ -502,17 +502,17 @@ public import LifelineMessages
         }
     }
     /// Whether `bytesDigitsAfterOctal` is set.
-    @inlinable public var hasBytesDigitsAfterOctal: Bool { _message.fields.pointee.has_bytes_digits_after_octal != 0 }
+    @inlinable public var hasBytesDigitsAfterOctal: Bool { _message.pointee.has_bytes_digits_after_octal != 0 }
     /// Forgets `bytesDigitsAfterOctal`; it then reads as its default.
     @inlinable public mutating func clearBytesDigitsAfterOctal() { _mutableFields().pointee.has_bytes_digits_after_octal = 0 }
     /// Calls `body` with the bytes of `bytesDigitsAfterOctal`, without a copy.
     @inlinable public func withBytesDigitsAfterOctalSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_bytes_digits_after_octal != 0 else { return try body([0, 49, 255, 49].span) }
-        return try _message.withSpan(_message.fields.pointee.bytes_digits_after_octal, body)
+        guard _message.pointee.has_bytes_digits_after_octal != 0 else { return try body([0, 49, 255, 49].span) }
+        return try _message.withSpan(_message.pointee.bytes_digits_after_octal, body)
     }
 
     @inlinable public var bytesEmpty: [Swift.UInt8] {
-        get { _message.fields.pointee.has_bytes_empty != 0 ? _message.bytes(_message.fields.pointee.bytes_empty) : [] }
+        get { _message.pointee.has_bytes_empty != 0 ? _message.bytes(_message.pointee.bytes_empty) : [] }
         set {
             let fields = _mutableFields()
             fields.pointee.has_bytes_empty = 1
@@ -520,17 +520,17 @@ public import LifelineMessages
         }
     }
     /// Whether `bytesEmpty` is set.
-    @inlinable public var hasBytesEmpty: Bool { _message.fields.pointee.has_bytes_empty != 0 }
+    @inlinable public var hasBytesEmpty: Bool { _message.pointee.has_bytes_empty != 0 }
     /// Forgets `bytesEmpty`; it then reads as its default.
     @inlinable public mutating func clearBytesEmpty() { _mutableFields().pointee.has_bytes_empty = 0 }
     /// Calls `body` with the bytes of `bytesEmpty`, without a copy.
     @inlinable public func withBytesEmptySpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_bytes_empty != 0 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.fields.pointee.bytes_empty, body)
+        guard _message.pointee.has_bytes_empty != 0 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.pointee.bytes_empty, body)
     }
 
     @inlinable public var size: Test_Proto2_Size {
-        get { _message.fields.pointee.has_size != 0 ? Test_Proto2_Size._load(_message.fields.pointee.size) : .large }
+        get { _message.pointee.has_size != 0 ? Test_Proto2_Size._load(_message.pointee.size) : .large }
         set {
             let fields = _mutableFields()
             fields.pointee.has_size = 1
@@ -538,12 +538,12 @@ public import LifelineMessages
         }
     }
     /// Whether `size` is set.
-    @inlinable public var hasSize: Bool { _message.fields.pointee.has_size != 0 }
+    @inlinable public var hasSize: Bool { _message.pointee.has_size != 0 }
     /// Forgets `size`; it then reads as its default.
     @inlinable public mutating func clearSize() { _mutableFields().pointee.has_size = 0 }
 
     @inlinable public var sizeWithoutDefault: Test_Proto2_Size {
-        get { _message.fields.pointee.has_size_without_default != 0 ? Test_Proto2_Size._load(_message.fields.pointee.size_without_default) : .small }
+        get { _message.pointee.has_size_without_default != 0 ? Test_Proto2_Size._load(_message.pointee.size_without_default) : .small }
         set {
             let fields = _mutableFields()
             fields.pointee.has_size_without_default = 1
@@ -551,12 +551,12 @@ public import LifelineMessages
         }
     }
     /// Whether `sizeWithoutDefault` is set.
-    @inlinable public var hasSizeWithoutDefault: Bool { _message.fields.pointee.has_size_without_default != 0 }
+    @inlinable public var hasSizeWithoutDefault: Bool { _message.pointee.has_size_without_default != 0 }
     /// Forgets `sizeWithoutDefault`; it then reads as its default.
     @inlinable public mutating func clearSizeWithoutDefault() { _mutableFields().pointee.has_size_without_default = 0 }
 
     @inlinable public var color: Test_Scalars_Proto3_Color {
-        get { _message.fields.pointee.has_color != 0 ? Test_Scalars_Proto3_Color._load(_message.fields.pointee.color) : .green }
+        get { _message.pointee.has_color != 0 ? Test_Scalars_Proto3_Color._load(_message.pointee.color) : .green }
         set {
             let fields = _mutableFields()
             fields.pointee.has_color = 1
@@ -564,12 +564,12 @@ public import LifelineMessages
         }
     }
     /// Whether `color` is set.
-    @inlinable public var hasColor: Bool { _message.fields.pointee.has_color != 0 }
+    @inlinable public var hasColor: Bool { _message.pointee.has_color != 0 }
     /// Forgets `color`; it then reads as its default.
     @inlinable public mutating func clearColor() { _mutableFields().pointee.has_color = 0 }
 
     @inlinable public var colorWithoutDefault: Test_Scalars_Proto3_Color {
-        get { _message.fields.pointee.has_color_without_default != 0 ? Test_Scalars_Proto3_Color._load(_message.fields.pointee.color_without_default) : .unspecified }
+        get { _message.pointee.has_color_without_default != 0 ? Test_Scalars_Proto3_Color._load(_message.pointee.color_without_default) : .unspecified }
         set {
             let fields = _mutableFields()
             fields.pointee.has_color_without_default = 1
@@ -577,12 +577,12 @@ public import LifelineMessages
         }
     }
     /// Whether `colorWithoutDefault` is set.
-    @inlinable public var hasColorWithoutDefault: Bool { _message.fields.pointee.has_color_without_default != 0 }
+    @inlinable public var hasColorWithoutDefault: Bool { _message.pointee.has_color_without_default != 0 }
     /// Forgets `colorWithoutDefault`; it then reads as its default.
     @inlinable public mutating func clearColorWithoutDefault() { _mutableFields().pointee.has_color_without_default = 0 }
 
     @inlinable public var requiredWithDefault: String {
-        get { _message.fields.pointee.has_required_with_default != 0 ? _message.string(_message.fields.pointee.required_with_default) : "needed" }
+        get { _message.pointee.has_required_with_default != 0 ? _message.string(_message.pointee.required_with_default) : "needed" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_required_with_default = 1
@@ -590,17 +590,17 @@ public import LifelineMessages
         }
     }
     /// Whether `requiredWithDefault` is set.
-    @inlinable public var hasRequiredWithDefault: Bool { _message.fields.pointee.has_required_with_default != 0 }
+    @inlinable public var hasRequiredWithDefault: Bool { _message.pointee.has_required_with_default != 0 }
     /// Forgets `requiredWithDefault`; it then reads as its default.
     @inlinable public mutating func clearRequiredWithDefault() { _mutableFields().pointee.has_required_with_default = 0 }
     /// Calls `body` with the text of `requiredWithDefault`, without a copy.
     @inlinable public func withRequiredWithDefaultUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_required_with_default != 0 else { return try _message.withUTF8Span(ofDefault: "needed", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.required_with_default, body)
+        guard _message.pointee.has_required_with_default != 0 else { return try _message.withUTF8Span(ofDefault: "needed", body) }
+        return try _message.withUTF8Span(_message.pointee.required_with_default, body)
     }
 
     @inlinable public var chosenNumber: Int32 {
-        get { _message.fields.pointee.choice_case.rawValue == 41 ? _message.fields.pointee.chosen_number : 41 }
+        get { _message.pointee.choice_case.rawValue == 41 ? _message.pointee.chosen_number : 41 }
         set {
             let fields = _mutableFields()
             fields.pointee.choice_case.rawValue = 41
@@ -609,7 +609,7 @@ public import LifelineMessages
     }
 
     @inlinable public var chosenText: String {
-        get { _message.fields.pointee.choice_case.rawValue == 42 ? _message.string(_message.fields.pointee.chosen_text) : "forty-two" }
+        get { _message.pointee.choice_case.rawValue == 42 ? _message.string(_message.pointee.chosen_text) : "forty-two" }
         set {
             let fields = _mutableFields()
             if fields.pointee.choice_case.rawValue != 42 {
@@ -621,12 +621,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `chosenText`, without a copy.
     @inlinable public func withChosenTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.choice_case.rawValue == 42 else { return try _message.withUTF8Span(ofDefault: "forty-two", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.chosen_text, body)
+        guard _message.pointee.choice_case.rawValue == 42 else { return try _message.withUTF8Span(ofDefault: "forty-two", body) }
+        return try _message.withUTF8Span(_message.pointee.chosen_text, body)
     }
 
     @inlinable public var chosenSize: Test_Proto2_Size {
-        get { _message.fields.pointee.choice_case.rawValue == 43 ? Test_Proto2_Size._load(_message.fields.pointee.chosen_size) : .large }
+        get { _message.pointee.choice_case.rawValue == 43 ? Test_Proto2_Size._load(_message.pointee.chosen_size) : .large }
         set {
             let fields = _mutableFields()
             fields.pointee.choice_case.rawValue = 43
@@ -636,7 +636,7 @@ public import LifelineMessages
 
     @inlinable public var choice: OneOf_Choice? {
         get {
-            switch _message.fields.pointee.choice_case.rawValue {
+            switch _message.pointee.choice_case.rawValue {
             case 41: .chosenNumber(self.chosenNumber)
             case 42: .chosenText(self.chosenText)
             case 43: .chosenSize(self.chosenSize)

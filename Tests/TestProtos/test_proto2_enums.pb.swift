@@ -63,7 +63,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Proto2_Enums: LifelineMessages.Message {
     @inlinable public var alias: Test_Proto2_Alias {
-        get { _message.fields.pointee.has_alias != 0 ? Test_Proto2_Alias._load(_message.fields.pointee.alias) : .first }
+        get { _message.pointee.has_alias != 0 ? Test_Proto2_Alias._load(_message.pointee.alias) : .first }
         set {
             let fields = _mutableFields()
             fields.pointee.has_alias = 1
@@ -71,12 +71,12 @@ public import LifelineMessages
         }
     }
     /// Whether `alias` is set.
-    @inlinable public var hasAlias: Bool { _message.fields.pointee.has_alias != 0 }
+    @inlinable public var hasAlias: Bool { _message.pointee.has_alias != 0 }
     /// Forgets `alias`; it then reads as its default.
     @inlinable public mutating func clearAlias() { _mutableFields().pointee.has_alias = 0 }
 
     @inlinable public var aliases: LifelineMessages.RepeatedField<Test_Proto2_Alias> {
-        _read { yield LifelineMessages.RepeatedField<Test_Proto2_Alias>(_in: _message, _message.fields.pointee.aliases, count: _message.fields.pointee.n_aliases) }
+        _read { yield LifelineMessages.RepeatedField<Test_Proto2_Alias>(_in: _message, _message.pointee.aliases, count: _message.pointee.n_aliases) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -96,7 +96,7 @@ public import LifelineMessages
     }
 
     @inlinable public var packedAliases: LifelineMessages.RepeatedField<Test_Proto2_Alias> {
-        _read { yield LifelineMessages.RepeatedField<Test_Proto2_Alias>(_in: _message, _message.fields.pointee.packed_aliases, count: _message.fields.pointee.n_packed_aliases) }
+        _read { yield LifelineMessages.RepeatedField<Test_Proto2_Alias>(_in: _message, _message.pointee.packed_aliases, count: _message.pointee.n_packed_aliases) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -116,7 +116,7 @@ public import LifelineMessages
     }
 
     @inlinable public var single: Test_Proto2_Single {
-        get { _message.fields.pointee.has_single != 0 ? Test_Proto2_Single._load(_message.fields.pointee.single) : .only }
+        get { _message.pointee.has_single != 0 ? Test_Proto2_Single._load(_message.pointee.single) : .only }
         set {
             let fields = _mutableFields()
             fields.pointee.has_single = 1
@@ -124,12 +124,12 @@ public import LifelineMessages
         }
     }
     /// Whether `single` is set.
-    @inlinable public var hasSingle: Bool { _message.fields.pointee.has_single != 0 }
+    @inlinable public var hasSingle: Bool { _message.pointee.has_single != 0 }
     /// Forgets `single`; it then reads as its default.
     @inlinable public mutating func clearSingle() { _mutableFields().pointee.has_single = 0 }
 
     @inlinable public var chosenAlias: Test_Proto2_Alias {
-        get { _message.fields.pointee.choice_case.rawValue == 6 ? Test_Proto2_Alias._load(_message.fields.pointee.chosen_alias) : .first }
+        get { _message.pointee.choice_case.rawValue == 6 ? Test_Proto2_Alias._load(_message.pointee.chosen_alias) : .first }
         set {
             let fields = _mutableFields()
             fields.pointee.choice_case.rawValue = 6
@@ -138,7 +138,7 @@ public import LifelineMessages
     }
 
     @inlinable public var chosenColor: Test_Scalars_Proto3_Color {
-        get { _message.fields.pointee.choice_case.rawValue == 7 ? Test_Scalars_Proto3_Color._load(_message.fields.pointee.chosen_color) : .unspecified }
+        get { _message.pointee.choice_case.rawValue == 7 ? Test_Scalars_Proto3_Color._load(_message.pointee.chosen_color) : .unspecified }
         set {
             let fields = _mutableFields()
             fields.pointee.choice_case.rawValue = 7
@@ -147,7 +147,7 @@ public import LifelineMessages
     }
 
     @inlinable public var color: Test_Scalars_Proto3_Color {
-        get { _message.fields.pointee.has_color != 0 ? Test_Scalars_Proto3_Color._load(_message.fields.pointee.color) : .unspecified }
+        get { _message.pointee.has_color != 0 ? Test_Scalars_Proto3_Color._load(_message.pointee.color) : .unspecified }
         set {
             let fields = _mutableFields()
             fields.pointee.has_color = 1
@@ -155,12 +155,12 @@ public import LifelineMessages
         }
     }
     /// Whether `color` is set.
-    @inlinable public var hasColor: Bool { _message.fields.pointee.has_color != 0 }
+    @inlinable public var hasColor: Bool { _message.pointee.has_color != 0 }
     /// Forgets `color`; it then reads as its default.
     @inlinable public mutating func clearColor() { _mutableFields().pointee.has_color = 0 }
 
     @inlinable public var colors: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.fields.pointee.colors, count: _message.fields.pointee.n_colors) }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.pointee.colors, count: _message.pointee.n_colors) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -180,7 +180,7 @@ public import LifelineMessages
     }
 
     @inlinable public var singular: Test_Scalars_Proto3_Singular {
-        _read { yield Test_Scalars_Proto3_Singular(_reading: _message.fields.pointee.singular, in: _message) }
+        _read { yield Test_Scalars_Proto3_Singular(_reading: _message.pointee.singular, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.singular = _message.copy(newValue)
@@ -197,12 +197,12 @@ public import LifelineMessages
         }
     }
     /// Whether `singular` is set.
-    @inlinable public var hasSingular: Bool { _message.fields.pointee.singular != nil }
+    @inlinable public var hasSingular: Bool { _message.pointee.singular != nil }
     /// Forgets `singular`; it then reads as its default.
     @inlinable public mutating func clearSingular() { _mutableFields().pointee.singular = nil }
 
     @inlinable public var nested: Test_Proto2_Enums.Nested {
-        get { _message.fields.pointee.has_nested != 0 ? Test_Proto2_Enums.Nested._load(_message.fields.pointee.nested) : .zero }
+        get { _message.pointee.has_nested != 0 ? Test_Proto2_Enums.Nested._load(_message.pointee.nested) : .zero }
         set {
             let fields = _mutableFields()
             fields.pointee.has_nested = 1
@@ -210,13 +210,13 @@ public import LifelineMessages
         }
     }
     /// Whether `nested` is set.
-    @inlinable public var hasNested: Bool { _message.fields.pointee.has_nested != 0 }
+    @inlinable public var hasNested: Bool { _message.pointee.has_nested != 0 }
     /// Forgets `nested`; it then reads as its default.
     @inlinable public mutating func clearNested() { _mutableFields().pointee.has_nested = 0 }
 
     @inlinable public var choice: OneOf_Choice? {
         get {
-            switch _message.fields.pointee.choice_case.rawValue {
+            switch _message.pointee.choice_case.rawValue {
             case 6: .chosenAlias(self.chosenAlias)
             case 7: .chosenColor(self.chosenColor)
             default: nil

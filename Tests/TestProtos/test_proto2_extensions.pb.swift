@@ -6,7 +6,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Proto2_Marker: LifelineMessages.Message {
     @inlinable public var weight: Int32 {
-        get { _message.fields.pointee.has_weight != 0 ? _message.fields.pointee.weight : 0 }
+        get { _message.pointee.has_weight != 0 ? _message.pointee.weight : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_weight = 1
@@ -14,7 +14,7 @@ public import LifelineMessages
         }
     }
     /// Whether `weight` is set.
-    @inlinable public var hasWeight: Bool { _message.fields.pointee.has_weight != 0 }
+    @inlinable public var hasWeight: Bool { _message.pointee.has_weight != 0 }
     /// Forgets `weight`; it then reads as its default.
     @inlinable public mutating func clearWeight() { _mutableFields().pointee.has_weight = 0 }
 
@@ -27,7 +27,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Proto2_Extendable: LifelineMessages.Message {
     @inlinable public var name: String {
-        get { _message.fields.pointee.has_name != 0 ? _message.string(_message.fields.pointee.name) : "" }
+        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_name = 1
@@ -35,18 +35,18 @@ public import LifelineMessages
         }
     }
     /// Whether `name` is set.
-    @inlinable public var hasName: Bool { _message.fields.pointee.has_name != 0 }
+    @inlinable public var hasName: Bool { _message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
     @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.name, body)
+        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     @frozen public struct Scope: LifelineMessages.Message {
         @inlinable public var inner: Bool {
-            get { _message.fields.pointee.has_inner != 0 ? _message.fields.pointee.inner != 0 : false }
+            get { _message.pointee.has_inner != 0 ? _message.pointee.inner != 0 : false }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_inner = 1
@@ -54,7 +54,7 @@ public import LifelineMessages
             }
         }
         /// Whether `inner` is set.
-        @inlinable public var hasInner: Bool { _message.fields.pointee.has_inner != 0 }
+        @inlinable public var hasInner: Bool { _message.pointee.has_inner != 0 }
         /// Forgets `inner`; it then reads as its default.
         @inlinable public mutating func clearInner() { _mutableFields().pointee.has_inner = 0 }
 

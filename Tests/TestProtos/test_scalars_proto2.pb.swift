@@ -34,7 +34,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Scalars_Proto2_Point: LifelineMessages.Message {
     @inlinable public var x: Int32 {
-        get { _message.fields.pointee.has_x != 0 ? _message.fields.pointee.x : 0 }
+        get { _message.pointee.has_x != 0 ? _message.pointee.x : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_x = 1
@@ -42,12 +42,12 @@ public import LifelineMessages
         }
     }
     /// Whether `x` is set.
-    @inlinable public var hasX: Bool { _message.fields.pointee.has_x != 0 }
+    @inlinable public var hasX: Bool { _message.pointee.has_x != 0 }
     /// Forgets `x`; it then reads as its default.
     @inlinable public mutating func clearX() { _mutableFields().pointee.has_x = 0 }
 
     @inlinable public var y: Int32 {
-        get { _message.fields.pointee.has_y != 0 ? _message.fields.pointee.y : 0 }
+        get { _message.pointee.has_y != 0 ? _message.pointee.y : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_y = 1
@@ -55,7 +55,7 @@ public import LifelineMessages
         }
     }
     /// Whether `y` is set.
-    @inlinable public var hasY: Bool { _message.fields.pointee.has_y != 0 }
+    @inlinable public var hasY: Bool { _message.pointee.has_y != 0 }
     /// Forgets `y`; it then reads as its default.
     @inlinable public mutating func clearY() { _mutableFields().pointee.has_y = 0 }
 
@@ -68,7 +68,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     @inlinable public var aDouble: Double {
-        get { _message.fields.pointee.has_a_double != 0 ? _message.fields.pointee.a_double : 0 }
+        get { _message.pointee.has_a_double != 0 ? _message.pointee.a_double : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_double = 1
@@ -76,12 +76,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aDouble` is set.
-    @inlinable public var hasADouble: Bool { _message.fields.pointee.has_a_double != 0 }
+    @inlinable public var hasADouble: Bool { _message.pointee.has_a_double != 0 }
     /// Forgets `aDouble`; it then reads as its default.
     @inlinable public mutating func clearADouble() { _mutableFields().pointee.has_a_double = 0 }
 
     @inlinable public var aFloat: Float {
-        get { _message.fields.pointee.has_a_float != 0 ? _message.fields.pointee.a_float : 0 }
+        get { _message.pointee.has_a_float != 0 ? _message.pointee.a_float : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_float = 1
@@ -89,12 +89,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aFloat` is set.
-    @inlinable public var hasAFloat: Bool { _message.fields.pointee.has_a_float != 0 }
+    @inlinable public var hasAFloat: Bool { _message.pointee.has_a_float != 0 }
     /// Forgets `aFloat`; it then reads as its default.
     @inlinable public mutating func clearAFloat() { _mutableFields().pointee.has_a_float = 0 }
 
     @inlinable public var aInt32: Int32 {
-        get { _message.fields.pointee.has_a_int32 != 0 ? _message.fields.pointee.a_int32 : 0 }
+        get { _message.pointee.has_a_int32 != 0 ? _message.pointee.a_int32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_int32 = 1
@@ -102,12 +102,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aInt32` is set.
-    @inlinable public var hasAInt32: Bool { _message.fields.pointee.has_a_int32 != 0 }
+    @inlinable public var hasAInt32: Bool { _message.pointee.has_a_int32 != 0 }
     /// Forgets `aInt32`; it then reads as its default.
     @inlinable public mutating func clearAInt32() { _mutableFields().pointee.has_a_int32 = 0 }
 
     @inlinable public var aInt64: Int64 {
-        get { _message.fields.pointee.has_a_int64 != 0 ? _message.fields.pointee.a_int64 : 0 }
+        get { _message.pointee.has_a_int64 != 0 ? _message.pointee.a_int64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_int64 = 1
@@ -115,12 +115,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aInt64` is set.
-    @inlinable public var hasAInt64: Bool { _message.fields.pointee.has_a_int64 != 0 }
+    @inlinable public var hasAInt64: Bool { _message.pointee.has_a_int64 != 0 }
     /// Forgets `aInt64`; it then reads as its default.
     @inlinable public mutating func clearAInt64() { _mutableFields().pointee.has_a_int64 = 0 }
 
     @inlinable public var aUint32: UInt32 {
-        get { _message.fields.pointee.has_a_uint32 != 0 ? _message.fields.pointee.a_uint32 : 0 }
+        get { _message.pointee.has_a_uint32 != 0 ? _message.pointee.a_uint32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_uint32 = 1
@@ -128,12 +128,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aUint32` is set.
-    @inlinable public var hasAUint32: Bool { _message.fields.pointee.has_a_uint32 != 0 }
+    @inlinable public var hasAUint32: Bool { _message.pointee.has_a_uint32 != 0 }
     /// Forgets `aUint32`; it then reads as its default.
     @inlinable public mutating func clearAUint32() { _mutableFields().pointee.has_a_uint32 = 0 }
 
     @inlinable public var aUint64: UInt64 {
-        get { _message.fields.pointee.has_a_uint64 != 0 ? _message.fields.pointee.a_uint64 : 0 }
+        get { _message.pointee.has_a_uint64 != 0 ? _message.pointee.a_uint64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_uint64 = 1
@@ -141,12 +141,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aUint64` is set.
-    @inlinable public var hasAUint64: Bool { _message.fields.pointee.has_a_uint64 != 0 }
+    @inlinable public var hasAUint64: Bool { _message.pointee.has_a_uint64 != 0 }
     /// Forgets `aUint64`; it then reads as its default.
     @inlinable public mutating func clearAUint64() { _mutableFields().pointee.has_a_uint64 = 0 }
 
     @inlinable public var aSint32: Int32 {
-        get { _message.fields.pointee.has_a_sint32 != 0 ? _message.fields.pointee.a_sint32 : 0 }
+        get { _message.pointee.has_a_sint32 != 0 ? _message.pointee.a_sint32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sint32 = 1
@@ -154,12 +154,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aSint32` is set.
-    @inlinable public var hasASint32: Bool { _message.fields.pointee.has_a_sint32 != 0 }
+    @inlinable public var hasASint32: Bool { _message.pointee.has_a_sint32 != 0 }
     /// Forgets `aSint32`; it then reads as its default.
     @inlinable public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32 = 0 }
 
     @inlinable public var aSint64: Int64 {
-        get { _message.fields.pointee.has_a_sint64 != 0 ? _message.fields.pointee.a_sint64 : 0 }
+        get { _message.pointee.has_a_sint64 != 0 ? _message.pointee.a_sint64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sint64 = 1
@@ -167,12 +167,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aSint64` is set.
-    @inlinable public var hasASint64: Bool { _message.fields.pointee.has_a_sint64 != 0 }
+    @inlinable public var hasASint64: Bool { _message.pointee.has_a_sint64 != 0 }
     /// Forgets `aSint64`; it then reads as its default.
     @inlinable public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64 = 0 }
 
     @inlinable public var aFixed32: UInt32 {
-        get { _message.fields.pointee.has_a_fixed32 != 0 ? _message.fields.pointee.a_fixed32 : 0 }
+        get { _message.pointee.has_a_fixed32 != 0 ? _message.pointee.a_fixed32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_fixed32 = 1
@@ -180,12 +180,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aFixed32` is set.
-    @inlinable public var hasAFixed32: Bool { _message.fields.pointee.has_a_fixed32 != 0 }
+    @inlinable public var hasAFixed32: Bool { _message.pointee.has_a_fixed32 != 0 }
     /// Forgets `aFixed32`; it then reads as its default.
     @inlinable public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32 = 0 }
 
     @inlinable public var aFixed64: UInt64 {
-        get { _message.fields.pointee.has_a_fixed64 != 0 ? _message.fields.pointee.a_fixed64 : 0 }
+        get { _message.pointee.has_a_fixed64 != 0 ? _message.pointee.a_fixed64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_fixed64 = 1
@@ -193,12 +193,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aFixed64` is set.
-    @inlinable public var hasAFixed64: Bool { _message.fields.pointee.has_a_fixed64 != 0 }
+    @inlinable public var hasAFixed64: Bool { _message.pointee.has_a_fixed64 != 0 }
     /// Forgets `aFixed64`; it then reads as its default.
     @inlinable public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64 = 0 }
 
     @inlinable public var aSfixed32: Int32 {
-        get { _message.fields.pointee.has_a_sfixed32 != 0 ? _message.fields.pointee.a_sfixed32 : 0 }
+        get { _message.pointee.has_a_sfixed32 != 0 ? _message.pointee.a_sfixed32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sfixed32 = 1
@@ -206,12 +206,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aSfixed32` is set.
-    @inlinable public var hasASfixed32: Bool { _message.fields.pointee.has_a_sfixed32 != 0 }
+    @inlinable public var hasASfixed32: Bool { _message.pointee.has_a_sfixed32 != 0 }
     /// Forgets `aSfixed32`; it then reads as its default.
     @inlinable public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32 = 0 }
 
     @inlinable public var aSfixed64: Int64 {
-        get { _message.fields.pointee.has_a_sfixed64 != 0 ? _message.fields.pointee.a_sfixed64 : 0 }
+        get { _message.pointee.has_a_sfixed64 != 0 ? _message.pointee.a_sfixed64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sfixed64 = 1
@@ -219,12 +219,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aSfixed64` is set.
-    @inlinable public var hasASfixed64: Bool { _message.fields.pointee.has_a_sfixed64 != 0 }
+    @inlinable public var hasASfixed64: Bool { _message.pointee.has_a_sfixed64 != 0 }
     /// Forgets `aSfixed64`; it then reads as its default.
     @inlinable public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64 = 0 }
 
     @inlinable public var aBool: Bool {
-        get { _message.fields.pointee.has_a_bool != 0 ? _message.fields.pointee.a_bool != 0 : false }
+        get { _message.pointee.has_a_bool != 0 ? _message.pointee.a_bool != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_bool = 1
@@ -232,12 +232,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aBool` is set.
-    @inlinable public var hasABool: Bool { _message.fields.pointee.has_a_bool != 0 }
+    @inlinable public var hasABool: Bool { _message.pointee.has_a_bool != 0 }
     /// Forgets `aBool`; it then reads as its default.
     @inlinable public mutating func clearABool() { _mutableFields().pointee.has_a_bool = 0 }
 
     @inlinable public var aString: String {
-        get { _message.fields.pointee.has_a_string != 0 ? _message.string(_message.fields.pointee.a_string) : "" }
+        get { _message.pointee.has_a_string != 0 ? _message.string(_message.pointee.a_string) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_string = 1
@@ -245,17 +245,17 @@ public import LifelineMessages
         }
     }
     /// Whether `aString` is set.
-    @inlinable public var hasAString: Bool { _message.fields.pointee.has_a_string != 0 }
+    @inlinable public var hasAString: Bool { _message.pointee.has_a_string != 0 }
     /// Forgets `aString`; it then reads as its default.
     @inlinable public mutating func clearAString() { _mutableFields().pointee.has_a_string = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
     @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_a_string != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.a_string, body)
+        guard _message.pointee.has_a_string != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.a_string, body)
     }
 
     @inlinable public var aBytes: [Swift.UInt8] {
-        get { _message.fields.pointee.has_a_bytes != 0 ? _message.bytes(_message.fields.pointee.a_bytes) : [] }
+        get { _message.pointee.has_a_bytes != 0 ? _message.bytes(_message.pointee.a_bytes) : [] }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_bytes = 1
@@ -263,17 +263,17 @@ public import LifelineMessages
         }
     }
     /// Whether `aBytes` is set.
-    @inlinable public var hasABytes: Bool { _message.fields.pointee.has_a_bytes != 0 }
+    @inlinable public var hasABytes: Bool { _message.pointee.has_a_bytes != 0 }
     /// Forgets `aBytes`; it then reads as its default.
     @inlinable public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_a_bytes != 0 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.fields.pointee.a_bytes, body)
+        guard _message.pointee.has_a_bytes != 0 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.pointee.a_bytes, body)
     }
 
     @inlinable public var aLevel: Test_Scalars_Proto2_Level {
-        get { _message.fields.pointee.has_a_level != 0 ? Test_Scalars_Proto2_Level._load(_message.fields.pointee.a_level) : .middle }
+        get { _message.pointee.has_a_level != 0 ? Test_Scalars_Proto2_Level._load(_message.pointee.a_level) : .middle }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_level = 1
@@ -281,12 +281,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aLevel` is set.
-    @inlinable public var hasALevel: Bool { _message.fields.pointee.has_a_level != 0 }
+    @inlinable public var hasALevel: Bool { _message.pointee.has_a_level != 0 }
     /// Forgets `aLevel`; it then reads as its default.
     @inlinable public mutating func clearALevel() { _mutableFields().pointee.has_a_level = 0 }
 
     @inlinable public var aPoint: Test_Scalars_Proto2_Point {
-        _read { yield Test_Scalars_Proto2_Point(_reading: _message.fields.pointee.a_point, in: _message) }
+        _read { yield Test_Scalars_Proto2_Point(_reading: _message.pointee.a_point, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.a_point = _message.copy(newValue)
@@ -303,7 +303,7 @@ public import LifelineMessages
         }
     }
     /// Whether `aPoint` is set.
-    @inlinable public var hasAPoint: Bool { _message.fields.pointee.a_point != nil }
+    @inlinable public var hasAPoint: Bool { _message.pointee.a_point != nil }
     /// Forgets `aPoint`; it then reads as its default.
     @inlinable public mutating func clearAPoint() { _mutableFields().pointee.a_point = nil }
 
@@ -316,7 +316,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     @inlinable public var aDouble: Double {
-        get { _message.fields.pointee.has_a_double != 0 ? _message.fields.pointee.a_double : 0 }
+        get { _message.pointee.has_a_double != 0 ? _message.pointee.a_double : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_double = 1
@@ -324,12 +324,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aDouble` is set.
-    @inlinable public var hasADouble: Bool { _message.fields.pointee.has_a_double != 0 }
+    @inlinable public var hasADouble: Bool { _message.pointee.has_a_double != 0 }
     /// Forgets `aDouble`; it then reads as its default.
     @inlinable public mutating func clearADouble() { _mutableFields().pointee.has_a_double = 0 }
 
     @inlinable public var aFloat: Float {
-        get { _message.fields.pointee.has_a_float != 0 ? _message.fields.pointee.a_float : 0 }
+        get { _message.pointee.has_a_float != 0 ? _message.pointee.a_float : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_float = 1
@@ -337,12 +337,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aFloat` is set.
-    @inlinable public var hasAFloat: Bool { _message.fields.pointee.has_a_float != 0 }
+    @inlinable public var hasAFloat: Bool { _message.pointee.has_a_float != 0 }
     /// Forgets `aFloat`; it then reads as its default.
     @inlinable public mutating func clearAFloat() { _mutableFields().pointee.has_a_float = 0 }
 
     @inlinable public var aInt32: Int32 {
-        get { _message.fields.pointee.has_a_int32 != 0 ? _message.fields.pointee.a_int32 : 0 }
+        get { _message.pointee.has_a_int32 != 0 ? _message.pointee.a_int32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_int32 = 1
@@ -350,12 +350,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aInt32` is set.
-    @inlinable public var hasAInt32: Bool { _message.fields.pointee.has_a_int32 != 0 }
+    @inlinable public var hasAInt32: Bool { _message.pointee.has_a_int32 != 0 }
     /// Forgets `aInt32`; it then reads as its default.
     @inlinable public mutating func clearAInt32() { _mutableFields().pointee.has_a_int32 = 0 }
 
     @inlinable public var aInt64: Int64 {
-        get { _message.fields.pointee.has_a_int64 != 0 ? _message.fields.pointee.a_int64 : 0 }
+        get { _message.pointee.has_a_int64 != 0 ? _message.pointee.a_int64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_int64 = 1
@@ -363,12 +363,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aInt64` is set.
-    @inlinable public var hasAInt64: Bool { _message.fields.pointee.has_a_int64 != 0 }
+    @inlinable public var hasAInt64: Bool { _message.pointee.has_a_int64 != 0 }
     /// Forgets `aInt64`; it then reads as its default.
     @inlinable public mutating func clearAInt64() { _mutableFields().pointee.has_a_int64 = 0 }
 
     @inlinable public var aUint32: UInt32 {
-        get { _message.fields.pointee.has_a_uint32 != 0 ? _message.fields.pointee.a_uint32 : 0 }
+        get { _message.pointee.has_a_uint32 != 0 ? _message.pointee.a_uint32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_uint32 = 1
@@ -376,12 +376,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aUint32` is set.
-    @inlinable public var hasAUint32: Bool { _message.fields.pointee.has_a_uint32 != 0 }
+    @inlinable public var hasAUint32: Bool { _message.pointee.has_a_uint32 != 0 }
     /// Forgets `aUint32`; it then reads as its default.
     @inlinable public mutating func clearAUint32() { _mutableFields().pointee.has_a_uint32 = 0 }
 
     @inlinable public var aUint64: UInt64 {
-        get { _message.fields.pointee.has_a_uint64 != 0 ? _message.fields.pointee.a_uint64 : 0 }
+        get { _message.pointee.has_a_uint64 != 0 ? _message.pointee.a_uint64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_uint64 = 1
@@ -389,12 +389,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aUint64` is set.
-    @inlinable public var hasAUint64: Bool { _message.fields.pointee.has_a_uint64 != 0 }
+    @inlinable public var hasAUint64: Bool { _message.pointee.has_a_uint64 != 0 }
     /// Forgets `aUint64`; it then reads as its default.
     @inlinable public mutating func clearAUint64() { _mutableFields().pointee.has_a_uint64 = 0 }
 
     @inlinable public var aSint32: Int32 {
-        get { _message.fields.pointee.has_a_sint32 != 0 ? _message.fields.pointee.a_sint32 : 0 }
+        get { _message.pointee.has_a_sint32 != 0 ? _message.pointee.a_sint32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sint32 = 1
@@ -402,12 +402,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aSint32` is set.
-    @inlinable public var hasASint32: Bool { _message.fields.pointee.has_a_sint32 != 0 }
+    @inlinable public var hasASint32: Bool { _message.pointee.has_a_sint32 != 0 }
     /// Forgets `aSint32`; it then reads as its default.
     @inlinable public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32 = 0 }
 
     @inlinable public var aSint64: Int64 {
-        get { _message.fields.pointee.has_a_sint64 != 0 ? _message.fields.pointee.a_sint64 : 0 }
+        get { _message.pointee.has_a_sint64 != 0 ? _message.pointee.a_sint64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sint64 = 1
@@ -415,12 +415,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aSint64` is set.
-    @inlinable public var hasASint64: Bool { _message.fields.pointee.has_a_sint64 != 0 }
+    @inlinable public var hasASint64: Bool { _message.pointee.has_a_sint64 != 0 }
     /// Forgets `aSint64`; it then reads as its default.
     @inlinable public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64 = 0 }
 
     @inlinable public var aFixed32: UInt32 {
-        get { _message.fields.pointee.has_a_fixed32 != 0 ? _message.fields.pointee.a_fixed32 : 0 }
+        get { _message.pointee.has_a_fixed32 != 0 ? _message.pointee.a_fixed32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_fixed32 = 1
@@ -428,12 +428,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aFixed32` is set.
-    @inlinable public var hasAFixed32: Bool { _message.fields.pointee.has_a_fixed32 != 0 }
+    @inlinable public var hasAFixed32: Bool { _message.pointee.has_a_fixed32 != 0 }
     /// Forgets `aFixed32`; it then reads as its default.
     @inlinable public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32 = 0 }
 
     @inlinable public var aFixed64: UInt64 {
-        get { _message.fields.pointee.has_a_fixed64 != 0 ? _message.fields.pointee.a_fixed64 : 0 }
+        get { _message.pointee.has_a_fixed64 != 0 ? _message.pointee.a_fixed64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_fixed64 = 1
@@ -441,12 +441,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aFixed64` is set.
-    @inlinable public var hasAFixed64: Bool { _message.fields.pointee.has_a_fixed64 != 0 }
+    @inlinable public var hasAFixed64: Bool { _message.pointee.has_a_fixed64 != 0 }
     /// Forgets `aFixed64`; it then reads as its default.
     @inlinable public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64 = 0 }
 
     @inlinable public var aSfixed32: Int32 {
-        get { _message.fields.pointee.has_a_sfixed32 != 0 ? _message.fields.pointee.a_sfixed32 : 0 }
+        get { _message.pointee.has_a_sfixed32 != 0 ? _message.pointee.a_sfixed32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sfixed32 = 1
@@ -454,12 +454,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aSfixed32` is set.
-    @inlinable public var hasASfixed32: Bool { _message.fields.pointee.has_a_sfixed32 != 0 }
+    @inlinable public var hasASfixed32: Bool { _message.pointee.has_a_sfixed32 != 0 }
     /// Forgets `aSfixed32`; it then reads as its default.
     @inlinable public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32 = 0 }
 
     @inlinable public var aSfixed64: Int64 {
-        get { _message.fields.pointee.has_a_sfixed64 != 0 ? _message.fields.pointee.a_sfixed64 : 0 }
+        get { _message.pointee.has_a_sfixed64 != 0 ? _message.pointee.a_sfixed64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sfixed64 = 1
@@ -467,12 +467,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aSfixed64` is set.
-    @inlinable public var hasASfixed64: Bool { _message.fields.pointee.has_a_sfixed64 != 0 }
+    @inlinable public var hasASfixed64: Bool { _message.pointee.has_a_sfixed64 != 0 }
     /// Forgets `aSfixed64`; it then reads as its default.
     @inlinable public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64 = 0 }
 
     @inlinable public var aBool: Bool {
-        get { _message.fields.pointee.has_a_bool != 0 ? _message.fields.pointee.a_bool != 0 : false }
+        get { _message.pointee.has_a_bool != 0 ? _message.pointee.a_bool != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_bool = 1
@@ -480,12 +480,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aBool` is set.
-    @inlinable public var hasABool: Bool { _message.fields.pointee.has_a_bool != 0 }
+    @inlinable public var hasABool: Bool { _message.pointee.has_a_bool != 0 }
     /// Forgets `aBool`; it then reads as its default.
     @inlinable public mutating func clearABool() { _mutableFields().pointee.has_a_bool = 0 }
 
     @inlinable public var aString: String {
-        get { _message.fields.pointee.has_a_string != 0 ? _message.string(_message.fields.pointee.a_string) : "" }
+        get { _message.pointee.has_a_string != 0 ? _message.string(_message.pointee.a_string) : "" }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_string = 1
@@ -493,17 +493,17 @@ public import LifelineMessages
         }
     }
     /// Whether `aString` is set.
-    @inlinable public var hasAString: Bool { _message.fields.pointee.has_a_string != 0 }
+    @inlinable public var hasAString: Bool { _message.pointee.has_a_string != 0 }
     /// Forgets `aString`; it then reads as its default.
     @inlinable public mutating func clearAString() { _mutableFields().pointee.has_a_string = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
     @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_a_string != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.a_string, body)
+        guard _message.pointee.has_a_string != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.a_string, body)
     }
 
     @inlinable public var aBytes: [Swift.UInt8] {
-        get { _message.fields.pointee.has_a_bytes != 0 ? _message.bytes(_message.fields.pointee.a_bytes) : [] }
+        get { _message.pointee.has_a_bytes != 0 ? _message.bytes(_message.pointee.a_bytes) : [] }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_bytes = 1
@@ -511,17 +511,17 @@ public import LifelineMessages
         }
     }
     /// Whether `aBytes` is set.
-    @inlinable public var hasABytes: Bool { _message.fields.pointee.has_a_bytes != 0 }
+    @inlinable public var hasABytes: Bool { _message.pointee.has_a_bytes != 0 }
     /// Forgets `aBytes`; it then reads as its default.
     @inlinable public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_a_bytes != 0 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.fields.pointee.a_bytes, body)
+        guard _message.pointee.has_a_bytes != 0 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.pointee.a_bytes, body)
     }
 
     @inlinable public var aLevel: Test_Scalars_Proto2_Level {
-        get { _message.fields.pointee.has_a_level != 0 ? Test_Scalars_Proto2_Level._load(_message.fields.pointee.a_level) : .middle }
+        get { _message.pointee.has_a_level != 0 ? Test_Scalars_Proto2_Level._load(_message.pointee.a_level) : .middle }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_level = 1
@@ -529,12 +529,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aLevel` is set.
-    @inlinable public var hasALevel: Bool { _message.fields.pointee.has_a_level != 0 }
+    @inlinable public var hasALevel: Bool { _message.pointee.has_a_level != 0 }
     /// Forgets `aLevel`; it then reads as its default.
     @inlinable public mutating func clearALevel() { _mutableFields().pointee.has_a_level = 0 }
 
     @inlinable public var aPoint: Test_Scalars_Proto2_Point {
-        _read { yield Test_Scalars_Proto2_Point(_reading: _message.fields.pointee.a_point, in: _message) }
+        _read { yield Test_Scalars_Proto2_Point(_reading: _message.pointee.a_point, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.a_point = _message.copy(newValue)
@@ -551,7 +551,7 @@ public import LifelineMessages
         }
     }
     /// Whether `aPoint` is set.
-    @inlinable public var hasAPoint: Bool { _message.fields.pointee.a_point != nil }
+    @inlinable public var hasAPoint: Bool { _message.pointee.a_point != nil }
     /// Forgets `aPoint`; it then reads as its default.
     @inlinable public mutating func clearAPoint() { _mutableFields().pointee.a_point = nil }
 
@@ -564,7 +564,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Scalars_Proto2_RequiredBelow: LifelineMessages.Message {
     @inlinable public var one: Test_Scalars_Proto2_Required {
-        _read { yield Test_Scalars_Proto2_Required(_reading: _message.fields.pointee.one, in: _message) }
+        _read { yield Test_Scalars_Proto2_Required(_reading: _message.pointee.one, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.one = _message.copy(newValue)
@@ -581,12 +581,12 @@ public import LifelineMessages
         }
     }
     /// Whether `one` is set.
-    @inlinable public var hasOne: Bool { _message.fields.pointee.one != nil }
+    @inlinable public var hasOne: Bool { _message.pointee.one != nil }
     /// Forgets `one`; it then reads as its default.
     @inlinable public mutating func clearOne() { _mutableFields().pointee.one = nil }
 
     @inlinable public var many: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Required> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Required>(_in: _message, _message.fields.pointee.many, count: _message.fields.pointee.n_many) }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Required>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -606,7 +606,7 @@ public import LifelineMessages
     }
 
     @inlinable public var mapped: LifelineMessages.MapField<String, Test_Scalars_Proto2_Required> {
-        _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Required>(_in: _message, entries: _message.fields.pointee.mapped, count: _message.fields.pointee.n_mapped) }
+        _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Required>(_in: _message, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -626,7 +626,7 @@ public import LifelineMessages
     }
 
     @inlinable public var chosen: Test_Scalars_Proto2_Required {
-        _read { yield Test_Scalars_Proto2_Required(_reading: _message.fields.pointee.choice_case.rawValue == 4 ? _message.fields.pointee.chosen : nil, in: _message) }
+        _read { yield Test_Scalars_Proto2_Required(_reading: _message.pointee.choice_case.rawValue == 4 ? _message.pointee.chosen : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.chosen = _message.copy(newValue)
@@ -648,7 +648,7 @@ public import LifelineMessages
     }
 
     @inlinable public var number: Int32 {
-        get { _message.fields.pointee.choice_case.rawValue == 5 ? _message.fields.pointee.number : 0 }
+        get { _message.pointee.choice_case.rawValue == 5 ? _message.pointee.number : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.choice_case.rawValue = 5
@@ -658,8 +658,8 @@ public import LifelineMessages
 
     @inlinable public var choice: OneOf_Choice? {
         get {
-            switch _message.fields.pointee.choice_case.rawValue {
-            case 4: .chosen(Test_Scalars_Proto2_Required(_reading: _message.fields.pointee.chosen, in: _message))
+            switch _message.pointee.choice_case.rawValue {
+            case 4: .chosen(Test_Scalars_Proto2_Required(_reading: _message.pointee.chosen, in: _message))
             case 5: .number(self.number)
             default: nil
             }
@@ -688,7 +688,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Scalars_Proto2_Unpacked: LifelineMessages.Message {
     @inlinable public var someDouble: LifelineMessages.RepeatedField<Double> {
-        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.fields.pointee.some_double, count: _message.fields.pointee.n_some_double) }
+        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -708,7 +708,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someFloat: LifelineMessages.RepeatedField<Float> {
-        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.fields.pointee.some_float, count: _message.fields.pointee.n_some_float) }
+        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -728,7 +728,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someInt32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.some_int32, count: _message.fields.pointee.n_some_int32) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -748,7 +748,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someInt64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.fields.pointee.some_int64, count: _message.fields.pointee.n_some_int64) }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -768,7 +768,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someUint32: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.fields.pointee.some_uint32, count: _message.fields.pointee.n_some_uint32) }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -788,7 +788,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someUint64: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.fields.pointee.some_uint64, count: _message.fields.pointee.n_some_uint64) }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -808,7 +808,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someSint32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.some_sint32, count: _message.fields.pointee.n_some_sint32) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -828,7 +828,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someSint64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.fields.pointee.some_sint64, count: _message.fields.pointee.n_some_sint64) }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -848,7 +848,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someFixed32: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.fields.pointee.some_fixed32, count: _message.fields.pointee.n_some_fixed32) }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -868,7 +868,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someFixed64: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.fields.pointee.some_fixed64, count: _message.fields.pointee.n_some_fixed64) }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -888,7 +888,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someSfixed32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.some_sfixed32, count: _message.fields.pointee.n_some_sfixed32) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -908,7 +908,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someSfixed64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.fields.pointee.some_sfixed64, count: _message.fields.pointee.n_some_sfixed64) }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -928,7 +928,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someBool: LifelineMessages.RepeatedField<Bool> {
-        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.fields.pointee.some_bool, count: _message.fields.pointee.n_some_bool) }
+        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -948,7 +948,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someString: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.some_string, count: _message.fields.pointee.n_some_string) }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.some_string, count: _message.pointee.n_some_string) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -968,7 +968,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someBytes: LifelineMessages.RepeatedField<[Swift.UInt8]> {
-        _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message, _message.fields.pointee.some_bytes, count: _message.fields.pointee.n_some_bytes) }
+        _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message, _message.pointee.some_bytes, count: _message.pointee.n_some_bytes) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -988,7 +988,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someLevel: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level>(_in: _message, _message.fields.pointee.some_level, count: _message.fields.pointee.n_some_level) }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level>(_in: _message, _message.pointee.some_level, count: _message.pointee.n_some_level) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1008,7 +1008,7 @@ public import LifelineMessages
     }
 
     @inlinable public var somePoint: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Point> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Point>(_in: _message, _message.fields.pointee.some_point, count: _message.fields.pointee.n_some_point) }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Point>(_in: _message, _message.pointee.some_point, count: _message.pointee.n_some_point) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1036,7 +1036,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Scalars_Proto2_Packed: LifelineMessages.Message {
     @inlinable public var someDouble: LifelineMessages.RepeatedField<Double> {
-        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.fields.pointee.some_double, count: _message.fields.pointee.n_some_double) }
+        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1056,7 +1056,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someFloat: LifelineMessages.RepeatedField<Float> {
-        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.fields.pointee.some_float, count: _message.fields.pointee.n_some_float) }
+        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1076,7 +1076,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someInt32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.some_int32, count: _message.fields.pointee.n_some_int32) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1096,7 +1096,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someInt64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.fields.pointee.some_int64, count: _message.fields.pointee.n_some_int64) }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1116,7 +1116,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someUint32: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.fields.pointee.some_uint32, count: _message.fields.pointee.n_some_uint32) }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1136,7 +1136,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someUint64: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.fields.pointee.some_uint64, count: _message.fields.pointee.n_some_uint64) }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1156,7 +1156,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someSint32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.some_sint32, count: _message.fields.pointee.n_some_sint32) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1176,7 +1176,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someSint64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.fields.pointee.some_sint64, count: _message.fields.pointee.n_some_sint64) }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1196,7 +1196,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someFixed32: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.fields.pointee.some_fixed32, count: _message.fields.pointee.n_some_fixed32) }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1216,7 +1216,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someFixed64: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.fields.pointee.some_fixed64, count: _message.fields.pointee.n_some_fixed64) }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1236,7 +1236,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someSfixed32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.some_sfixed32, count: _message.fields.pointee.n_some_sfixed32) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1256,7 +1256,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someSfixed64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.fields.pointee.some_sfixed64, count: _message.fields.pointee.n_some_sfixed64) }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1276,7 +1276,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someBool: LifelineMessages.RepeatedField<Bool> {
-        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.fields.pointee.some_bool, count: _message.fields.pointee.n_some_bool) }
+        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1296,7 +1296,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someLevel: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level>(_in: _message, _message.fields.pointee.some_level, count: _message.fields.pointee.n_some_level) }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level>(_in: _message, _message.pointee.some_level, count: _message.pointee.n_some_level) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1324,7 +1324,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Scalars_Proto2_Choice: LifelineMessages.Message {
     @inlinable public var firstIsBytes: [Swift.UInt8] {
-        get { _message.fields.pointee.value_case.rawValue == 1 ? _message.bytes(_message.fields.pointee.first_is_bytes) : [] }
+        get { _message.pointee.value_case.rawValue == 1 ? _message.bytes(_message.pointee.first_is_bytes) : [] }
         set {
             let fields = _mutableFields()
             if fields.pointee.value_case.rawValue != 1 {
@@ -1336,12 +1336,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the bytes of `firstIsBytes`, without a copy.
     @inlinable public func withFirstIsBytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.value_case.rawValue == 1 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.fields.pointee.first_is_bytes, body)
+        guard _message.pointee.value_case.rawValue == 1 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.pointee.first_is_bytes, body)
     }
 
     @inlinable public var aDouble: Double {
-        get { _message.fields.pointee.value_case.rawValue == 2 ? _message.fields.pointee.a_double : 0 }
+        get { _message.pointee.value_case.rawValue == 2 ? _message.pointee.a_double : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 2
@@ -1350,7 +1350,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aFloat: Float {
-        get { _message.fields.pointee.value_case.rawValue == 3 ? _message.fields.pointee.a_float : 0 }
+        get { _message.pointee.value_case.rawValue == 3 ? _message.pointee.a_float : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 3
@@ -1359,7 +1359,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aInt32: Int32 {
-        get { _message.fields.pointee.value_case.rawValue == 4 ? _message.fields.pointee.a_int32 : 0 }
+        get { _message.pointee.value_case.rawValue == 4 ? _message.pointee.a_int32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 4
@@ -1368,7 +1368,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aInt64: Int64 {
-        get { _message.fields.pointee.value_case.rawValue == 5 ? _message.fields.pointee.a_int64 : 0 }
+        get { _message.pointee.value_case.rawValue == 5 ? _message.pointee.a_int64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 5
@@ -1377,7 +1377,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aUint32: UInt32 {
-        get { _message.fields.pointee.value_case.rawValue == 6 ? _message.fields.pointee.a_uint32 : 0 }
+        get { _message.pointee.value_case.rawValue == 6 ? _message.pointee.a_uint32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 6
@@ -1386,7 +1386,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aUint64: UInt64 {
-        get { _message.fields.pointee.value_case.rawValue == 7 ? _message.fields.pointee.a_uint64 : 0 }
+        get { _message.pointee.value_case.rawValue == 7 ? _message.pointee.a_uint64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 7
@@ -1395,7 +1395,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aSint32: Int32 {
-        get { _message.fields.pointee.value_case.rawValue == 8 ? _message.fields.pointee.a_sint32 : 0 }
+        get { _message.pointee.value_case.rawValue == 8 ? _message.pointee.a_sint32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 8
@@ -1404,7 +1404,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aSint64: Int64 {
-        get { _message.fields.pointee.value_case.rawValue == 9 ? _message.fields.pointee.a_sint64 : 0 }
+        get { _message.pointee.value_case.rawValue == 9 ? _message.pointee.a_sint64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 9
@@ -1413,7 +1413,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aFixed32: UInt32 {
-        get { _message.fields.pointee.value_case.rawValue == 10 ? _message.fields.pointee.a_fixed32 : 0 }
+        get { _message.pointee.value_case.rawValue == 10 ? _message.pointee.a_fixed32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 10
@@ -1422,7 +1422,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aFixed64: UInt64 {
-        get { _message.fields.pointee.value_case.rawValue == 11 ? _message.fields.pointee.a_fixed64 : 0 }
+        get { _message.pointee.value_case.rawValue == 11 ? _message.pointee.a_fixed64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 11
@@ -1431,7 +1431,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aSfixed32: Int32 {
-        get { _message.fields.pointee.value_case.rawValue == 12 ? _message.fields.pointee.a_sfixed32 : 0 }
+        get { _message.pointee.value_case.rawValue == 12 ? _message.pointee.a_sfixed32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 12
@@ -1440,7 +1440,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aSfixed64: Int64 {
-        get { _message.fields.pointee.value_case.rawValue == 13 ? _message.fields.pointee.a_sfixed64 : 0 }
+        get { _message.pointee.value_case.rawValue == 13 ? _message.pointee.a_sfixed64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 13
@@ -1449,7 +1449,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aBool: Bool {
-        get { _message.fields.pointee.value_case.rawValue == 14 ? _message.fields.pointee.a_bool != 0 : false }
+        get { _message.pointee.value_case.rawValue == 14 ? _message.pointee.a_bool != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 14
@@ -1458,7 +1458,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aString: String {
-        get { _message.fields.pointee.value_case.rawValue == 15 ? _message.string(_message.fields.pointee.a_string) : "" }
+        get { _message.pointee.value_case.rawValue == 15 ? _message.string(_message.pointee.a_string) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.value_case.rawValue != 15 {
@@ -1470,12 +1470,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `aString`, without a copy.
     @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.value_case.rawValue == 15 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.a_string, body)
+        guard _message.pointee.value_case.rawValue == 15 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.a_string, body)
     }
 
     @inlinable public var aBytes: [Swift.UInt8] {
-        get { _message.fields.pointee.value_case.rawValue == 16 ? _message.bytes(_message.fields.pointee.a_bytes) : [] }
+        get { _message.pointee.value_case.rawValue == 16 ? _message.bytes(_message.pointee.a_bytes) : [] }
         set {
             let fields = _mutableFields()
             if fields.pointee.value_case.rawValue != 16 {
@@ -1487,12 +1487,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.value_case.rawValue == 16 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.fields.pointee.a_bytes, body)
+        guard _message.pointee.value_case.rawValue == 16 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.pointee.a_bytes, body)
     }
 
     @inlinable public var aLevel: Test_Scalars_Proto2_Level {
-        get { _message.fields.pointee.value_case.rawValue == 17 ? Test_Scalars_Proto2_Level._load(_message.fields.pointee.a_level) : .middle }
+        get { _message.pointee.value_case.rawValue == 17 ? Test_Scalars_Proto2_Level._load(_message.pointee.a_level) : .middle }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 17
@@ -1501,7 +1501,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aPoint: Test_Scalars_Proto2_Point {
-        _read { yield Test_Scalars_Proto2_Point(_reading: _message.fields.pointee.value_case.rawValue == 18 ? _message.fields.pointee.a_point : nil, in: _message) }
+        _read { yield Test_Scalars_Proto2_Point(_reading: _message.pointee.value_case.rawValue == 18 ? _message.pointee.a_point : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.a_point = _message.copy(newValue)
@@ -1524,7 +1524,7 @@ public import LifelineMessages
 
     @inlinable public var value: OneOf_Value? {
         get {
-            switch _message.fields.pointee.value_case.rawValue {
+            switch _message.pointee.value_case.rawValue {
             case 1: .firstIsBytes(self.firstIsBytes)
             case 2: .aDouble(self.aDouble)
             case 3: .aFloat(self.aFloat)
@@ -1542,7 +1542,7 @@ public import LifelineMessages
             case 15: .aString(self.aString)
             case 16: .aBytes(self.aBytes)
             case 17: .aLevel(self.aLevel)
-            case 18: .aPoint(Test_Scalars_Proto2_Point(_reading: _message.fields.pointee.a_point, in: _message))
+            case 18: .aPoint(Test_Scalars_Proto2_Point(_reading: _message.pointee.a_point, in: _message))
             default: nil
             }
         }
@@ -1602,7 +1602,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Scalars_Proto2_Maps: LifelineMessages.Message {
     @inlinable public var byDouble: LifelineMessages.MapField<String, Double> {
-        _read { yield LifelineMessages.MapField<String, Double>(_in: _message, entries: _message.fields.pointee.by_double, count: _message.fields.pointee.n_by_double) }
+        _read { yield LifelineMessages.MapField<String, Double>(_in: _message, entries: _message.pointee.by_double, count: _message.pointee.n_by_double) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1622,7 +1622,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byFloat: LifelineMessages.MapField<String, Float> {
-        _read { yield LifelineMessages.MapField<String, Float>(_in: _message, entries: _message.fields.pointee.by_float, count: _message.fields.pointee.n_by_float) }
+        _read { yield LifelineMessages.MapField<String, Float>(_in: _message, entries: _message.pointee.by_float, count: _message.pointee.n_by_float) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1642,7 +1642,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byInt32: LifelineMessages.MapField<String, Int32> {
-        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.fields.pointee.by_int32, count: _message.fields.pointee.n_by_int32) }
+        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.by_int32, count: _message.pointee.n_by_int32) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1662,7 +1662,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byInt64: LifelineMessages.MapField<String, Int64> {
-        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.fields.pointee.by_int64, count: _message.fields.pointee.n_by_int64) }
+        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.by_int64, count: _message.pointee.n_by_int64) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1682,7 +1682,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byUint32: LifelineMessages.MapField<String, UInt32> {
-        _read { yield LifelineMessages.MapField<String, UInt32>(_in: _message, entries: _message.fields.pointee.by_uint32, count: _message.fields.pointee.n_by_uint32) }
+        _read { yield LifelineMessages.MapField<String, UInt32>(_in: _message, entries: _message.pointee.by_uint32, count: _message.pointee.n_by_uint32) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1702,7 +1702,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byUint64: LifelineMessages.MapField<String, UInt64> {
-        _read { yield LifelineMessages.MapField<String, UInt64>(_in: _message, entries: _message.fields.pointee.by_uint64, count: _message.fields.pointee.n_by_uint64) }
+        _read { yield LifelineMessages.MapField<String, UInt64>(_in: _message, entries: _message.pointee.by_uint64, count: _message.pointee.n_by_uint64) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1722,7 +1722,7 @@ public import LifelineMessages
     }
 
     @inlinable public var bySint32: LifelineMessages.MapField<String, Int32> {
-        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.fields.pointee.by_sint32, count: _message.fields.pointee.n_by_sint32) }
+        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.by_sint32, count: _message.pointee.n_by_sint32) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1742,7 +1742,7 @@ public import LifelineMessages
     }
 
     @inlinable public var bySint64: LifelineMessages.MapField<String, Int64> {
-        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.fields.pointee.by_sint64, count: _message.fields.pointee.n_by_sint64) }
+        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.by_sint64, count: _message.pointee.n_by_sint64) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1762,7 +1762,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byFixed32: LifelineMessages.MapField<String, UInt32> {
-        _read { yield LifelineMessages.MapField<String, UInt32>(_in: _message, entries: _message.fields.pointee.by_fixed32, count: _message.fields.pointee.n_by_fixed32) }
+        _read { yield LifelineMessages.MapField<String, UInt32>(_in: _message, entries: _message.pointee.by_fixed32, count: _message.pointee.n_by_fixed32) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1782,7 +1782,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byFixed64: LifelineMessages.MapField<String, UInt64> {
-        _read { yield LifelineMessages.MapField<String, UInt64>(_in: _message, entries: _message.fields.pointee.by_fixed64, count: _message.fields.pointee.n_by_fixed64) }
+        _read { yield LifelineMessages.MapField<String, UInt64>(_in: _message, entries: _message.pointee.by_fixed64, count: _message.pointee.n_by_fixed64) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1802,7 +1802,7 @@ public import LifelineMessages
     }
 
     @inlinable public var bySfixed32: LifelineMessages.MapField<String, Int32> {
-        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.fields.pointee.by_sfixed32, count: _message.fields.pointee.n_by_sfixed32) }
+        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.by_sfixed32, count: _message.pointee.n_by_sfixed32) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1822,7 +1822,7 @@ public import LifelineMessages
     }
 
     @inlinable public var bySfixed64: LifelineMessages.MapField<String, Int64> {
-        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.fields.pointee.by_sfixed64, count: _message.fields.pointee.n_by_sfixed64) }
+        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.by_sfixed64, count: _message.pointee.n_by_sfixed64) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1842,7 +1842,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byBool: LifelineMessages.MapField<String, Bool> {
-        _read { yield LifelineMessages.MapField<String, Bool>(_in: _message, entries: _message.fields.pointee.by_bool, count: _message.fields.pointee.n_by_bool) }
+        _read { yield LifelineMessages.MapField<String, Bool>(_in: _message, entries: _message.pointee.by_bool, count: _message.pointee.n_by_bool) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1862,7 +1862,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byString: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.fields.pointee.by_string, count: _message.fields.pointee.n_by_string) }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.by_string, count: _message.pointee.n_by_string) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1882,7 +1882,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byBytes: LifelineMessages.MapField<String, [Swift.UInt8]> {
-        _read { yield LifelineMessages.MapField<String, [Swift.UInt8]>(_in: _message, entries: _message.fields.pointee.by_bytes, count: _message.fields.pointee.n_by_bytes) }
+        _read { yield LifelineMessages.MapField<String, [Swift.UInt8]>(_in: _message, entries: _message.pointee.by_bytes, count: _message.pointee.n_by_bytes) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1902,7 +1902,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byLevel: LifelineMessages.MapField<String, Test_Scalars_Proto2_Level> {
-        _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Level>(_in: _message, entries: _message.fields.pointee.by_level, count: _message.fields.pointee.n_by_level) }
+        _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Level>(_in: _message, entries: _message.pointee.by_level, count: _message.pointee.n_by_level) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1922,7 +1922,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byPoint: LifelineMessages.MapField<String, Test_Scalars_Proto2_Point> {
-        _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Point>(_in: _message, entries: _message.fields.pointee.by_point, count: _message.fields.pointee.n_by_point) }
+        _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Point>(_in: _message, entries: _message.pointee.by_point, count: _message.pointee.n_by_point) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)

@@ -42,17 +42,17 @@ public import LifelineMessages
 
 @frozen public struct Test_Scalars_Proto3_Point: LifelineMessages.Message {
     @inlinable public var x: Int32 {
-        get { _message.fields.pointee.x }
+        get { _message.pointee.x }
         set { _mutableFields().pointee.x = newValue }
     }
 
     @inlinable public var y: Int32 {
-        get { _message.fields.pointee.y }
+        get { _message.pointee.y }
         set { _mutableFields().pointee.y = newValue }
     }
 
     @inlinable public var label: String {
-        get { _message.string(_message.fields.pointee.label) }
+        get { _message.string(_message.pointee.label) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.label)
@@ -60,7 +60,7 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `label`, without a copy.
     @inlinable public func withLabelUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.label, body)
+        return try _message.withUTF8Span(_message.pointee.label, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Point
@@ -72,72 +72,72 @@ public import LifelineMessages
 
 @frozen public struct Test_Scalars_Proto3_Singular: LifelineMessages.Message {
     @inlinable public var aDouble: Double {
-        get { _message.fields.pointee.a_double }
+        get { _message.pointee.a_double }
         set { _mutableFields().pointee.a_double = newValue }
     }
 
     @inlinable public var aFloat: Float {
-        get { _message.fields.pointee.a_float }
+        get { _message.pointee.a_float }
         set { _mutableFields().pointee.a_float = newValue }
     }
 
     @inlinable public var aInt32: Int32 {
-        get { _message.fields.pointee.a_int32 }
+        get { _message.pointee.a_int32 }
         set { _mutableFields().pointee.a_int32 = newValue }
     }
 
     @inlinable public var aInt64: Int64 {
-        get { _message.fields.pointee.a_int64 }
+        get { _message.pointee.a_int64 }
         set { _mutableFields().pointee.a_int64 = newValue }
     }
 
     @inlinable public var aUint32: UInt32 {
-        get { _message.fields.pointee.a_uint32 }
+        get { _message.pointee.a_uint32 }
         set { _mutableFields().pointee.a_uint32 = newValue }
     }
 
     @inlinable public var aUint64: UInt64 {
-        get { _message.fields.pointee.a_uint64 }
+        get { _message.pointee.a_uint64 }
         set { _mutableFields().pointee.a_uint64 = newValue }
     }
 
     @inlinable public var aSint32: Int32 {
-        get { _message.fields.pointee.a_sint32 }
+        get { _message.pointee.a_sint32 }
         set { _mutableFields().pointee.a_sint32 = newValue }
     }
 
     @inlinable public var aSint64: Int64 {
-        get { _message.fields.pointee.a_sint64 }
+        get { _message.pointee.a_sint64 }
         set { _mutableFields().pointee.a_sint64 = newValue }
     }
 
     @inlinable public var aFixed32: UInt32 {
-        get { _message.fields.pointee.a_fixed32 }
+        get { _message.pointee.a_fixed32 }
         set { _mutableFields().pointee.a_fixed32 = newValue }
     }
 
     @inlinable public var aFixed64: UInt64 {
-        get { _message.fields.pointee.a_fixed64 }
+        get { _message.pointee.a_fixed64 }
         set { _mutableFields().pointee.a_fixed64 = newValue }
     }
 
     @inlinable public var aSfixed32: Int32 {
-        get { _message.fields.pointee.a_sfixed32 }
+        get { _message.pointee.a_sfixed32 }
         set { _mutableFields().pointee.a_sfixed32 = newValue }
     }
 
     @inlinable public var aSfixed64: Int64 {
-        get { _message.fields.pointee.a_sfixed64 }
+        get { _message.pointee.a_sfixed64 }
         set { _mutableFields().pointee.a_sfixed64 = newValue }
     }
 
     @inlinable public var aBool: Bool {
-        get { _message.fields.pointee.a_bool != 0 }
+        get { _message.pointee.a_bool != 0 }
         set { _mutableFields().pointee.a_bool = newValue ? 1 : 0 }
     }
 
     @inlinable public var aString: String {
-        get { _message.string(_message.fields.pointee.a_string) }
+        get { _message.string(_message.pointee.a_string) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.a_string)
@@ -145,11 +145,11 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `aString`, without a copy.
     @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.fields.pointee.a_string, body)
+        return try _message.withUTF8Span(_message.pointee.a_string, body)
     }
 
     @inlinable public var aBytes: [Swift.UInt8] {
-        get { _message.bytes(_message.fields.pointee.a_bytes) }
+        get { _message.bytes(_message.pointee.a_bytes) }
         set {
             let fields = _mutableFields()
             _message.assign(newValue, to: &fields.pointee.a_bytes)
@@ -157,16 +157,16 @@ public import LifelineMessages
     }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.fields.pointee.a_bytes, body)
+        return try _message.withSpan(_message.pointee.a_bytes, body)
     }
 
     @inlinable public var aColor: Test_Scalars_Proto3_Color {
-        get { Test_Scalars_Proto3_Color._load(_message.fields.pointee.a_color) }
+        get { Test_Scalars_Proto3_Color._load(_message.pointee.a_color) }
         set { _mutableFields().pointee.a_color = newValue._cValue }
     }
 
     @inlinable public var aPoint: Test_Scalars_Proto3_Point {
-        _read { yield Test_Scalars_Proto3_Point(_reading: _message.fields.pointee.a_point, in: _message) }
+        _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.a_point, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.a_point = _message.copy(newValue)
@@ -183,7 +183,7 @@ public import LifelineMessages
         }
     }
     /// Whether `aPoint` is set.
-    @inlinable public var hasAPoint: Bool { _message.fields.pointee.a_point != nil }
+    @inlinable public var hasAPoint: Bool { _message.pointee.a_point != nil }
     /// Forgets `aPoint`; it then reads as its default.
     @inlinable public mutating func clearAPoint() { _mutableFields().pointee.a_point = nil }
 
@@ -196,7 +196,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     @inlinable public var aDouble: Double {
-        get { _message.fields.pointee.has_a_double_case.rawValue == 1 ? _message.fields.pointee.a_double : 0 }
+        get { _message.pointee.has_a_double_case.rawValue == 1 ? _message.pointee.a_double : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_double_case.rawValue = 1
@@ -204,12 +204,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aDouble` is set.
-    @inlinable public var hasADouble: Bool { _message.fields.pointee.has_a_double_case.rawValue == 1 }
+    @inlinable public var hasADouble: Bool { _message.pointee.has_a_double_case.rawValue == 1 }
     /// Forgets `aDouble`; it then reads as its default.
     @inlinable public mutating func clearADouble() { _mutableFields().pointee.has_a_double_case.rawValue = 0 }
 
     @inlinable public var aFloat: Float {
-        get { _message.fields.pointee.has_a_float_case.rawValue == 2 ? _message.fields.pointee.a_float : 0 }
+        get { _message.pointee.has_a_float_case.rawValue == 2 ? _message.pointee.a_float : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_float_case.rawValue = 2
@@ -217,12 +217,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aFloat` is set.
-    @inlinable public var hasAFloat: Bool { _message.fields.pointee.has_a_float_case.rawValue == 2 }
+    @inlinable public var hasAFloat: Bool { _message.pointee.has_a_float_case.rawValue == 2 }
     /// Forgets `aFloat`; it then reads as its default.
     @inlinable public mutating func clearAFloat() { _mutableFields().pointee.has_a_float_case.rawValue = 0 }
 
     @inlinable public var aInt32: Int32 {
-        get { _message.fields.pointee.has_a_int32_case.rawValue == 3 ? _message.fields.pointee.a_int32 : 0 }
+        get { _message.pointee.has_a_int32_case.rawValue == 3 ? _message.pointee.a_int32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_int32_case.rawValue = 3
@@ -230,12 +230,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aInt32` is set.
-    @inlinable public var hasAInt32: Bool { _message.fields.pointee.has_a_int32_case.rawValue == 3 }
+    @inlinable public var hasAInt32: Bool { _message.pointee.has_a_int32_case.rawValue == 3 }
     /// Forgets `aInt32`; it then reads as its default.
     @inlinable public mutating func clearAInt32() { _mutableFields().pointee.has_a_int32_case.rawValue = 0 }
 
     @inlinable public var aInt64: Int64 {
-        get { _message.fields.pointee.has_a_int64_case.rawValue == 4 ? _message.fields.pointee.a_int64 : 0 }
+        get { _message.pointee.has_a_int64_case.rawValue == 4 ? _message.pointee.a_int64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_int64_case.rawValue = 4
@@ -243,12 +243,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aInt64` is set.
-    @inlinable public var hasAInt64: Bool { _message.fields.pointee.has_a_int64_case.rawValue == 4 }
+    @inlinable public var hasAInt64: Bool { _message.pointee.has_a_int64_case.rawValue == 4 }
     /// Forgets `aInt64`; it then reads as its default.
     @inlinable public mutating func clearAInt64() { _mutableFields().pointee.has_a_int64_case.rawValue = 0 }
 
     @inlinable public var aUint32: UInt32 {
-        get { _message.fields.pointee.has_a_uint32_case.rawValue == 5 ? _message.fields.pointee.a_uint32 : 0 }
+        get { _message.pointee.has_a_uint32_case.rawValue == 5 ? _message.pointee.a_uint32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_uint32_case.rawValue = 5
@@ -256,12 +256,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aUint32` is set.
-    @inlinable public var hasAUint32: Bool { _message.fields.pointee.has_a_uint32_case.rawValue == 5 }
+    @inlinable public var hasAUint32: Bool { _message.pointee.has_a_uint32_case.rawValue == 5 }
     /// Forgets `aUint32`; it then reads as its default.
     @inlinable public mutating func clearAUint32() { _mutableFields().pointee.has_a_uint32_case.rawValue = 0 }
 
     @inlinable public var aUint64: UInt64 {
-        get { _message.fields.pointee.has_a_uint64_case.rawValue == 6 ? _message.fields.pointee.a_uint64 : 0 }
+        get { _message.pointee.has_a_uint64_case.rawValue == 6 ? _message.pointee.a_uint64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_uint64_case.rawValue = 6
@@ -269,12 +269,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aUint64` is set.
-    @inlinable public var hasAUint64: Bool { _message.fields.pointee.has_a_uint64_case.rawValue == 6 }
+    @inlinable public var hasAUint64: Bool { _message.pointee.has_a_uint64_case.rawValue == 6 }
     /// Forgets `aUint64`; it then reads as its default.
     @inlinable public mutating func clearAUint64() { _mutableFields().pointee.has_a_uint64_case.rawValue = 0 }
 
     @inlinable public var aSint32: Int32 {
-        get { _message.fields.pointee.has_a_sint32_case.rawValue == 7 ? _message.fields.pointee.a_sint32 : 0 }
+        get { _message.pointee.has_a_sint32_case.rawValue == 7 ? _message.pointee.a_sint32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sint32_case.rawValue = 7
@@ -282,12 +282,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aSint32` is set.
-    @inlinable public var hasASint32: Bool { _message.fields.pointee.has_a_sint32_case.rawValue == 7 }
+    @inlinable public var hasASint32: Bool { _message.pointee.has_a_sint32_case.rawValue == 7 }
     /// Forgets `aSint32`; it then reads as its default.
     @inlinable public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32_case.rawValue = 0 }
 
     @inlinable public var aSint64: Int64 {
-        get { _message.fields.pointee.has_a_sint64_case.rawValue == 8 ? _message.fields.pointee.a_sint64 : 0 }
+        get { _message.pointee.has_a_sint64_case.rawValue == 8 ? _message.pointee.a_sint64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sint64_case.rawValue = 8
@@ -295,12 +295,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aSint64` is set.
-    @inlinable public var hasASint64: Bool { _message.fields.pointee.has_a_sint64_case.rawValue == 8 }
+    @inlinable public var hasASint64: Bool { _message.pointee.has_a_sint64_case.rawValue == 8 }
     /// Forgets `aSint64`; it then reads as its default.
     @inlinable public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64_case.rawValue = 0 }
 
     @inlinable public var aFixed32: UInt32 {
-        get { _message.fields.pointee.has_a_fixed32_case.rawValue == 9 ? _message.fields.pointee.a_fixed32 : 0 }
+        get { _message.pointee.has_a_fixed32_case.rawValue == 9 ? _message.pointee.a_fixed32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_fixed32_case.rawValue = 9
@@ -308,12 +308,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aFixed32` is set.
-    @inlinable public var hasAFixed32: Bool { _message.fields.pointee.has_a_fixed32_case.rawValue == 9 }
+    @inlinable public var hasAFixed32: Bool { _message.pointee.has_a_fixed32_case.rawValue == 9 }
     /// Forgets `aFixed32`; it then reads as its default.
     @inlinable public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32_case.rawValue = 0 }
 
     @inlinable public var aFixed64: UInt64 {
-        get { _message.fields.pointee.has_a_fixed64_case.rawValue == 10 ? _message.fields.pointee.a_fixed64 : 0 }
+        get { _message.pointee.has_a_fixed64_case.rawValue == 10 ? _message.pointee.a_fixed64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_fixed64_case.rawValue = 10
@@ -321,12 +321,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aFixed64` is set.
-    @inlinable public var hasAFixed64: Bool { _message.fields.pointee.has_a_fixed64_case.rawValue == 10 }
+    @inlinable public var hasAFixed64: Bool { _message.pointee.has_a_fixed64_case.rawValue == 10 }
     /// Forgets `aFixed64`; it then reads as its default.
     @inlinable public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64_case.rawValue = 0 }
 
     @inlinable public var aSfixed32: Int32 {
-        get { _message.fields.pointee.has_a_sfixed32_case.rawValue == 11 ? _message.fields.pointee.a_sfixed32 : 0 }
+        get { _message.pointee.has_a_sfixed32_case.rawValue == 11 ? _message.pointee.a_sfixed32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sfixed32_case.rawValue = 11
@@ -334,12 +334,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aSfixed32` is set.
-    @inlinable public var hasASfixed32: Bool { _message.fields.pointee.has_a_sfixed32_case.rawValue == 11 }
+    @inlinable public var hasASfixed32: Bool { _message.pointee.has_a_sfixed32_case.rawValue == 11 }
     /// Forgets `aSfixed32`; it then reads as its default.
     @inlinable public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32_case.rawValue = 0 }
 
     @inlinable public var aSfixed64: Int64 {
-        get { _message.fields.pointee.has_a_sfixed64_case.rawValue == 12 ? _message.fields.pointee.a_sfixed64 : 0 }
+        get { _message.pointee.has_a_sfixed64_case.rawValue == 12 ? _message.pointee.a_sfixed64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sfixed64_case.rawValue = 12
@@ -347,12 +347,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aSfixed64` is set.
-    @inlinable public var hasASfixed64: Bool { _message.fields.pointee.has_a_sfixed64_case.rawValue == 12 }
+    @inlinable public var hasASfixed64: Bool { _message.pointee.has_a_sfixed64_case.rawValue == 12 }
     /// Forgets `aSfixed64`; it then reads as its default.
     @inlinable public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64_case.rawValue = 0 }
 
     @inlinable public var aBool: Bool {
-        get { _message.fields.pointee.has_a_bool_case.rawValue == 13 ? _message.fields.pointee.a_bool != 0 : false }
+        get { _message.pointee.has_a_bool_case.rawValue == 13 ? _message.pointee.a_bool != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_bool_case.rawValue = 13
@@ -360,12 +360,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aBool` is set.
-    @inlinable public var hasABool: Bool { _message.fields.pointee.has_a_bool_case.rawValue == 13 }
+    @inlinable public var hasABool: Bool { _message.pointee.has_a_bool_case.rawValue == 13 }
     /// Forgets `aBool`; it then reads as its default.
     @inlinable public mutating func clearABool() { _mutableFields().pointee.has_a_bool_case.rawValue = 0 }
 
     @inlinable public var aString: String {
-        get { _message.fields.pointee.has_a_string_case.rawValue == 14 ? _message.string(_message.fields.pointee.a_string) : "" }
+        get { _message.pointee.has_a_string_case.rawValue == 14 ? _message.string(_message.pointee.a_string) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.has_a_string_case.rawValue != 14 {
@@ -376,17 +376,17 @@ public import LifelineMessages
         }
     }
     /// Whether `aString` is set.
-    @inlinable public var hasAString: Bool { _message.fields.pointee.has_a_string_case.rawValue == 14 }
+    @inlinable public var hasAString: Bool { _message.pointee.has_a_string_case.rawValue == 14 }
     /// Forgets `aString`; it then reads as its default.
     @inlinable public mutating func clearAString() { _mutableFields().pointee.has_a_string_case.rawValue = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
     @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_a_string_case.rawValue == 14 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.a_string, body)
+        guard _message.pointee.has_a_string_case.rawValue == 14 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.a_string, body)
     }
 
     @inlinable public var aBytes: [Swift.UInt8] {
-        get { _message.fields.pointee.has_a_bytes_case.rawValue == 15 ? _message.bytes(_message.fields.pointee.a_bytes) : [] }
+        get { _message.pointee.has_a_bytes_case.rawValue == 15 ? _message.bytes(_message.pointee.a_bytes) : [] }
         set {
             let fields = _mutableFields()
             if fields.pointee.has_a_bytes_case.rawValue != 15 {
@@ -397,17 +397,17 @@ public import LifelineMessages
         }
     }
     /// Whether `aBytes` is set.
-    @inlinable public var hasABytes: Bool { _message.fields.pointee.has_a_bytes_case.rawValue == 15 }
+    @inlinable public var hasABytes: Bool { _message.pointee.has_a_bytes_case.rawValue == 15 }
     /// Forgets `aBytes`; it then reads as its default.
     @inlinable public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes_case.rawValue = 0 }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.has_a_bytes_case.rawValue == 15 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.fields.pointee.a_bytes, body)
+        guard _message.pointee.has_a_bytes_case.rawValue == 15 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.pointee.a_bytes, body)
     }
 
     @inlinable public var aColor: Test_Scalars_Proto3_Color {
-        get { _message.fields.pointee.has_a_color_case.rawValue == 16 ? Test_Scalars_Proto3_Color._load(_message.fields.pointee.a_color) : .unspecified }
+        get { _message.pointee.has_a_color_case.rawValue == 16 ? Test_Scalars_Proto3_Color._load(_message.pointee.a_color) : .unspecified }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_color_case.rawValue = 16
@@ -415,12 +415,12 @@ public import LifelineMessages
         }
     }
     /// Whether `aColor` is set.
-    @inlinable public var hasAColor: Bool { _message.fields.pointee.has_a_color_case.rawValue == 16 }
+    @inlinable public var hasAColor: Bool { _message.pointee.has_a_color_case.rawValue == 16 }
     /// Forgets `aColor`; it then reads as its default.
     @inlinable public mutating func clearAColor() { _mutableFields().pointee.has_a_color_case.rawValue = 0 }
 
     @inlinable public var aPoint: Test_Scalars_Proto3_Point {
-        _read { yield Test_Scalars_Proto3_Point(_reading: _message.fields.pointee.has_a_point_case.rawValue == 17 ? _message.fields.pointee.a_point : nil, in: _message) }
+        _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.has_a_point_case.rawValue == 17 ? _message.pointee.a_point : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.a_point = _message.copy(newValue)
@@ -441,7 +441,7 @@ public import LifelineMessages
         }
     }
     /// Whether `aPoint` is set.
-    @inlinable public var hasAPoint: Bool { _message.fields.pointee.has_a_point_case.rawValue == 17 }
+    @inlinable public var hasAPoint: Bool { _message.pointee.has_a_point_case.rawValue == 17 }
     /// Forgets `aPoint`; it then reads as its default.
     @inlinable public mutating func clearAPoint() { _mutableFields().pointee.has_a_point_case.rawValue = 0 }
 
@@ -454,7 +454,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Scalars_Proto3_Packed: LifelineMessages.Message {
     @inlinable public var someDouble: LifelineMessages.RepeatedField<Double> {
-        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.fields.pointee.some_double, count: _message.fields.pointee.n_some_double) }
+        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -474,7 +474,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someFloat: LifelineMessages.RepeatedField<Float> {
-        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.fields.pointee.some_float, count: _message.fields.pointee.n_some_float) }
+        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -494,7 +494,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someInt32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.some_int32, count: _message.fields.pointee.n_some_int32) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -514,7 +514,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someInt64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.fields.pointee.some_int64, count: _message.fields.pointee.n_some_int64) }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -534,7 +534,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someUint32: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.fields.pointee.some_uint32, count: _message.fields.pointee.n_some_uint32) }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -554,7 +554,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someUint64: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.fields.pointee.some_uint64, count: _message.fields.pointee.n_some_uint64) }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -574,7 +574,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someSint32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.some_sint32, count: _message.fields.pointee.n_some_sint32) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -594,7 +594,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someSint64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.fields.pointee.some_sint64, count: _message.fields.pointee.n_some_sint64) }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -614,7 +614,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someFixed32: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.fields.pointee.some_fixed32, count: _message.fields.pointee.n_some_fixed32) }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -634,7 +634,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someFixed64: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.fields.pointee.some_fixed64, count: _message.fields.pointee.n_some_fixed64) }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -654,7 +654,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someSfixed32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.some_sfixed32, count: _message.fields.pointee.n_some_sfixed32) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -674,7 +674,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someSfixed64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.fields.pointee.some_sfixed64, count: _message.fields.pointee.n_some_sfixed64) }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -694,7 +694,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someBool: LifelineMessages.RepeatedField<Bool> {
-        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.fields.pointee.some_bool, count: _message.fields.pointee.n_some_bool) }
+        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -714,7 +714,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someString: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.fields.pointee.some_string, count: _message.fields.pointee.n_some_string) }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.some_string, count: _message.pointee.n_some_string) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -734,7 +734,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someBytes: LifelineMessages.RepeatedField<[Swift.UInt8]> {
-        _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message, _message.fields.pointee.some_bytes, count: _message.fields.pointee.n_some_bytes) }
+        _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message, _message.pointee.some_bytes, count: _message.pointee.n_some_bytes) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -754,7 +754,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someColor: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.fields.pointee.some_color, count: _message.fields.pointee.n_some_color) }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.pointee.some_color, count: _message.pointee.n_some_color) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -774,7 +774,7 @@ public import LifelineMessages
     }
 
     @inlinable public var somePoint: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point>(_in: _message, _message.fields.pointee.some_point, count: _message.fields.pointee.n_some_point) }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point>(_in: _message, _message.pointee.some_point, count: _message.pointee.n_some_point) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -802,7 +802,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Scalars_Proto3_Unpacked: LifelineMessages.Message {
     @inlinable public var someDouble: LifelineMessages.RepeatedField<Double> {
-        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.fields.pointee.some_double, count: _message.fields.pointee.n_some_double) }
+        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -822,7 +822,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someFloat: LifelineMessages.RepeatedField<Float> {
-        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.fields.pointee.some_float, count: _message.fields.pointee.n_some_float) }
+        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -842,7 +842,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someInt32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.some_int32, count: _message.fields.pointee.n_some_int32) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -862,7 +862,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someInt64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.fields.pointee.some_int64, count: _message.fields.pointee.n_some_int64) }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -882,7 +882,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someUint32: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.fields.pointee.some_uint32, count: _message.fields.pointee.n_some_uint32) }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -902,7 +902,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someUint64: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.fields.pointee.some_uint64, count: _message.fields.pointee.n_some_uint64) }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -922,7 +922,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someSint32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.some_sint32, count: _message.fields.pointee.n_some_sint32) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -942,7 +942,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someSint64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.fields.pointee.some_sint64, count: _message.fields.pointee.n_some_sint64) }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -962,7 +962,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someFixed32: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.fields.pointee.some_fixed32, count: _message.fields.pointee.n_some_fixed32) }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -982,7 +982,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someFixed64: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.fields.pointee.some_fixed64, count: _message.fields.pointee.n_some_fixed64) }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1002,7 +1002,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someSfixed32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.fields.pointee.some_sfixed32, count: _message.fields.pointee.n_some_sfixed32) }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1022,7 +1022,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someSfixed64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.fields.pointee.some_sfixed64, count: _message.fields.pointee.n_some_sfixed64) }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1042,7 +1042,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someBool: LifelineMessages.RepeatedField<Bool> {
-        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.fields.pointee.some_bool, count: _message.fields.pointee.n_some_bool) }
+        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1062,7 +1062,7 @@ public import LifelineMessages
     }
 
     @inlinable public var someColor: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.fields.pointee.some_color, count: _message.fields.pointee.n_some_color) }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.pointee.some_color, count: _message.pointee.n_some_color) }
         set {
             let fields = _mutableFields()
             let list = _message.copy(newValue)
@@ -1090,7 +1090,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Scalars_Proto3_Choice: LifelineMessages.Message {
     @inlinable public var aDouble: Double {
-        get { _message.fields.pointee.value_case.rawValue == 1 ? _message.fields.pointee.a_double : 0 }
+        get { _message.pointee.value_case.rawValue == 1 ? _message.pointee.a_double : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 1
@@ -1099,7 +1099,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aFloat: Float {
-        get { _message.fields.pointee.value_case.rawValue == 2 ? _message.fields.pointee.a_float : 0 }
+        get { _message.pointee.value_case.rawValue == 2 ? _message.pointee.a_float : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 2
@@ -1108,7 +1108,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aInt32: Int32 {
-        get { _message.fields.pointee.value_case.rawValue == 3 ? _message.fields.pointee.a_int32 : 0 }
+        get { _message.pointee.value_case.rawValue == 3 ? _message.pointee.a_int32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 3
@@ -1117,7 +1117,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aInt64: Int64 {
-        get { _message.fields.pointee.value_case.rawValue == 4 ? _message.fields.pointee.a_int64 : 0 }
+        get { _message.pointee.value_case.rawValue == 4 ? _message.pointee.a_int64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 4
@@ -1126,7 +1126,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aUint32: UInt32 {
-        get { _message.fields.pointee.value_case.rawValue == 5 ? _message.fields.pointee.a_uint32 : 0 }
+        get { _message.pointee.value_case.rawValue == 5 ? _message.pointee.a_uint32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 5
@@ -1135,7 +1135,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aUint64: UInt64 {
-        get { _message.fields.pointee.value_case.rawValue == 6 ? _message.fields.pointee.a_uint64 : 0 }
+        get { _message.pointee.value_case.rawValue == 6 ? _message.pointee.a_uint64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 6
@@ -1144,7 +1144,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aSint32: Int32 {
-        get { _message.fields.pointee.value_case.rawValue == 7 ? _message.fields.pointee.a_sint32 : 0 }
+        get { _message.pointee.value_case.rawValue == 7 ? _message.pointee.a_sint32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 7
@@ -1153,7 +1153,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aSint64: Int64 {
-        get { _message.fields.pointee.value_case.rawValue == 8 ? _message.fields.pointee.a_sint64 : 0 }
+        get { _message.pointee.value_case.rawValue == 8 ? _message.pointee.a_sint64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 8
@@ -1162,7 +1162,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aFixed32: UInt32 {
-        get { _message.fields.pointee.value_case.rawValue == 9 ? _message.fields.pointee.a_fixed32 : 0 }
+        get { _message.pointee.value_case.rawValue == 9 ? _message.pointee.a_fixed32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 9
@@ -1171,7 +1171,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aFixed64: UInt64 {
-        get { _message.fields.pointee.value_case.rawValue == 10 ? _message.fields.pointee.a_fixed64 : 0 }
+        get { _message.pointee.value_case.rawValue == 10 ? _message.pointee.a_fixed64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 10
@@ -1180,7 +1180,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aSfixed32: Int32 {
-        get { _message.fields.pointee.value_case.rawValue == 11 ? _message.fields.pointee.a_sfixed32 : 0 }
+        get { _message.pointee.value_case.rawValue == 11 ? _message.pointee.a_sfixed32 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 11
@@ -1189,7 +1189,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aSfixed64: Int64 {
-        get { _message.fields.pointee.value_case.rawValue == 12 ? _message.fields.pointee.a_sfixed64 : 0 }
+        get { _message.pointee.value_case.rawValue == 12 ? _message.pointee.a_sfixed64 : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 12
@@ -1198,7 +1198,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aBool: Bool {
-        get { _message.fields.pointee.value_case.rawValue == 13 ? _message.fields.pointee.a_bool != 0 : false }
+        get { _message.pointee.value_case.rawValue == 13 ? _message.pointee.a_bool != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 13
@@ -1207,7 +1207,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aString: String {
-        get { _message.fields.pointee.value_case.rawValue == 14 ? _message.string(_message.fields.pointee.a_string) : "" }
+        get { _message.pointee.value_case.rawValue == 14 ? _message.string(_message.pointee.a_string) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.value_case.rawValue != 14 {
@@ -1219,12 +1219,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the text of `aString`, without a copy.
     @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.value_case.rawValue == 14 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.fields.pointee.a_string, body)
+        guard _message.pointee.value_case.rawValue == 14 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.a_string, body)
     }
 
     @inlinable public var aBytes: [Swift.UInt8] {
-        get { _message.fields.pointee.value_case.rawValue == 15 ? _message.bytes(_message.fields.pointee.a_bytes) : [] }
+        get { _message.pointee.value_case.rawValue == 15 ? _message.bytes(_message.pointee.a_bytes) : [] }
         set {
             let fields = _mutableFields()
             if fields.pointee.value_case.rawValue != 15 {
@@ -1236,12 +1236,12 @@ public import LifelineMessages
     }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.fields.pointee.value_case.rawValue == 15 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.fields.pointee.a_bytes, body)
+        guard _message.pointee.value_case.rawValue == 15 else { return try body([Swift.UInt8]().span) }
+        return try _message.withSpan(_message.pointee.a_bytes, body)
     }
 
     @inlinable public var aColor: Test_Scalars_Proto3_Color {
-        get { _message.fields.pointee.value_case.rawValue == 16 ? Test_Scalars_Proto3_Color._load(_message.fields.pointee.a_color) : .unspecified }
+        get { _message.pointee.value_case.rawValue == 16 ? Test_Scalars_Proto3_Color._load(_message.pointee.a_color) : .unspecified }
         set {
             let fields = _mutableFields()
             fields.pointee.value_case.rawValue = 16
@@ -1250,7 +1250,7 @@ public import LifelineMessages
     }
 
     @inlinable public var aPoint: Test_Scalars_Proto3_Point {
-        _read { yield Test_Scalars_Proto3_Point(_reading: _message.fields.pointee.value_case.rawValue == 17 ? _message.fields.pointee.a_point : nil, in: _message) }
+        _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.value_case.rawValue == 17 ? _message.pointee.a_point : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.a_point = _message.copy(newValue)
@@ -1272,7 +1272,7 @@ public import LifelineMessages
     }
 
     @inlinable public var anotherPoint: Test_Scalars_Proto3_Point {
-        _read { yield Test_Scalars_Proto3_Point(_reading: _message.fields.pointee.value_case.rawValue == 18 ? _message.fields.pointee.another_point : nil, in: _message) }
+        _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.value_case.rawValue == 18 ? _message.pointee.another_point : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.another_point = _message.copy(newValue)
@@ -1294,7 +1294,7 @@ public import LifelineMessages
     }
 
     @inlinable public var nested: Test_Scalars_Proto3_Choice {
-        _read { yield Test_Scalars_Proto3_Choice(_reading: _message.fields.pointee.value_case.rawValue == 19 ? _message.fields.pointee.nested : nil, in: _message) }
+        _read { yield Test_Scalars_Proto3_Choice(_reading: _message.pointee.value_case.rawValue == 19 ? _message.pointee.nested : nil, in: _message) }
         set {
             let fields = _mutableFields()
             fields.pointee.nested = _message.copy(newValue)
@@ -1316,13 +1316,13 @@ public import LifelineMessages
     }
 
     @inlinable public var after: Int32 {
-        get { _message.fields.pointee.after }
+        get { _message.pointee.after }
         set { _mutableFields().pointee.after = newValue }
     }
 
     @inlinable public var value: OneOf_Value? {
         get {
-            switch _message.fields.pointee.value_case.rawValue {
+            switch _message.pointee.value_case.rawValue {
             case 1: .aDouble(self.aDouble)
             case 2: .aFloat(self.aFloat)
             case 3: .aInt32(self.aInt32)
@@ -1339,9 +1339,9 @@ public import LifelineMessages
             case 14: .aString(self.aString)
             case 15: .aBytes(self.aBytes)
             case 16: .aColor(self.aColor)
-            case 17: .aPoint(Test_Scalars_Proto3_Point(_reading: _message.fields.pointee.a_point, in: _message))
-            case 18: .anotherPoint(Test_Scalars_Proto3_Point(_reading: _message.fields.pointee.another_point, in: _message))
-            case 19: .nested(Test_Scalars_Proto3_Choice(_reading: _message.fields.pointee.nested, in: _message))
+            case 17: .aPoint(Test_Scalars_Proto3_Point(_reading: _message.pointee.a_point, in: _message))
+            case 18: .anotherPoint(Test_Scalars_Proto3_Point(_reading: _message.pointee.another_point, in: _message))
+            case 19: .nested(Test_Scalars_Proto3_Choice(_reading: _message.pointee.nested, in: _message))
             default: nil
             }
         }
@@ -1403,7 +1403,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Scalars_Proto3_MapValues: LifelineMessages.Message {
     @inlinable public var byDouble: LifelineMessages.MapField<Int32, Double> {
-        _read { yield LifelineMessages.MapField<Int32, Double>(_in: _message, entries: _message.fields.pointee.by_double, count: _message.fields.pointee.n_by_double) }
+        _read { yield LifelineMessages.MapField<Int32, Double>(_in: _message, entries: _message.pointee.by_double, count: _message.pointee.n_by_double) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1423,7 +1423,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byFloat: LifelineMessages.MapField<Int32, Float> {
-        _read { yield LifelineMessages.MapField<Int32, Float>(_in: _message, entries: _message.fields.pointee.by_float, count: _message.fields.pointee.n_by_float) }
+        _read { yield LifelineMessages.MapField<Int32, Float>(_in: _message, entries: _message.pointee.by_float, count: _message.pointee.n_by_float) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1443,7 +1443,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byInt32: LifelineMessages.MapField<Int32, Int32> {
-        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.fields.pointee.by_int32, count: _message.fields.pointee.n_by_int32) }
+        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_int32, count: _message.pointee.n_by_int32) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1463,7 +1463,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byInt64: LifelineMessages.MapField<Int32, Int64> {
-        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.fields.pointee.by_int64, count: _message.fields.pointee.n_by_int64) }
+        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_int64, count: _message.pointee.n_by_int64) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1483,7 +1483,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byUint32: LifelineMessages.MapField<Int32, UInt32> {
-        _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message, entries: _message.fields.pointee.by_uint32, count: _message.fields.pointee.n_by_uint32) }
+        _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message, entries: _message.pointee.by_uint32, count: _message.pointee.n_by_uint32) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1503,7 +1503,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byUint64: LifelineMessages.MapField<Int32, UInt64> {
-        _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message, entries: _message.fields.pointee.by_uint64, count: _message.fields.pointee.n_by_uint64) }
+        _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message, entries: _message.pointee.by_uint64, count: _message.pointee.n_by_uint64) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1523,7 +1523,7 @@ public import LifelineMessages
     }
 
     @inlinable public var bySint32: LifelineMessages.MapField<Int32, Int32> {
-        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.fields.pointee.by_sint32, count: _message.fields.pointee.n_by_sint32) }
+        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_sint32, count: _message.pointee.n_by_sint32) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1543,7 +1543,7 @@ public import LifelineMessages
     }
 
     @inlinable public var bySint64: LifelineMessages.MapField<Int32, Int64> {
-        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.fields.pointee.by_sint64, count: _message.fields.pointee.n_by_sint64) }
+        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_sint64, count: _message.pointee.n_by_sint64) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1563,7 +1563,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byFixed32: LifelineMessages.MapField<Int32, UInt32> {
-        _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message, entries: _message.fields.pointee.by_fixed32, count: _message.fields.pointee.n_by_fixed32) }
+        _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message, entries: _message.pointee.by_fixed32, count: _message.pointee.n_by_fixed32) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1583,7 +1583,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byFixed64: LifelineMessages.MapField<Int32, UInt64> {
-        _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message, entries: _message.fields.pointee.by_fixed64, count: _message.fields.pointee.n_by_fixed64) }
+        _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message, entries: _message.pointee.by_fixed64, count: _message.pointee.n_by_fixed64) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1603,7 +1603,7 @@ public import LifelineMessages
     }
 
     @inlinable public var bySfixed32: LifelineMessages.MapField<Int32, Int32> {
-        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.fields.pointee.by_sfixed32, count: _message.fields.pointee.n_by_sfixed32) }
+        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_sfixed32, count: _message.pointee.n_by_sfixed32) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1623,7 +1623,7 @@ public import LifelineMessages
     }
 
     @inlinable public var bySfixed64: LifelineMessages.MapField<Int32, Int64> {
-        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.fields.pointee.by_sfixed64, count: _message.fields.pointee.n_by_sfixed64) }
+        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_sfixed64, count: _message.pointee.n_by_sfixed64) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1643,7 +1643,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byBool: LifelineMessages.MapField<Int32, Bool> {
-        _read { yield LifelineMessages.MapField<Int32, Bool>(_in: _message, entries: _message.fields.pointee.by_bool, count: _message.fields.pointee.n_by_bool) }
+        _read { yield LifelineMessages.MapField<Int32, Bool>(_in: _message, entries: _message.pointee.by_bool, count: _message.pointee.n_by_bool) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1663,7 +1663,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byString: LifelineMessages.MapField<Int32, String> {
-        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.fields.pointee.by_string, count: _message.fields.pointee.n_by_string) }
+        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.by_string, count: _message.pointee.n_by_string) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1683,7 +1683,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byBytes: LifelineMessages.MapField<Int32, [Swift.UInt8]> {
-        _read { yield LifelineMessages.MapField<Int32, [Swift.UInt8]>(_in: _message, entries: _message.fields.pointee.by_bytes, count: _message.fields.pointee.n_by_bytes) }
+        _read { yield LifelineMessages.MapField<Int32, [Swift.UInt8]>(_in: _message, entries: _message.pointee.by_bytes, count: _message.pointee.n_by_bytes) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1703,7 +1703,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byColor: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color>(_in: _message, entries: _message.fields.pointee.by_color, count: _message.fields.pointee.n_by_color) }
+        _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color>(_in: _message, entries: _message.pointee.by_color, count: _message.pointee.n_by_color) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1723,7 +1723,7 @@ public import LifelineMessages
     }
 
     @inlinable public var byPoint: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point>(_in: _message, entries: _message.fields.pointee.by_point, count: _message.fields.pointee.n_by_point) }
+        _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point>(_in: _message, entries: _message.pointee.by_point, count: _message.pointee.n_by_point) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1751,7 +1751,7 @@ public import LifelineMessages
 
 @frozen public struct Test_Scalars_Proto3_MapKeys: LifelineMessages.Message {
     @inlinable public var ofInt32: LifelineMessages.MapField<Int32, String> {
-        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.fields.pointee.of_int32, count: _message.fields.pointee.n_of_int32) }
+        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_int32, count: _message.pointee.n_of_int32) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1771,7 +1771,7 @@ public import LifelineMessages
     }
 
     @inlinable public var ofInt64: LifelineMessages.MapField<Int64, String> {
-        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.fields.pointee.of_int64, count: _message.fields.pointee.n_of_int64) }
+        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_int64, count: _message.pointee.n_of_int64) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1791,7 +1791,7 @@ public import LifelineMessages
     }
 
     @inlinable public var ofUint32: LifelineMessages.MapField<UInt32, String> {
-        _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message, entries: _message.fields.pointee.of_uint32, count: _message.fields.pointee.n_of_uint32) }
+        _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message, entries: _message.pointee.of_uint32, count: _message.pointee.n_of_uint32) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1811,7 +1811,7 @@ public import LifelineMessages
     }
 
     @inlinable public var ofUint64: LifelineMessages.MapField<UInt64, String> {
-        _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message, entries: _message.fields.pointee.of_uint64, count: _message.fields.pointee.n_of_uint64) }
+        _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message, entries: _message.pointee.of_uint64, count: _message.pointee.n_of_uint64) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1831,7 +1831,7 @@ public import LifelineMessages
     }
 
     @inlinable public var ofSint32: LifelineMessages.MapField<Int32, String> {
-        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.fields.pointee.of_sint32, count: _message.fields.pointee.n_of_sint32) }
+        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_sint32, count: _message.pointee.n_of_sint32) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1851,7 +1851,7 @@ public import LifelineMessages
     }
 
     @inlinable public var ofSint64: LifelineMessages.MapField<Int64, String> {
-        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.fields.pointee.of_sint64, count: _message.fields.pointee.n_of_sint64) }
+        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_sint64, count: _message.pointee.n_of_sint64) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1871,7 +1871,7 @@ public import LifelineMessages
     }
 
     @inlinable public var ofFixed32: LifelineMessages.MapField<UInt32, String> {
-        _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message, entries: _message.fields.pointee.of_fixed32, count: _message.fields.pointee.n_of_fixed32) }
+        _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message, entries: _message.pointee.of_fixed32, count: _message.pointee.n_of_fixed32) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1891,7 +1891,7 @@ public import LifelineMessages
     }
 
     @inlinable public var ofFixed64: LifelineMessages.MapField<UInt64, String> {
-        _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message, entries: _message.fields.pointee.of_fixed64, count: _message.fields.pointee.n_of_fixed64) }
+        _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message, entries: _message.pointee.of_fixed64, count: _message.pointee.n_of_fixed64) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1911,7 +1911,7 @@ public import LifelineMessages
     }
 
     @inlinable public var ofSfixed32: LifelineMessages.MapField<Int32, String> {
-        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.fields.pointee.of_sfixed32, count: _message.fields.pointee.n_of_sfixed32) }
+        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_sfixed32, count: _message.pointee.n_of_sfixed32) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1931,7 +1931,7 @@ public import LifelineMessages
     }
 
     @inlinable public var ofSfixed64: LifelineMessages.MapField<Int64, String> {
-        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.fields.pointee.of_sfixed64, count: _message.fields.pointee.n_of_sfixed64) }
+        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_sfixed64, count: _message.pointee.n_of_sfixed64) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1951,7 +1951,7 @@ public import LifelineMessages
     }
 
     @inlinable public var ofBool: LifelineMessages.MapField<Bool, String> {
-        _read { yield LifelineMessages.MapField<Bool, String>(_in: _message, entries: _message.fields.pointee.of_bool, count: _message.fields.pointee.n_of_bool) }
+        _read { yield LifelineMessages.MapField<Bool, String>(_in: _message, entries: _message.pointee.of_bool, count: _message.pointee.n_of_bool) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)
@@ -1971,7 +1971,7 @@ public import LifelineMessages
     }
 
     @inlinable public var ofString: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.fields.pointee.of_string, count: _message.fields.pointee.n_of_string) }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.of_string, count: _message.pointee.n_of_string) }
         set {
             let fields = _mutableFields()
             let map = _message.copy(newValue)

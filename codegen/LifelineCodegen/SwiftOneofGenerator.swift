@@ -17,7 +17,7 @@ struct SwiftOneofGenerator {
         let caseMember = context.names.caseMember(oneof)
         let members = oneof.fields.map { field in
             let type = context.elementType(of: field)
-            let value = "_message.fields.pointee.\(context.names.member(field))"
+            let value = "_message.pointee.\(context.names.member(field))"
             return (
                 number: field.number, type: type,
                 // A submessage's accessor would lend a value, which then had to be copied.
@@ -30,7 +30,7 @@ struct SwiftOneofGenerator {
         printer.printComments(oneof.protoSourceComments())
         printer.print("\(context.inlinableModifier)var \(property): \(type)? {")
         printer.withIndentation { printer in
-            printer.print("get {", "    switch _message.fields.pointee.\(caseMember).rawValue {")
+            printer.print("get {", "    switch _message.pointee.\(caseMember).rawValue {")
             for member in members {
                 printer.print("    case \(member.number): \(member.property.dotted)(\(member.read))")
             }

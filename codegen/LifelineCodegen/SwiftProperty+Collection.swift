@@ -5,7 +5,7 @@ internal import SwiftProtobufPluginLibrary
 extension SwiftProperty {
     func printRepeated(to printer: inout SourcePrinter) {
         guard case .repeated(let count) = presence else { return }
-        let (readCount, writtenCount) = ("_message.fields.pointee.\(count)", "fields.pointee.\(count)")
+        let (readCount, writtenCount) = ("_message.pointee.\(count)", "fields.pointee.\(count)")
         let list = "\(context.runtime("RepeatedField"))<\(type)>"
         printProperty(ofType: list, to: &printer) { printer in
             printer.print("_read { yield \(list)(_in: _message, \(value), count: \(readCount)) }")
@@ -21,8 +21,8 @@ extension SwiftProperty {
                 "    var list = _message.lend(\(mutableValue), count: \(writtenCount), of: \(type).self)",
                 "    defer {",
                 "        _message.settle(&list, as: Self._table)",
-                "        \(value) = list._elements",
-                "        \(readCount) = list.count",
+                "        \(place) = list._elements",
+                "        _message.\(writtenCount) = list.count",
                 "    }",
                 "    yield &list",
                 "}"
@@ -32,7 +32,7 @@ extension SwiftProperty {
 
     func printMap(to printer: inout SourcePrinter) {
         guard case .map(let count) = presence, let (key, mapped) = field.messageType.mapKeyAndValue else { return }
-        let (readCount, writtenCount) = ("_message.fields.pointee.\(count)", "fields.pointee.\(count)")
+        let (readCount, writtenCount) = ("_message.pointee.\(count)", "fields.pointee.\(count)")
         let map =
             "\(context.runtime("MapField"))<\(context.elementType(of: key)), \(context.elementType(of: mapped))>"
         printProperty(ofType: map, to: &printer) { printer in
@@ -49,8 +49,8 @@ extension SwiftProperty {
                 "    var map = _message.lend(entries: \(mutableValue), count: \(writtenCount), as: \(map).self)",
                 "    defer {",
                 "        _message.settle(&map, as: Self._table)",
-                "        \(value) = map._typedEntries()",
-                "        \(readCount) = map.count",
+                "        \(place) = map._typedEntries()",
+                "        _message.\(writtenCount) = map.count",
                 "    }",
                 "    yield &map",
                 "}"

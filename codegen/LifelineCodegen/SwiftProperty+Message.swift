@@ -49,8 +49,8 @@ extension SwiftProperty {
             printer.print(
                 "var lent = _message.lend(\(mutableValue), as: \(type).self)",
                 "defer {",
-                "    let settled = _message.settle(&lent, from: \(value), as: Self._table)",
-                "    \(value) = settled",
+                "    let settled = _message.settle(&lent, from: \(place), as: Self._table)",
+                "    \(place) = settled",
                 "}",
                 "yield &lent"
             )

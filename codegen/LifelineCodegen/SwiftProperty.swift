@@ -25,7 +25,9 @@ struct SwiftProperty {
     }
 
     /// The value, to be read.
-    var value: String { "_message.fields.pointee.\(memberName)" }
+    var value: String { "_message.pointee.\(memberName)" }
+    /// Where it is, to be written to once `_mutableFields()` was called.
+    var place: String { "_message.fields.pointee.\(memberName)" }
     /// The value, behind `let fields = _mutableFields()`.
     var mutableValue: String { "fields.pointee.\(memberName)" }
 
@@ -44,8 +46,8 @@ struct SwiftProperty {
     /// Whether the field is there, as an expression; nil when nothing says so but its value.
     var isPresent: String? {
         switch presence {
-        case .flag(let member): "_message.fields.pointee.\(member) != 0"
-        case .oneof(let member): "_message.fields.pointee.\(member).rawValue == \(field.number)"
+        case .flag(let member): "_message.pointee.\(member) != 0"
+        case .oneof(let member): "_message.pointee.\(member).rawValue == \(field.number)"
         case .pointer: "\(value) != nil"
         case .implicit, .repeated, .map, .always: nil
         }
