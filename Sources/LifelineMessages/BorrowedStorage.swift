@@ -51,16 +51,27 @@ extension BorrowedStorage {
         take { lifeline_array_reserve($0, elements, count, capacity, stride) }
     }
 
-    /// What `allocate` takes from the arena. It may be called twice: it answers nil while the allowance does not suffice.
+    /// What `allocate` takes from the arena. It is called again when it answers nil, because the allowance is used up.
     ///
     /// Running out of memory for real is as fatal here as it is elsewhere in Swift; decoding has a budget of its own.
     @inline(__always) private func take<Memory>(_ allocate: (UnsafeMutablePointer<LifelineArena>) -> Memory?) -> Memory
     {
         if let memory = allocate(arena) { return memory }
+        exceedAllowance()
+        if let memory = allocate(arena) { return memory }
         arena.pointee.budget = .max
-        markLoansOverdue()
         guard let memory = allocate(arena) else { preconditionFailure("Out of memory for a message") }
         return memory
+    }
+
+    private func exceedAllowance() {
+        let root = arena
+        if root.pointee.is_overdue {
+            markLoansOverdue()
+        } else {
+            root.pointee.is_overdue = true
+        }
+        root.pointee.budget = MessageStorage.allowance(forSize: lifeline_arena_block_bytes(root) / 2)
     }
 }
 

@@ -8,12 +8,18 @@ extension MessageReference {
     @inlinable @inline(__always) public mutating func mutableFields(
         as table: UnsafePointer<MessageTable>
     ) -> UnsafeMutablePointer<Fields> {
-        if !isWritable(&storage) { makeUnique(as: table, reserving: 0) }
+        if !isWritable(&storage) { makeWritable(as: table) }
         return fields
     }
 
+    @usableFromInline mutating func makeWritable(as table: UnsafePointer<MessageTable>) {
+        let isUnique = isKnownUniquelyReferenced(&storage)
+        if isUnique, storage.unsafelyUnwrapped.renewAllowance(for: fields, as: table) { return }
+        makeUnique(as: table, reserving: 0)
+    }
+
     /// Moves the message to a storage of its own, which has room for `reserved` bytes more.
-    @usableFromInline mutating func makeUnique(as table: UnsafePointer<MessageTable>, reserving reserved: Int) {
+    mutating func makeUnique(as table: UnsafePointer<MessageTable>, reserving reserved: Int) {
         let size = storage == nil ? Int(table.pointee.size) : lifeline_message_copy_size(table, fields)
         // Half as much again, and at least 256 bytes, for what is about to be set.
         let copied = MessageStorage.create(byteCount: size &+ max(size / 2, 256) &+ reserved)

@@ -50,7 +50,7 @@ extension BorrowedStorage {
         loan.withUnsafeMutablePointerToHeader { arena in
             arena.pointee.lender = unmanaged
             arena.pointee.root = root
-            arena.pointee.budget = 0
+            arena.pointee.is_overdue = false
         }
         ownArena.pointee.lending = Lending.isOut
         return loan
@@ -78,7 +78,7 @@ extension BorrowedStorage {
     func markLoansOverdue() {
         var storage = self
         while storage.ownArena.pointee.isLoan {
-            storage.ownArena.pointee.budget = .max
+            storage.ownArena.pointee.is_overdue = true
             guard let lender = storage.ownArena.pointee.lender else { return }
             storage = lender._withUnsafeGuaranteedRef { BorrowedStorage($0) }
         }

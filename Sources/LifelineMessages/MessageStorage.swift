@@ -10,8 +10,10 @@ public import CLifelineMessages
 ///
 /// **Garbage.** An arena takes nothing back: what a string held before it was set to a longer one stays where it is. So
 /// that this does not add up, a storage has an *allowance* of memory that changes may take. Once they took more, the
-/// storage is overdue, and the next change moves the message to a new storage first, leaving the garbage behind. The
-/// allowance is twice the size, so that this costs no more than growing an array does.
+/// storage is overdue, and the next change moves the message to a new storage first, leaving the garbage behind; or, if
+/// there is little, gives it a new allowance. The allowance is twice the size, so that this costs no more than growing an
+/// array does. While a storage is lent, nobody can move it: then it gets a second allowance, after which what was lent
+/// moves away.
 ///
 /// For generated code and this library; nothing here is for users.
 /// The class itself is not `Sendable` (ManagedBuffer rules that out); the values that hold one are, because of that rule.
@@ -65,13 +67,25 @@ extension MessageStorage {
         lifeline_arena_budget(max(4_096, byteCount &* 2))
     }
 
-    /// Whether the next change should move what is here to a new storage. The budget says it: see `BorrowedStorage.take`.
+    /// Whether the next change should move what is here to a new storage: see `BorrowedStorage.take`.
     @inlinable var isOverdue: Bool {
-        withUnsafeMutablePointerToHeader { $0.pointee.budget == .max }
+        withUnsafeMutablePointerToHeader { $0.pointee.is_overdue }
     }
 
-    @usableFromInline func becomeOverdue() {
-        withUnsafeMutablePointerToHeader { $0.pointee.budget = .max }
+    func becomeOverdue() {
+        withUnsafeMutablePointerToHeader { $0.pointee.is_overdue = true }
+    }
+
+    /// Gives the message at `fields`, for which the storage is overdue, a new allowance, if most of the memory is in use.
+    /// The reference to this storage must be the only one.
+    func renewAllowance(for fields: UnsafeRawPointer, as table: UnsafePointer<MessageTable>) -> Bool {
+        withUnsafeMutablePointerToHeader { arena in
+            let size = lifeline_message_copy_size(table, fields)
+            guard !arena.pointee.isLoan, size >= lifeline_arena_block_bytes(arena) / 2 else { return false }
+            arena.pointee.is_overdue = false
+            arena.pointee.budget = MessageStorage.allowance(forSize: size)
+            return true
+        }
     }
 }
 
