@@ -158,21 +158,10 @@ static bool skip_field(const uint8_t *bytes, size_t count, size_t *position) {
     return true;
 }
 
-// Whether a varint is longer than its value needs.
-static bool is_overlong(const uint8_t *bytes, size_t count) {
-    size_t last = 0;
-    while (last < count && bytes[last] >= 0x80) last += 1;
-    return last > 0 && last < count && bytes[last] == 0;
-}
-
-// Where the root's fields can be cut in two, `choice` fields from the start at most. Not in front of an overlong tag:
-// of unknown fields that follow each other, the first one's tag is written as short as it can be, the others' as they
-// were.
+// Where the root's fields can be cut in two, `choice` fields from the start at most.
 static size_t split_position(const FuzzInput *input, uint8_t choice) {
     size_t position = 0;
-    for (size_t next = 0; choice > 0 && skip_field(input->message, input->count, &next); choice -= 1) {
-        if (!is_overlong(input->message + next, input->count - next)) position = next;
-    }
+    for (size_t next = 0; choice > 0 && skip_field(input->message, input->count, &next); choice -= 1) position = next;
     return position;
 }
 
