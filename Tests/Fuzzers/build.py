@@ -42,6 +42,7 @@ def compile_c(source: Path, folder: Path, newest: float) -> Path:
         return output
     output.parent.mkdir(parents=True, exist_ok=True)
     headers = [f"-I{ROOT / top / 'include'}" for top in C_SOURCES]
+    headers.append(f"-I{ROOT / C_SOURCES[0]}")  # what the engine's files share: utf8.h
     run([CLANG, f"-fsanitize=fuzzer-no-link,{SANITIZERS}", *C_FLAGS, *headers, "-c", source, "-o", output])
     return output
 

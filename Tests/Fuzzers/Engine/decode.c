@@ -1,5 +1,6 @@
 // Decodes an input, and walks through all that came out of it: after a failure too, for what was decoded until then is
-// promised to be a message. Checks what lifeline_message.h and lifeline_arena.h promise about memory.
+// promised to be a message. Checks what lifeline_message.h and lifeline_arena.h promise about memory, and that
+// lifeline_message_parse comes to the same.
 #include "fuzz_input.h"
 
 // A copy for which memory is short by a word is refused.
@@ -68,36 +69,80 @@ static void check_bound(const FuzzInput *input, const LifelineFailure *expected)
     FuzzBytes bytes = fuzz_copy_bytes(input->message, input->count, 0xff, 0);
     FuzzMessage message = fuzz_create_message(input->table, memory, size, 0);
     FUZZ_CHECK(message.fields != NULL);
-    fuzz_decode(lifeline_message_decode, &message, &bytes, input->depth);
-    FUZZ_CHECK(message.failure.status == expected->status);
-    FUZZ_CHECK(message.failure.offset == expected->offset);
+    fuzz_decode(lifeline_message_decode, &message, &bytes, &input->options);
+    FUZZ_CHECK(fuzz_same_failure(&message.failure, expected));
     fuzz_free_message(&message);
     fuzz_free_bytes(&bytes);
     free(memory);
 }
 
-static void check_with_budget(const FuzzInput *input, size_t budget, LifelineFailure *failure) {
-    FuzzMessage message = fuzz_create_message(input->table, NULL, 0, budget);
+// What remains of `message`'s budget, and what it took, are the budget together at most.
+static void check_budget(const FuzzMessage *message, size_t budget) {
+    size_t left = (size_t)message->arena.budget * LIFELINE_ARENA_UNIT;
+    FUZZ_CHECK(left <= budget && lifeline_arena_block_bytes(&message->arena) <= budget - left);
+}
+
+// The outcome is that of an ample budget, `ample`, or that there was no memory for it.
+static void check_failure(const LifelineFailure *failure, const LifelineFailure *ample) {
+    FUZZ_CHECK(failure->status == LIFELINE_OUT_OF_MEMORY || fuzz_same_failure(failure, ample));
+}
+
+// Decodes with the input's budget, and returns the outcome.
+static LifelineFailure check_decoding(const FuzzInput *input) {
+    FuzzMessage message = fuzz_create_message(input->table, NULL, 0, input->budget);
     if (message.fields == NULL) {
-        FUZZ_CHECK(budget < fuzz_ample_budget);
+        FUZZ_CHECK(input->budget < fuzz_ample_budget);
         FUZZ_CHECK(lifeline_arena_block_bytes(&message.arena) == 0);
-        return;
+        return (LifelineFailure){.status = LIFELINE_OUT_OF_MEMORY};
     }
     FuzzBytes bytes = fuzz_copy_bytes(input->message, input->count, input->variant, input->variant & 7);
-    fuzz_decode(lifeline_message_decode, &message, &bytes, input->depth);
-    *failure = message.failure;
-    size_t left = (size_t)message.arena.budget * LIFELINE_ARENA_UNIT;
-    FUZZ_CHECK(left <= budget && lifeline_arena_block_bytes(&message.arena) <= budget - left);
-    check_copy(&message, &bytes, input->depth);
+    fuzz_decode(lifeline_message_decode, &message, &bytes, &input->options);
+    LifelineFailure failure = message.failure;
+    check_budget(&message, input->budget);
+    check_copy(&message, &bytes, input->options.maximum_depth);
+    return failure;
+}
+
+// lifeline_message_parse with the input's budget, in memory of exactly the size that it asks for, from exactly the
+// bytes of the input, which may be freed when it returns.
+static void check_parsing(const FuzzInput *input, const LifelineFailure *ample) {
+    size_t size = lifeline_message_parse_size(input->table, input->count, input->variant);
+    uint8_t *memory = malloc(size);
+    uint8_t *bytes = malloc(input->count);
+    FUZZ_CHECK(memory != NULL && (bytes != NULL || input->count == 0));
+    if (input->count > 0) memcpy(bytes, input->message, input->count);
+    FuzzMessage parsed = {.table = input->table};
+    parsed.fields = lifeline_message_parse(
+        input->table, bytes, input->count, &parsed.arena, memory, size, &input->options, &parsed.failure);
+    free(bytes);
+    fuzz_check_outcome(&parsed, parsed.fields != NULL, input->count, &input->options);
+    check_failure(&parsed.failure, ample);
+    FUZZ_CHECK(input->budget < fuzz_ample_budget || parsed.failure.status != LIFELINE_OUT_OF_MEMORY);
+    check_budget(&parsed, input->budget);
+    if (parsed.fields != NULL) {
+        FuzzBytes copy = fuzz_copy_bytes(input->message, input->count, 0x00, 0);
+        FuzzMessage decoded = fuzz_create_message(input->table, NULL, 0, fuzz_ample_budget);
+        FUZZ_CHECK(fuzz_decode(lifeline_message_decode, &decoded, &copy, &input->options));
+        FUZZ_CHECK(lifeline_message_equal(input->table, parsed.fields, decoded.fields));
+        fuzz_free_message(&decoded);
+        fuzz_free_bytes(&copy);
+    }
+    fuzz_free_message(&parsed);
+    free(memory);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     FuzzInput input;
     if (!fuzz_read_input(data, size, &input)) return -1;
-    LifelineFailure failure = {.status = LIFELINE_OK};
-    check_with_budget(&input, fuzz_ample_budget, &failure);
+    FuzzInput ample = fuzz_with_ample_budget(&input);
+    LifelineFailure failure = check_decoding(&ample);
     FUZZ_CHECK(failure.status != LIFELINE_OUT_OF_MEMORY);
-    check_bound(&input, &failure);
-    if (input.budget < fuzz_ample_budget) check_with_budget(&input, input.budget, &failure);
+    check_bound(&ample, &failure);
+    check_parsing(&ample, &failure);
+    if (input.budget < fuzz_ample_budget) {
+        LifelineFailure with_less = check_decoding(&input);
+        check_failure(&with_less, &failure);
+        check_parsing(&input, &failure);
+    }
     return 0;
 }

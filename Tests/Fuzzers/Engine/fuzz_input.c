@@ -4,16 +4,28 @@ bool fuzz_read_input(const uint8_t *data, size_t size, FuzzInput *input) {
     // Around the edge, at other implementations' limit, and at the most that Swift passes on.
     static const uint32_t depths[16] = {100, 0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64, 99, 1000};
     if (size < 3) return false;
-    uint8_t budget = data[1] >> 4;
+    uint8_t exponent = data[1] >> 4;
+    size_t budget = exponent == 0 ? fuzz_ample_budget : (size_t)64 << exponent;  // 128 bytes ... 2 MiB
     *input = (FuzzInput){
-        .table = fuzz_tables[data[0] % fuzz_table_count],
-        .depth = depths[data[1] & 15],
-        .budget = budget == 0 ? fuzz_ample_budget : (size_t)64 << budget,  // 128 bytes ... 2 MiB
+        .table = fuzz_tables[(data[0] & 0x7f) % fuzz_table_count],
+        .options = {
+            .maximum_depth = depths[data[1] & 15],
+            .budget = lifeline_arena_budget(budget),
+            .accept_malformed_text = data[0] > 0x7f,
+        },
+        .budget = budget,
         .variant = data[2],
         .message = data + 3,
         .count = size - 3,
     };
     return true;
+}
+
+FuzzInput fuzz_with_ample_budget(const FuzzInput *input) {
+    FuzzInput ample = *input;
+    ample.budget = fuzz_ample_budget;
+    ample.options.budget = lifeline_arena_budget(fuzz_ample_budget);
+    return ample;
 }
 
 FuzzBytes fuzz_copy_bytes(const uint8_t *bytes, size_t count, uint8_t filler, uint8_t offset) {
@@ -46,20 +58,30 @@ void fuzz_free_message(FuzzMessage *message) {
     message->fields = NULL;
 }
 
-bool fuzz_decode(FuzzDecoder *decode, FuzzMessage *message, const FuzzBytes *bytes, uint32_t depth) {
-    LifelineFailure *failure = &message->failure;
-    LifelineDecodeOptions options = {.maximum_depth = depth};
+bool fuzz_decode(
+    FuzzDecoder *decode, FuzzMessage *message, const FuzzBytes *bytes, const LifelineDecodeOptions *options) {
     bool decoded = decode(
-        message->table, message->fields, bytes->bytes, bytes->count, &message->arena, &options, failure);
-    FUZZ_CHECK(decoded == (failure->status == LIFELINE_OK));
-    if (decoded) return true;
-    FUZZ_CHECK(failure->status <= LIFELINE_OUT_OF_MEMORY);  // what comes after it are not failures of decoding
-    FUZZ_CHECK(failure->message != NULL);
-    FUZZ_CHECK(failure->offset <= bytes->count);
-    return false;
+        message->table, message->fields, bytes->bytes, bytes->count, &message->arena, options, &message->failure);
+    fuzz_check_outcome(message, decoded, bytes->count, options);
+    return decoded;
 }
 
-// The only caller of the encoder here.
+void fuzz_check_outcome(const FuzzMessage *message, bool decoded, size_t count, const LifelineDecodeOptions *options) {
+    const LifelineFailure *failure = &message->failure;
+    FUZZ_CHECK(decoded == (failure->status == LIFELINE_OK));
+    FUZZ_CHECK(message->arena.may_hold_malformed_text || !options->accept_malformed_text);
+    if (decoded) return;
+    FUZZ_CHECK(failure->status <= LIFELINE_OUT_OF_MEMORY);  // what comes after it are not failures of decoding
+    FUZZ_CHECK(failure->status != LIFELINE_INVALID_UTF8 || !options->accept_malformed_text);
+    FUZZ_CHECK(failure->message != NULL);
+    FUZZ_CHECK(failure->offset <= count);
+}
+
+bool fuzz_same_failure(const LifelineFailure *left, const LifelineFailure *right) {
+    return left->status == right->status && left->offset == right->offset && left->field_number == right->field_number
+        && left->message == right->message;
+}
+
 bool fuzz_try_encode(
     const FuzzMessage *message, bool delimited, uint32_t maximum_depth, uint8_t **bytes, size_t *count) {
     LifelineFailure failure;

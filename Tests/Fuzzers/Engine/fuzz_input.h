@@ -1,6 +1,7 @@
 // What the engine's fuzzers share: one format of input, so that they share one corpus too.
 //
-//   byte 0   the message type (fuzz_tables.c)
+//   byte 0   the low seven bits choose the message type (fuzz_tables.c); the highest, whether strings may be other than
+//            UTF-8
 //   byte 1   limits: the low four bits choose the depth, the high four the arena's budget
 //   byte 2   where roundtrip splits the message, and how the message lies in memory
 //   the rest the encoded message
@@ -29,15 +30,18 @@ static const size_t fuzz_ample_budget = (size_t)1 << 30;
 
 typedef struct FuzzInput {
     const LifelineMessageTable *table;
-    uint32_t depth;
-    size_t budget;
-    uint8_t variant;  // byte 2
+    LifelineDecodeOptions options;  // with the same budget as here
+    size_t budget;                  // in bytes
+    uint8_t variant;                // byte 2
     const uint8_t *message;
     size_t count;
 } FuzzInput;
 
 // False when `data` is too short to name a type and its limits.
 bool fuzz_read_input(const uint8_t *data, size_t size, FuzzInput *input);
+
+// The same input, decoded with an ample budget.
+FuzzInput fuzz_with_ample_budget(const FuzzInput *input);
 
 // A copy of encoded bytes in a heap block of exactly their size and the decoder's slop, so that AddressSanitizer sees
 // each read behind it. `filler` is what the slop holds; `offset` (0 ... 7) how far from an aligned address they begin.
@@ -70,7 +74,14 @@ FuzzMessage fuzz_create_message(const LifelineMessageTable *table, void *memory,
 void fuzz_free_message(FuzzMessage *message);
 
 // Decodes into `message`, checks what holds of every outcome, and returns whether it was decoded.
-bool fuzz_decode(FuzzDecoder *decode, FuzzMessage *message, const FuzzBytes *bytes, uint32_t depth);
+bool fuzz_decode(
+    FuzzDecoder *decode, FuzzMessage *message, const FuzzBytes *bytes, const LifelineDecodeOptions *options);
+
+// What holds of the outcome of decoding `count` bytes into `message`.
+void fuzz_check_outcome(const FuzzMessage *message, bool decoded, size_t count, const LifelineDecodeOptions *options);
+
+// Whether decoding stopped, if it did, at the same place for the same reason.
+bool fuzz_same_failure(const LifelineFailure *left, const LifelineFailure *right);
 
 // Encodes into a heap block of the exact size, which the caller frees. False, with nothing allocated, when messages are
 // nested deeper than `maximum_depth`; every other failure ends the run.

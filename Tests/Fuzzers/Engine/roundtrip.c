@@ -1,38 +1,112 @@
 // The laws of encoding: what is decoded, encoded and decoded again is equal, encodings are canonical, a delimited
-// message is its length and then the message; and decoding one message after another merges them.
+// message is its length and then the message, and whose memory it is written to makes no difference; and decoding one
+// message after another merges them.
 #include "fuzz_input.h"
 
 static bool same_bytes(const uint8_t *left, size_t left_count, const uint8_t *right, size_t right_count) {
     return left_count == right_count && (left_count == 0 || memcmp(left, right, left_count) == 0);
 }
 
-static void check_delimited(const FuzzMessage *message, uint32_t depth, const uint8_t *encoded, size_t count) {
+// A message, and what it is when it is encoded.
+typedef struct Encoding {
+    const FuzzMessage *message;
+    uint32_t depth;
+    bool delimited;
+    const uint8_t *bytes;
+    size_t count;
+} Encoding;
+
+// lifeline_encoder_init promises that there is room for a message which leaves so many bytes over.
+static const size_t ample_room = 88;
+
+// Whether the encoder holds `first` and behind that `second`.
+static bool holds(
+    const LifelineEncoder *encoder, const uint8_t *first, size_t first_count, const uint8_t *second,
+    size_t second_count) {
+    const uint8_t *held = encoder->memory + encoder->start;
+    return encoder->capacity - encoder->start == first_count + second_count
+        && same_bytes(held, first_count, first, first_count)
+        && same_bytes(held + first_count, second_count, second, second_count);
+}
+
+// Encodes in memory of the caller's that has `room` bytes in front of the `held_count` bytes that it holds already.
+static void check_encoding_in(const Encoding *expected, size_t room, size_t held_count, bool can_grow) {
+    uint8_t *memory = malloc(room + held_count);
+    uint8_t *held = malloc(held_count);
+    FUZZ_CHECK((memory != NULL || room + held_count == 0) && (held != NULL || held_count == 0));
+    for (size_t index = 0; index < held_count; index += 1) held[index] = (uint8_t)(index * 37 + 1);
+    if (held_count > 0) memcpy(memory + room, held, held_count);
+    LifelineEncoder encoder;
+    lifeline_encoder_init(&encoder, memory, room + held_count, can_grow);
+    encoder.start -= held_count;
+
+    const FuzzMessage *message = expected->message;
+    LifelineFailure failure;
+    if (lifeline_message_encode(
+            message->table, message->fields, expected->delimited, expected->depth, &encoder, &failure)) {
+        FUZZ_CHECK(failure.status == LIFELINE_OK);
+        FUZZ_CHECK(holds(&encoder, expected->bytes, expected->count, held, held_count));
+        FUZZ_CHECK(encoder.owns_memory || room >= expected->count);
+    } else {
+        FUZZ_CHECK(failure.status == LIFELINE_NO_ROOM && failure.message != NULL);
+        FUZZ_CHECK(!can_grow && room < expected->count + ample_room);
+        FUZZ_CHECK(holds(&encoder, NULL, 0, held, held_count));
+    }
+    FUZZ_CHECK(can_grow || (!encoder.owns_memory && encoder.memory == memory));
+    FUZZ_CHECK(held_count == 0 || memcmp(memory + room, held, held_count) == 0);
+    lifeline_encoder_destroy(&encoder);
+    free(memory);
+    free(held);
+}
+
+// In memory that surely has room, may have, just has for what is written, or has none; with bytes held and without.
+static void check_memory(const Encoding *expected, uint8_t variant) {
+    size_t count = expected->count;
+    size_t rooms[] = {count + ample_room, count + variant % ample_room, count, count == 0 ? 0 : variant % count};
+    for (size_t index = 0; index < sizeof rooms / sizeof *rooms; index += 1) {
+        check_encoding_in(expected, rooms[index], 0, false);
+        check_encoding_in(expected, rooms[index], variant, false);
+        check_encoding_in(expected, rooms[index], variant, true);
+    }
+}
+
+static void check_delimited(const Encoding *plain, uint8_t variant) {
     uint8_t prefix[10];
     size_t prefix_count = 0;
-    size_t rest = count;
+    size_t rest = plain->count;
     do {
         prefix[prefix_count] = (uint8_t)((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0));
         prefix_count += 1;
         rest >>= 7;
     } while (rest > 0);
 
-    size_t delimited_count = 0;
-    uint8_t *delimited = fuzz_encode(message, true, depth, &delimited_count);
-    FUZZ_CHECK(delimited_count == prefix_count + count);
-    FUZZ_CHECK(same_bytes(delimited, prefix_count, prefix, prefix_count));
-    FUZZ_CHECK(same_bytes(delimited + prefix_count, count, encoded, count));
-    free(delimited);
+    size_t count = 0;
+    uint8_t *bytes = fuzz_encode(plain->message, true, plain->depth, &count);
+    FUZZ_CHECK(count == prefix_count + plain->count);
+    FUZZ_CHECK(same_bytes(bytes, prefix_count, prefix, prefix_count));
+    FUZZ_CHECK(same_bytes(bytes + prefix_count, plain->count, plain->bytes, plain->count));
+    Encoding delimited = *plain;
+    delimited.delimited = true;
+    delimited.bytes = bytes;
+    delimited.count = count;
+    check_memory(&delimited, variant);
+    free(bytes);
 }
 
 static void check_encoding(const FuzzMessage *message, const FuzzInput *input) {
+    uint32_t depth = input->options.maximum_depth;
     size_t count = 0;
-    uint8_t *encoded = fuzz_encode(message, false, input->depth, &count);
-    check_delimited(message, input->depth, encoded, count);
+    uint8_t *encoded = fuzz_encode(message, false, depth, &count);
+    Encoding plain = {.message = message, .depth = depth, .bytes = encoded, .count = count};
+    check_memory(&plain, input->variant);
+    check_delimited(&plain, input->variant);
 
     FuzzBytes bytes = fuzz_copy_bytes(encoded, count, 0x80, 0);
     FuzzMessage again = fuzz_create_message(message->table, NULL, 0, fuzz_ample_budget);
     // An entry of a map is written with its value, one level further down, also where the input had none.
-    FUZZ_CHECK(fuzz_decode(lifeline_message_decode, &again, &bytes, input->depth + 1));
+    LifelineDecodeOptions deeper = input->options;
+    deeper.maximum_depth += 1;
+    FUZZ_CHECK(fuzz_decode(lifeline_message_decode, &again, &bytes, &deeper));
     FUZZ_CHECK(lifeline_message_equal(message->table, message->fields, again.fields));
     LifelineFailure missing;
     FUZZ_CHECK(
@@ -40,7 +114,7 @@ static void check_encoding(const FuzzMessage *message, const FuzzInput *input) {
         == lifeline_message_missing_required(message->table, again.fields, &missing));
 
     size_t count_again = 0;
-    uint8_t *encoded_again = fuzz_encode(&again, false, input->depth + 1, &count_again);
+    uint8_t *encoded_again = fuzz_encode(&again, false, depth + 1, &count_again);
     FUZZ_CHECK(same_bytes(encoded, count, encoded_again, count_again));
     free(encoded_again);
     free(encoded);
@@ -84,21 +158,10 @@ static bool skip_field(const uint8_t *bytes, size_t count, size_t *position) {
     return true;
 }
 
-// Whether a varint is longer than its value needs.
-static bool is_overlong(const uint8_t *bytes, size_t count) {
-    size_t last = 0;
-    while (last < count && bytes[last] >= 0x80) last += 1;
-    return last > 0 && last < count && bytes[last] == 0;
-}
-
-// Where the root's fields can be cut in two, `choice` fields from the start at most. Not in front of an overlong tag:
-// of unknown fields that follow each other, the first one's tag is written as short as it can be, the others' as they
-// were.
+// Where the root's fields can be cut in two, `choice` fields from the start at most.
 static size_t split_position(const FuzzInput *input, uint8_t choice) {
     size_t position = 0;
-    for (size_t next = 0; choice > 0 && skip_field(input->message, input->count, &next); choice -= 1) {
-        if (!is_overlong(input->message + next, input->count - next)) position = next;
-    }
+    for (size_t next = 0; choice > 0 && skip_field(input->message, input->count, &next); choice -= 1) position = next;
     return position;
 }
 
@@ -122,20 +185,15 @@ static void check_merge(const FuzzMessage *whole, const FuzzInput *input) {
     FuzzBytes second = fuzz_copy_bytes(input->message + split, input->count - split, 0xff, input->variant & 7);
     FuzzMessage merged = fuzz_create_message(input->table, NULL, 0, fuzz_ample_budget);
     size_t decoded_before = 0;
-    bool decoded = fuzz_decode(lifeline_message_decode, &merged, &first, input->depth);
+    bool decoded = fuzz_decode(lifeline_message_decode, &merged, &first, &input->options);
     if (decoded) {
-        check_equality(&merged, whole, input->depth);
+        check_equality(&merged, whole, input->options.maximum_depth);
         decoded_before = split;
-        decoded = fuzz_decode(lifeline_message_decode, &merged, &second, input->depth);
+        decoded = fuzz_decode(lifeline_message_decode, &merged, &second, &input->options);
     }
-    FUZZ_CHECK(merged.failure.status == whole->failure.status);
-    if (decoded) {
-        FUZZ_CHECK(lifeline_message_equal(input->table, merged.fields, whole->fields));
-    } else {
-        FUZZ_CHECK(merged.failure.offset + decoded_before == whole->failure.offset);
-        FUZZ_CHECK(merged.failure.field_number == whole->failure.field_number);
-        FUZZ_CHECK(merged.failure.message == whole->failure.message);
-    }
+    if (!decoded) merged.failure.offset += decoded_before;
+    FUZZ_CHECK(fuzz_same_failure(&merged.failure, &whole->failure));
+    if (decoded) FUZZ_CHECK(lifeline_message_equal(input->table, merged.fields, whole->fields));
     fuzz_free_message(&merged);
     fuzz_free_bytes(&first);
     fuzz_free_bytes(&second);
@@ -146,7 +204,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!fuzz_read_input(data, size, &input)) return -1;
     FuzzBytes bytes = fuzz_copy_bytes(input.message, input.count, input.variant, input.variant & 7);
     FuzzMessage message = fuzz_create_message(input.table, NULL, 0, fuzz_ample_budget);
-    if (fuzz_decode(lifeline_message_decode, &message, &bytes, input.depth)) check_encoding(&message, &input);
+    if (fuzz_decode(lifeline_message_decode, &message, &bytes, &input.options)) check_encoding(&message, &input);
     check_merge(&message, &input);
     fuzz_free_message(&message);
     fuzz_free_bytes(&bytes);
