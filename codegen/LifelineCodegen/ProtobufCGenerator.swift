@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Glibc
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
@@ -91,6 +92,8 @@ extension ProtobufCGenerator {
                     + "protobuf-c-compiler), or set LIFELINE_PROTOC_GEN_C to its path."
             )
         }
+        // It may stop reading early, and writing to it then must not end this process.
+        signal(SIGPIPE, SIG_IGN)
         let process = Process()
         let (standardInput, standardOutput, standardError) = (Pipe(), Pipe(), Pipe())
         process.executableURL = URL(fileURLWithPath: executable)
@@ -106,7 +109,7 @@ extension ProtobufCGenerator {
         let group = DispatchGroup()
         let errorReader = PipeReader(standardError, in: group)
         DispatchQueue.global().async(group: group) {
-            // It may stop reading early; its exit status then says why.
+            // Where this fails, the exit status says why.
             try? standardInput.fileHandleForWriting.write(contentsOf: input)
             try? standardInput.fileHandleForWriting.close()
         }

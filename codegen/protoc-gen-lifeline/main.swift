@@ -38,9 +38,6 @@ if isatty(STDIN_FILENO) == 1 {
     exit(64)
 }
 
-// A protoc-gen-c that ends early must not end this process too.
-signal(SIGPIPE, SIG_IGN)
-
 do {
     // readDataToEndOfFile() would trap on a standard input that is closed.
     let input = try FileHandle.standardInput.readToEnd() ?? Data()
