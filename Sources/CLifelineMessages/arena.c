@@ -59,10 +59,11 @@ static LifelineArenaBlock *_Nullable take_block(LifelineArena *arena, size_t siz
 __attribute__((noinline)) static void *_Nullable allocate_from_new_block(LifelineArena *arena, size_t size) {
     if (size > lifeline_largest_size - sizeof(LifelineArenaBlock)) return NULL;
     size_t needed = sizeof(LifelineArenaBlock) + size;
-    size_t wanted = (size_t)arena->next_block_size * LIFELINE_ARENA_UNIT;
+    size_t next = (size_t)arena->next_block_size * LIFELINE_ARENA_UNIT;
+    size_t wanted = units(next) > arena->budget ? (size_t)arena->budget * LIFELINE_ARENA_UNIT : next;
     // A request that is large for the next block, or for what is left of the budget, gets a block of its own, so that
     // the rest of the current one stays in use.
-    bool large = needed > wanted / 2 || units(wanted) > arena->budget;
+    bool large = needed > wanted / 2;
     LifelineArenaBlock *block = take_block(arena, large ? needed : wanted);
     if (block == NULL) return NULL;
     uint8_t *memory = (uint8_t *)(block + 1);
@@ -71,7 +72,7 @@ __attribute__((noinline)) static void *_Nullable allocate_from_new_block(Lifelin
         arena->next = memory + size;
         arena->limit = arena->next + rest;
     }
-    if (wanted < largest_doubled_size) arena->next_block_size *= 2;
+    if (next < largest_doubled_size) arena->next_block_size *= 2;
     lifeline_unpoison(memory, size);
     return memory;
 }
