@@ -110,4 +110,21 @@ import Testing
         #expect(map == ["a": 2])
         #expect(map.count == 1)
     }
+
+    /// "é" in its two forms is two keys of a map, for their bytes differ, but one of a dictionary.
+    @Test func aDictionaryOfKeysThatAreCanonicallyEquivalent() throws {
+        let (composed, decomposed) = ("\u{E9}", "\u{65}\u{301}")
+        let map: MapField<String, Int32> = [composed: 1, decomposed: 2, "z": 3]
+        #expect(map.keys.map { Array($0.utf8) } == [Array(decomposed.utf8), Array("z".utf8), Array(composed.utf8)])
+        #expect(Dictionary(map) == ["z": 3, composed: 1])
+        let message = try ChatMessage(
+            serializedBytes: ChatMessage.with { $0.reactions[composed] = 1 }.serializedBytes()
+        )
+        #expect(Dictionary(message.reactions) == [decomposed: 1])
+    }
+
+    @Test func aDictionaryOfAMap() {
+        #expect(Dictionary(MapField<UInt64, Bool>()) == [:])
+        #expect(Dictionary([1: .with { $0.name = "Ada" }] as MapField<UInt32, Sample_Chat_V1_User>)[1]?.name == "Ada")
+    }
 }

@@ -74,6 +74,39 @@ import Testing
         #expect(sum == 9 + 45)
     }
 
+    @Test func loops() {
+        let numbers = read { number in
+            var sum: UInt64 = 0
+            for round in 0..<number { sum &+= list(round)[1] }
+            return sum
+        }
+        #expect(numbers == 45)
+        let set = read { number in
+            var count = 0
+            for round in 0..<number where flags(round)[1] { count &+= 1 }
+            return count
+        }
+        #expect(set == 5)
+        let messages = read { number in
+            var sum: UInt64 = 0
+            for round in 0..<number { sum &+= users(round)[1].id }
+            return sum
+        }
+        #expect(messages == 45)
+        let values = read { number in
+            var sum: UInt32 = 0
+            for round in 0..<number { sum &+= map(round)[round] ?? 0 }
+            return sum
+        }
+        #expect(values == 27)
+        let lists = read { number in
+            var sum: UInt64 = 0
+            for round in 0..<number { sum &+= chat(round).mentions[1] }
+            return sum
+        }
+        #expect(lists == 45)
+    }
+
     @Test func iterators() {
         let sum = read { number in
             var numbers = list(number).makeIterator()
@@ -143,30 +176,30 @@ import Testing
 private typealias Chat = Sample_Chat_V1_ChatMessage
 private typealias User = Sample_Chat_V1_User
 
-private func user(_ id: UInt64) -> User { .with { $0.id = id } }
+@inline(__always) private func user(_ id: UInt64) -> User { .with { $0.id = id } }
 
-private func list(_ number: UInt64) -> RepeatedField<UInt64> {
+@inline(__always) private func list(_ number: UInt64) -> RepeatedField<UInt64> {
     var list = RepeatedField<UInt64>()
     list.append(number)
     list.append(number + 1)
     return list
 }
 
-private func flags(_ number: UInt64) -> RepeatedField<Bool> {
+@inline(__always) private func flags(_ number: UInt64) -> RepeatedField<Bool> {
     var list = RepeatedField<Bool>()
     list.append(number < 3)
     list.append(number > 3)
     return list
 }
 
-private func texts(_ number: UInt64) -> RepeatedField<String> {
+@inline(__always) private func texts(_ number: UInt64) -> RepeatedField<String> {
     var list = RepeatedField<String>()
     list.append("\(number)")
     list.append("a text that is longer than fifteen bytes: \(number)")
     return list
 }
 
-private func users(_ number: UInt64) -> RepeatedField<User> {
+@inline(__always) private func users(_ number: UInt64) -> RepeatedField<User> {
     var list = RepeatedField<User>()
     list.append { $0.id = number }
     list.append {
@@ -176,20 +209,20 @@ private func users(_ number: UInt64) -> RepeatedField<User> {
     return list
 }
 
-private func map(_ number: UInt64) -> MapField<UInt64, UInt32> {
+@inline(__always) private func map(_ number: UInt64) -> MapField<UInt64, UInt32> {
     var map = MapField<UInt64, UInt32>()
     map.updateValue(3, forKey: number)
     map.updateValue(4, forKey: number + 1)
     return map
 }
 
-private func headers(_ number: UInt64) -> MapField<String, String> {
+@inline(__always) private func headers(_ number: UInt64) -> MapField<String, String> {
     var map = MapField<String, String>()
     map["key"] = "\(number)"
     return map
 }
 
-private func chat(_ number: UInt64) -> Chat {
+@inline(__always) private func chat(_ number: UInt64) -> Chat {
     var chat = Chat()
     chat.mentions.append(number)
     chat.mentions.append(number + 1)
