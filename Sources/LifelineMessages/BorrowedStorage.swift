@@ -59,6 +59,8 @@ extension BorrowedStorage {
         if let memory = allocate(arena) { return memory }
         exceedAllowance()
         if let memory = allocate(arena) { return memory }
+        // More at once than an allowance: nothing will say again that it is used up.
+        markLoansOverdue()
         arena.pointee.budget = .max
         guard let memory = allocate(arena) else { preconditionFailure("Out of memory for a message") }
         return memory

@@ -8,17 +8,22 @@ import Testing
 /// Each test runs in a process of its own, for the memory that is measured is the process's.
 @Suite(.enabled(if: !isSanitized, "Sanitizers keep freed memory."), .timeLimit(.minutes(5)))
 struct BoundedGrowthTests {
-    /// Changes `message` until, without a bound, it would have taken 240 MB. It may take 32.
+    /// Changes `start` until, without a bound, it would have taken 240 MB. It may take 32.
     private static func expectBoundedGrowth(
         of start: ChatMessage = ChatMessage(),
         _ set: (inout ChatMessage, String) -> Void
     ) {
+        var message = start
+        expectBoundedGrowth(lending: &message, set)
+    }
+
+    /// The same within one loan of `part`, which is given back only after all the changes.
+    private static func expectBoundedGrowth<Part>(lending part: inout Part, _ set: (inout Part, String) -> Void) {
         // By turns: what is as long or shorter is put in the old one's place.
         let texts = ["short", String(repeating: "long", count: 4_000)]
-        var message = start
-        for text in texts { set(&message, text) }
+        for text in texts { set(&part, text) }
         let before = residentBytes()
-        for round in 0..<30_000 { set(&message, texts[round % 2]) }
+        for round in 0..<30_000 { set(&part, texts[round % 2]) }
         let growth = residentBytes() - before
         #expect(growth < 32 << 20, "It grew by \(growth) bytes.")
     }
@@ -146,6 +151,45 @@ struct BoundedGrowthTests {
             }
         }
     }
+
+    // MARK: Deep in what is lent
+
+    @Test func aSubmessageOfALentMessage() async {
+        await #expect(processExitsWith: .success) {
+            var message = ChatMessage()
+            BoundedGrowthTests.expectBoundedGrowth(lending: &message.replyTo) { $0.author.name = $1 }
+            #expect(message.replyTo.author.name.utf8.count == 16_000)
+        }
+    }
+
+    @Test func deepDownInALentMessage() async {
+        await #expect(processExitsWith: .success) {
+            var message = ChatMessage()
+            BoundedGrowthTests.expectBoundedGrowth(lending: &message.replyTo) { $0.replyTo.replyTo.author.name = $1 }
+            #expect(message.replyTo.replyTo.replyTo.author.name.utf8.count == 16_000)
+        }
+    }
+
+    @Test func aStringOfAnElementOfALentList() async {
+        await #expect(processExitsWith: .success) {
+            var message = ChatMessage.with { $0.attachments = [.init(), .init()] }
+            BoundedGrowthTests.expectBoundedGrowth(lending: &message.attachments) { $0[1].url = $1 }
+            #expect(message.attachments.map(\.url.utf8.count) == [0, 16_000])
+        }
+    }
+
+    @Test func elementsThatComeAndGoInALentMemberOfAOneof() async {
+        await #expect(processExitsWith: .success) {
+            var message = ChatMessage.with { $0.poll.choices = ["a", "b"] }
+            BoundedGrowthTests.expectBoundedGrowth(lending: &message.poll) {
+                $0.choices.append($1)
+                $0.choices.removeLast()
+            }
+            #expect(message.poll.choices == ["a", "b"])
+        }
+    }
+
+    // MARK: Small changes
 
     /// Small strings add up too.
     @Test func aMillionShortStrings() async {
