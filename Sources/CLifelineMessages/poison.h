@@ -18,7 +18,15 @@
 
 static inline void lifeline_poison(void *memory, size_t size) {
 #if defined(LIFELINE_ADDRESS_SANITIZER)
+    // gcc takes the address of what malloc returned, and nothing has written to yet, for a use of it.
+#if !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
     __asan_poison_memory_region(memory, size);
+#if !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #else
     (void)memory;
     (void)size;
