@@ -14,8 +14,9 @@ public protocol MapKey: FieldElement {
 /// entries behind the new one, one pointer each. `Dictionary(map)` makes a dictionary. Only `map[key, default: value]`
 /// changes a message in place; `map[key]` copies it.
 @frozen public struct MapField<Key: MapKey, Value: FieldElement>: @unchecked Sendable {
-    // @unchecked Sendable: see MessageStorage; the entries are in `_storage` and are written to only while that is
-    // uniquely referenced.
+    // @unchecked Sendable, because threads that share a storage only read it: `_entries` points into `_storage`, and is
+    // written to only while `self` holds the one reference to that, which no other thread can then get. Keys and values
+    // are Sendable themselves. MessageReference has the argument in full.
 
     @usableFromInline typealias Entries = UnsafeMutablePointer<UnsafeMutableRawPointer>
 

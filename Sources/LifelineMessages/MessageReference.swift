@@ -11,8 +11,10 @@ public typealias BytesValue = ProtobufCBinaryData
 ///
 /// For generated code; nothing here is for users.
 @frozen public struct MessageReference<Fields>: @unchecked Sendable {
-    // @unchecked Sendable: see MessageStorage; `fields` points into `storage` and is written to only while that is
-    // uniquely referenced.
+    // @unchecked Sendable, because threads that share a storage only read it: `fields` points into `storage`, and is
+    // written to only while `self` holds the one reference to that, which no other thread can then get. The references
+    // are counted atomically; who holds a part that was lent settles with its owner in one atomic exchange (see
+    // MessageStorage+Loans.swift). Without a storage, `fields` is a constant.
 
     /// Nil while no field was set: `fields` is then the type's default instance.
     public var storage: MessageStorage?

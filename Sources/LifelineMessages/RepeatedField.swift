@@ -5,8 +5,9 @@ public import CLifelineMessages
 /// A field's elements stay where they were decoded; `Array(message.mentions)` makes an array of them. Elements are
 /// changed in place, nested messages included: `message.attachments[0].size = 3`.
 @frozen public struct RepeatedField<Element: FieldElement>: @unchecked Sendable {
-    // @unchecked Sendable: see MessageStorage; the elements are in `_storage` and are written to only while that is
-    // uniquely referenced.
+    // @unchecked Sendable, because threads that share a storage only read it: `_elements` points into `_storage`, and is
+    // written to only while `self` holds the one reference to that, which no other thread can then get. Elements are
+    // Sendable themselves. MessageReference has the argument in full.
 
     /// Nil while there never was an element.
     public var _storage: MessageStorage?

@@ -136,11 +136,11 @@ import Testing
     }
 
     @Test func shutdownWithoutGraceCutsAndCancels() async throws {
-        let (started, cancelled) = (Event(), Event())
+        let (started, cancelled, never) = (Event(), Event(), Event())
         try await withTestServer { connection in
             started.signal()
             // Ignores the end of its messages.
-            await #expect(throws: CancellationError.self) { try await Task.sleep(for: .seconds(3600)) }
+            await #expect(throws: CancellationError.self) { try await never.wait() }
             cancelled.signal()
             try await connection.send(TestMessage())
         } _: { server in
