@@ -123,49 +123,44 @@ LifelineStep lifeline_decode_child(
     return decoded ? LIFELINE_STEP_STORED : LIFELINE_STEP_FAILED;
 }
 
-static bool decode_message(LifelineDecoder *decoder, const LifelineMessageTable *table, void *message, size_t count) {
-    *decoder->failure = (LifelineFailure){.status = LIFELINE_OK};
-    if (decoder->accept_malformed_text || (table->flags & LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT) != 0) {
-        decoder->arena->may_hold_malformed_text = true;
+static bool decode_with(
+    LifelineDecodeFields *decode_fields, const LifelineMessageTable *table, void *message, const uint8_t *bytes,
+    size_t count, LifelineArena *arena, const LifelineDecodeOptions *options, LifelineFailure *failure) {
+    LifelineDecoder decoder = {
+        .arena = arena,
+        .depth = options->maximum_depth,
+        .accept_malformed_text = options->accept_malformed_text,
+        .decode_fields = decode_fields,
+        .bytes = bytes,
+        .failure = failure,
+    };
+    *failure = (LifelineFailure){.status = LIFELINE_OK};
+    if (options->accept_malformed_text || (table->flags & LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT) != 0) {
+        arena->may_hold_malformed_text = true;
     }
     if (count == 0) return true;
-    LifelineInput input = {.next = decoder->bytes, .end = decoder->bytes + count};
-    bool decoded = decoder->decode_fields(decoder, table, message, input);
-    if (decoder->unsorted_maps == NULL) return decoded;
+    LifelineInput input = {.next = bytes, .end = bytes + count};
+    bool decoded = decode_fields(&decoder, table, message, input);
+    if (decoder.unsorted_maps == NULL) return decoded;
     // Also after a failure: what was read so far keeps the order that readers of maps rely on.
-    return lifeline_sort_maps(decoder) && decoded;
+    return lifeline_sort_maps(&decoder) && decoded;
 }
 
 bool lifeline_message_decode_plain(
     const LifelineMessageTable *table, void *message, const uint8_t *bytes, size_t count, LifelineArena *arena,
     const LifelineDecodeOptions *options, LifelineFailure *failure) {
-    LifelineDecoder decoder = {
-        .arena = arena,
-        .depth = options->maximum_depth,
-        .accept_malformed_text = options->accept_malformed_text,
-        .decode_fields = lifeline_decode_fields_plain,
-        .bytes = bytes,
-        .failure = failure,
-    };
-    return decode_message(&decoder, table, message, count);
+    return decode_with(lifeline_decode_fields_plain, table, message, bytes, count, arena, options, failure);
 }
 
 bool lifeline_message_decode(
     const LifelineMessageTable *table, void *message, const uint8_t *bytes, size_t count, LifelineArena *arena,
     const LifelineDecodeOptions *options, LifelineFailure *failure) {
-    LifelineDecoder decoder = {
-        .arena = arena,
-        .depth = options->maximum_depth,
-        .accept_malformed_text = options->accept_malformed_text,
 #if defined(LIFELINE_HAS_TAIL_CALLS)
-        .decode_fields = lifeline_decode_fields_with_tail_calls,
+    LifelineDecodeFields *decode_fields = lifeline_decode_fields_with_tail_calls;
 #else
-        .decode_fields = lifeline_decode_fields_plain,
+    LifelineDecodeFields *decode_fields = lifeline_decode_fields_plain;
 #endif
-        .bytes = bytes,
-        .failure = failure,
-    };
-    return decode_message(&decoder, table, message, count);
+    return decode_with(decode_fields, table, message, bytes, count, arena, options, failure);
 }
 
 void *lifeline_message_parse(

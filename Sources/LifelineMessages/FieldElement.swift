@@ -71,6 +71,16 @@ extension Bool: FieldElement {
 
 // MARK: - Strings and bytes
 
+extension FieldElement where _CValue == BytesValue {
+    @inlinable public static func _copy(
+        _ value: BytesValue,
+        from source: MessageStorage,
+        into storage: BorrowedStorage
+    ) -> BytesValue {
+        storage.copy(value, from: source)
+    }
+}
+
 extension String: FieldElement {
     @inlinable public static func _load(_ value: BytesValue, in storage: MessageStorage) -> String {
         defer { extendLifetime(storage) }
@@ -79,14 +89,6 @@ extension String: FieldElement {
 
     @inlinable public static func _store(_ element: String, in storage: BorrowedStorage) -> BytesValue {
         element.withUTF8Bytes { storage.store($0) }
-    }
-
-    @inlinable public static func _copy(
-        _ value: BytesValue,
-        from source: MessageStorage,
-        into storage: BorrowedStorage
-    ) -> BytesValue {
-        storage.copy(value, from: source)
     }
 }
 
@@ -98,14 +100,6 @@ extension Array: FieldElement where Element == UInt8 {
 
     @inlinable public static func _store(_ element: [UInt8], in storage: BorrowedStorage) -> BytesValue {
         element.withUnsafeBufferPointer { storage.store($0) }
-    }
-
-    @inlinable public static func _copy(
-        _ value: BytesValue,
-        from source: MessageStorage,
-        into storage: BorrowedStorage
-    ) -> BytesValue {
-        storage.copy(value, from: source)
     }
 }
 

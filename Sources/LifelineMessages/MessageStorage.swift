@@ -39,12 +39,12 @@ public final class MessageStorage: ManagedBuffer<LifelineArena, UInt64> {
         return unsafeDowncast(buffer, to: MessageStorage.self)
     }
 
-    /// A storage whose arena starts with `byteCount` bytes in the object itself, and goes on in blocks of at least
-    /// `blockSize` bytes: by default what glibc's malloc answers from its per-thread cache.
-    @usableFromInline static func create(byteCount: Int, blockSize: Int = 1_024) -> MessageStorage {
+    /// A storage whose arena starts with `byteCount` bytes in the object itself, and goes on in blocks, the first of
+    /// which glibc's malloc answers from its per-thread cache.
+    @usableFromInline static func create(byteCount: Int) -> MessageStorage {
         let storage = create(uninitializedByteCount: byteCount)
         storage.withUnsafeMutablePointers { arena, memory in
-            lifeline_arena_init(arena, memory, byteCount & ~7, blockSize)
+            lifeline_arena_init(arena, memory, byteCount & ~7, 1_024)
             arena.pointee.budget = allowance(forSize: byteCount)
         }
         return storage
