@@ -19,11 +19,15 @@ public protocol FieldElement: Hashable, Sendable {
     /// A copy of `value`, which is in `source`, with all that it points to in `storage`.
     static func _copy(_ value: _CValue, from source: MessageStorage, into storage: BorrowedStorage) -> _CValue
 
-    /// A value through which what `value` holds can be changed in place, where the type allows for that.
-    static func _lend(_ value: inout _CValue, from storage: BorrowedStorage) -> Self
+    /// An element through which what `value` holds can be changed in place, where the type allows for that: `value` then
+    /// holds nothing until the loan ends, and `lent` is what it held.
+    static func _lend(
+        _ value: inout _CValue,
+        from storage: BorrowedStorage
+    ) -> (element: Self, lent: _CValue)
 
-    /// Ends a loan of `value`. Returns false when `element` has to be stored anew.
-    static func _settle(_ element: inout Self, _ value: _CValue, from storage: BorrowedStorage) -> Bool
+    /// Ends the loan of `lent`. Returns what to put back, or nil when `element` has to be stored anew.
+    static func _settle(_ element: inout Self, _ lent: _CValue, from storage: BorrowedStorage) -> _CValue?
 
     /// What a map's value is when its entry has none.
     init()
@@ -38,11 +42,14 @@ extension FieldElement {
         value
     }
 
-    @inlinable public static func _lend(_ value: inout _CValue, from storage: BorrowedStorage) -> Self {
-        storage.with { _load(value, in: $0) }
+    @inlinable public static func _lend(
+        _ value: inout _CValue,
+        from storage: BorrowedStorage
+    ) -> (element: Self, lent: _CValue) {
+        (storage.with { _load(value, in: $0) }, value)
     }
 
-    @inlinable public static func _settle(_: inout Self, _: _CValue, from _: BorrowedStorage) -> Bool { false }
+    @inlinable public static func _settle(_: inout Self, _: _CValue, from _: BorrowedStorage) -> _CValue? { nil }
 }
 
 // MARK: - Scalars
@@ -129,19 +136,19 @@ extension Message {
     @inlinable public static func _lend(
         _ value: inout UnsafeMutablePointer<_Fields>?,
         from storage: BorrowedStorage
-    ) -> Self {
+    ) -> (element: Self, lent: UnsafeMutablePointer<_Fields>?) {
         let fields = value ?? storage.create(Self._table).assumingMemoryBound(to: _Fields.self)
-        value = fields
-        return Self(_message: MessageReference(storage: storage.lend(), fields: fields))
+        value = nil
+        return (Self(_message: MessageReference(storage: storage.lend(), fields: fields)), fields)
     }
 
     @inlinable public static func _settle(
         _ element: inout Self,
-        _ value: UnsafeMutablePointer<_Fields>?,
+        _ lent: UnsafeMutablePointer<_Fields>?,
         from storage: BorrowedStorage
-    ) -> Bool {
-        if element._message.fields == value, storage.takeBack(&element._message.storage) { return true }
+    ) -> UnsafeMutablePointer<_Fields>?? {
+        if element._message.fields == lent, storage.takeBack(&element._message.storage) { return .some(lent) }
         storage.settleWithoutLoan()
-        return false
+        return nil
     }
 }

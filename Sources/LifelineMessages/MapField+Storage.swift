@@ -84,7 +84,7 @@ extension MapField {
 
     @inlinable mutating func makeUnique() {
         if isWritable(&_storage) { return }
-        self = _copied(into: MessageStorage.create(byteCount: count * (Self.entrySize + 8) + 256))
+        self = MessageStorage.filled(byteCount: count * (Self.entrySize + 8) + 256) { _copied(into: $0) }
     }
 
     @inlinable mutating func reserve(_ capacity: Int) {

@@ -90,10 +90,11 @@ extension MapField {
             let found = find(key)
             let position = found.position ?? found.insertion
             if found.position == nil { insert(key, defaultValue(), at: position) }
-            var value = withStorage { Value._lend(&valuePointer(at: position).pointee, from: $0) }
+            var (value, lent) = withStorage { Value._lend(&valuePointer(at: position).pointee, from: $0) }
             defer {
-                let lent = valuePointer(at: position).pointee
-                if !withStorage({ Value._settle(&value, lent, from: $0) }) {
+                if let settled = withStorage({ Value._settle(&value, lent, from: $0) }) {
+                    valuePointer(at: position).pointee = settled
+                } else {
                     makeUnique()
                     valuePointer(at: position).pointee = withStorage { Value._store(value, in: $0) }
                 }

@@ -11,6 +11,10 @@ public import CLifelineMessages
 // parent copies first. Which of the two comes first, the end of the loan object or its settlement, is what the
 // lender's state says, in one atomic exchange on either side.
 //
+// What is lent is not in its owner meanwhile: the owner's field holds nothing until it settles. So a copy of the child that
+// another thread changes, because the child was replaced and nobody else holds the loan, is in nobody's way: no copy of the
+// owner goes through it.
+//
 // A storage lends to one loan at a time: lending takes a unique reference to it, and the loan's end, or a settlement
 // that leaves it with a reference of its own, comes before the next one.
 private enum Lending {

@@ -54,6 +54,15 @@ public final class MessageStorage: ManagedBuffer<LifelineArena, UInt64> {
 // MARK: - The arena
 
 extension MessageStorage {
+    /// What `fill` copies into a new storage that starts with `byteCount` bytes: that does not count as a change of it.
+    @inlinable static func filled<Copy>(byteCount: Int, by fill: (MessageStorage) -> Copy) -> Copy {
+        let storage = create(byteCount: byteCount)
+        storage.arena.pointee.budget = .max
+        let copy = fill(storage)
+        storage.arena.pointee.budget = allowance(forSize: byteCount &+ lifeline_arena_block_bytes(storage.arena))
+        return copy
+    }
+
     /// Where to allocate: the arena of this storage, or of that which the loan goes back to in the end.
     @inlinable var arena: UnsafeMutablePointer<LifelineArena> {
         withUnsafeMutablePointerToHeader { $0.pointee.isLoan ? $0.pointee.root : $0 }

@@ -53,10 +53,11 @@ extension RepeatedField: RandomAccessCollection, MutableCollection {
         _modify {
             precondition(position >= 0 && position < count, "Index \(position) is not below the count \(count)")
             _makeUnique()
-            var element = withStorage { Element._lend(&_elements.unsafelyUnwrapped[position], from: $0) }
+            var (element, lent) = withStorage { Element._lend(&_elements.unsafelyUnwrapped[position], from: $0) }
             defer {
-                let lent = _elements.unsafelyUnwrapped[position]
-                if !withStorage({ Element._settle(&element, lent, from: $0) }) {
+                if let settled = withStorage({ Element._settle(&element, lent, from: $0) }) {
+                    _elements.unsafelyUnwrapped[position] = settled
+                } else {
                     _makeUnique()
                     _elements.unsafelyUnwrapped[position] = withStorage { Element._store(element, in: $0) }
                 }
@@ -251,7 +252,7 @@ extension RepeatedField {
 
     @usableFromInline mutating func _moveToNewStorage() {
         let size = count &* MemoryLayout<Element._CValue>.stride
-        self = _copied(into: MessageStorage.create(byteCount: size &+ 256))
+        self = MessageStorage.filled(byteCount: size &+ 256) { _copied(into: $0) }
     }
 
     @inlinable mutating func _reserve(_ capacity: Int) {

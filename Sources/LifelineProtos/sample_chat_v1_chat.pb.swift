@@ -194,6 +194,7 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.choices, count: fields.pointee.n_choices, of: String.self)
+            (fields.pointee.choices, fields.pointee.n_choices) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.choices = list._elements
@@ -215,6 +216,7 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.votes, count: fields.pointee.n_votes, as: LifelineMessages.MapField<UInt64, UInt32>.self)
+            (fields.pointee.votes, fields.pointee.n_votes) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.votes = map._typedEntries()
@@ -233,9 +235,11 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.closes_at == nil { fields.pointee.closes_at = _message.create(Google_Protobuf_Timestamp.self) }
-            var lent = _message.lend(fields.pointee.closes_at, as: Google_Protobuf_Timestamp.self)
+            let original = fields.pointee.closes_at
+            var lent = _message.lend(original, as: Google_Protobuf_Timestamp.self)
+            fields.pointee.closes_at = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.closes_at, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.closes_at = settled
             }
             yield &lent
@@ -314,6 +318,7 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.attachments, count: fields.pointee.n_attachments, of: Sample_Chat_V1_Attachment.self)
+            (fields.pointee.attachments, fields.pointee.n_attachments) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.attachments = list._elements
@@ -334,6 +339,7 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.headers, count: fields.pointee.n_headers, as: LifelineMessages.MapField<String, String>.self)
+            (fields.pointee.headers, fields.pointee.n_headers) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.headers = map._typedEntries()
@@ -355,6 +361,7 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.mentions, count: fields.pointee.n_mentions, of: UInt64.self)
+            (fields.pointee.mentions, fields.pointee.n_mentions) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.mentions = list._elements
@@ -384,9 +391,11 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.author == nil { fields.pointee.author = _message.create(Sample_Chat_V1_User.self) }
-            var lent = _message.lend(fields.pointee.author, as: Sample_Chat_V1_User.self)
+            let original = fields.pointee.author
+            var lent = _message.lend(original, as: Sample_Chat_V1_User.self)
+            fields.pointee.author = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.author, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.author = settled
             }
             yield &lent
@@ -426,9 +435,11 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.sent_at == nil { fields.pointee.sent_at = _message.create(Google_Protobuf_Timestamp.self) }
-            var lent = _message.lend(fields.pointee.sent_at, as: Google_Protobuf_Timestamp.self)
+            let original = fields.pointee.sent_at
+            var lent = _message.lend(original, as: Google_Protobuf_Timestamp.self)
+            fields.pointee.sent_at = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.sent_at, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.sent_at = settled
             }
             yield &lent
@@ -449,9 +460,11 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.reply_to == nil { fields.pointee.reply_to = _message.create(Sample_Chat_V1_ChatMessage.self) }
-            var lent = _message.lend(fields.pointee.reply_to, as: Sample_Chat_V1_ChatMessage.self)
+            let original = fields.pointee.reply_to
+            var lent = _message.lend(original, as: Sample_Chat_V1_ChatMessage.self)
+            fields.pointee.reply_to = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.reply_to, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.reply_to = settled
             }
             yield &lent
@@ -475,9 +488,11 @@ public import LifelineWellKnownTypes
                 fields.pointee.location = _message.create(Sample_Chat_V1_Location.self)
                 fields.pointee.body_case.rawValue = 15
             }
-            var lent = _message.lend(fields.pointee.location, as: Sample_Chat_V1_Location.self)
+            let original = fields.pointee.location
+            var lent = _message.lend(original, as: Sample_Chat_V1_Location.self)
+            fields.pointee.location = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.location, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.location = settled
             }
             yield &lent
@@ -497,9 +512,11 @@ public import LifelineWellKnownTypes
                 fields.pointee.poll = _message.create(Sample_Chat_V1_Poll.self)
                 fields.pointee.body_case.rawValue = 16
             }
-            var lent = _message.lend(fields.pointee.poll, as: Sample_Chat_V1_Poll.self)
+            let original = fields.pointee.poll
+            var lent = _message.lend(original, as: Sample_Chat_V1_Poll.self)
+            fields.pointee.poll = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.poll, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.poll = settled
             }
             yield &lent
@@ -552,6 +569,7 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.reactions, count: fields.pointee.n_reactions, as: LifelineMessages.MapField<String, Int64>.self)
+            (fields.pointee.reactions, fields.pointee.n_reactions) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.reactions = map._typedEntries()
@@ -597,6 +615,7 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.signal, count: fields.pointee.n_signal, of: Float.self)
+            (fields.pointee.signal, fields.pointee.n_signal) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.signal = list._elements
@@ -617,6 +636,7 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.kinds_seen, count: fields.pointee.n_kinds_seen, of: Sample_Chat_V1_Kind.self)
+            (fields.pointee.kinds_seen, fields.pointee.n_kinds_seen) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.kinds_seen = list._elements

@@ -40,6 +40,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.methods, count: fields.pointee.n_methods, of: Google_Protobuf_Method.self)
+            (fields.pointee.methods, fields.pointee.n_methods) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.methods = list._elements
@@ -61,6 +62,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
+            (fields.pointee.options, fields.pointee.n_options) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.options = list._elements
@@ -112,9 +114,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.source_context == nil { fields.pointee.source_context = _message.create(Google_Protobuf_SourceContext.self) }
-            var lent = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
+            let original = fields.pointee.source_context
+            var lent = _message.lend(original, as: Google_Protobuf_SourceContext.self)
+            fields.pointee.source_context = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.source_context, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.source_context = settled
             }
             yield &lent
@@ -137,6 +141,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.mixins, count: fields.pointee.n_mixins, of: Google_Protobuf_Mixin.self)
+            (fields.pointee.mixins, fields.pointee.n_mixins) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.mixins = list._elements
@@ -224,6 +229,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
+            (fields.pointee.options, fields.pointee.n_options) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.options = list._elements

@@ -216,6 +216,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.paths, count: fields.pointee.n_paths, of: String.self)
+            (fields.pointee.paths, fields.pointee.n_paths) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.paths = list._elements

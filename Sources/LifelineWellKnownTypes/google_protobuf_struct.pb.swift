@@ -54,6 +54,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.fields, count: fields.pointee.n_fields, as: LifelineMessages.MapField<String, Google_Protobuf_Value>.self)
+            (fields.pointee.fields, fields.pointee.n_fields) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.fields = map._typedEntries()
@@ -139,9 +140,11 @@ public import LifelineMessages
                 fields.pointee.struct_value = _message.create(Google_Protobuf_Struct.self)
                 fields.pointee.kind_case.rawValue = 5
             }
-            var lent = _message.lend(fields.pointee.struct_value, as: Google_Protobuf_Struct.self)
+            let original = fields.pointee.struct_value
+            var lent = _message.lend(original, as: Google_Protobuf_Struct.self)
+            fields.pointee.struct_value = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.struct_value, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.struct_value = settled
             }
             yield &lent
@@ -162,9 +165,11 @@ public import LifelineMessages
                 fields.pointee.list_value = _message.create(Google_Protobuf_ListValue.self)
                 fields.pointee.kind_case.rawValue = 6
             }
-            var lent = _message.lend(fields.pointee.list_value, as: Google_Protobuf_ListValue.self)
+            let original = fields.pointee.list_value
+            var lent = _message.lend(original, as: Google_Protobuf_ListValue.self)
+            fields.pointee.list_value = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.list_value, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.list_value = settled
             }
             yield &lent
@@ -236,6 +241,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.values, count: fields.pointee.n_values, of: Google_Protobuf_Value.self)
+            (fields.pointee.values, fields.pointee.n_values) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.values = list._elements

@@ -61,6 +61,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.fields, count: fields.pointee.n_fields, of: Google_Protobuf_Field.self)
+            (fields.pointee.fields, fields.pointee.n_fields) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.fields = list._elements
@@ -82,6 +83,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.oneofs, count: fields.pointee.n_oneofs, of: String.self)
+            (fields.pointee.oneofs, fields.pointee.n_oneofs) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.oneofs = list._elements
@@ -103,6 +105,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
+            (fields.pointee.options, fields.pointee.n_options) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.options = list._elements
@@ -122,9 +125,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.source_context == nil { fields.pointee.source_context = _message.create(Google_Protobuf_SourceContext.self) }
-            var lent = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
+            let original = fields.pointee.source_context
+            var lent = _message.lend(original, as: Google_Protobuf_SourceContext.self)
+            fields.pointee.source_context = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.source_context, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.source_context = settled
             }
             yield &lent
@@ -220,6 +225,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
+            (fields.pointee.options, fields.pointee.n_options) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.options = list._elements
@@ -425,6 +431,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.enumvalue, count: fields.pointee.n_enumvalue, of: Google_Protobuf_EnumValue.self)
+            (fields.pointee.enumvalue, fields.pointee.n_enumvalue) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.enumvalue = list._elements
@@ -446,6 +453,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
+            (fields.pointee.options, fields.pointee.n_options) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.options = list._elements
@@ -465,9 +473,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.source_context == nil { fields.pointee.source_context = _message.create(Google_Protobuf_SourceContext.self) }
-            var lent = _message.lend(fields.pointee.source_context, as: Google_Protobuf_SourceContext.self)
+            let original = fields.pointee.source_context
+            var lent = _message.lend(original, as: Google_Protobuf_SourceContext.self)
+            fields.pointee.source_context = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.source_context, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.source_context = settled
             }
             yield &lent
@@ -524,6 +534,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
+            (fields.pointee.options, fields.pointee.n_options) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.options = list._elements
@@ -572,9 +583,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.value == nil { fields.pointee.value = _message.create(Google_Protobuf_Any.self) }
-            var lent = _message.lend(fields.pointee.value, as: Google_Protobuf_Any.self)
+            let original = fields.pointee.value
+            var lent = _message.lend(original, as: Google_Protobuf_Any.self)
+            fields.pointee.value = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.value, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.value = settled
             }
             yield &lent

@@ -83,6 +83,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: Test_Comments_DeprecatedKind.self)
+            (fields.pointee.many, fields.pointee.n_many) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many = list._elements
@@ -104,6 +105,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<String, Test_Comments_Deprecated>.self)
+            (fields.pointee.mapped, fields.pointee.n_mapped) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped = map._typedEntries()
@@ -127,9 +129,11 @@ public import LifelineMessages
                 fields.pointee.nested = _message.create(Test_Comments_Deprecated.self)
                 fields.pointee.choice_case.rawValue = 5
             }
-            var lent = _message.lend(fields.pointee.nested, as: Test_Comments_Deprecated.self)
+            let original = fields.pointee.nested
+            var lent = _message.lend(original, as: Test_Comments_Deprecated.self)
+            fields.pointee.nested = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.nested, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.nested = settled
             }
             yield &lent

@@ -22,9 +22,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.nothing == nil { fields.pointee.nothing = _message.create(Test_Empty_Nothing.self) }
-            var lent = _message.lend(fields.pointee.nothing, as: Test_Empty_Nothing.self)
+            let original = fields.pointee.nothing
+            var lent = _message.lend(original, as: Test_Empty_Nothing.self)
+            fields.pointee.nothing = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.nothing, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.nothing = settled
             }
             yield &lent
@@ -46,6 +48,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.nothings, count: fields.pointee.n_nothings, of: Test_Empty_Nothing.self)
+            (fields.pointee.nothings, fields.pointee.n_nothings) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.nothings = list._elements
@@ -66,6 +69,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<Bool, Test_Empty_Nothing>.self)
+            (fields.pointee.mapped, fields.pointee.n_mapped) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped = map._typedEntries()
@@ -88,9 +92,11 @@ public import LifelineMessages
                 fields.pointee.chosen = _message.create(Test_Empty_Nothing.self)
                 fields.pointee.choice_case.rawValue = 4
             }
-            var lent = _message.lend(fields.pointee.chosen, as: Test_Empty_Nothing.self)
+            let original = fields.pointee.chosen
+            var lent = _message.lend(original, as: Test_Empty_Nothing.self)
+            fields.pointee.chosen = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.chosen, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.chosen = settled
             }
             yield &lent

@@ -27,9 +27,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.left == nil { fields.pointee.left = _message.create(Test_Imports_Tree.self) }
-            var lent = _message.lend(fields.pointee.left, as: Test_Imports_Tree.self)
+            let original = fields.pointee.left
+            var lent = _message.lend(original, as: Test_Imports_Tree.self)
+            fields.pointee.left = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.left, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.left = settled
             }
             yield &lent
@@ -53,9 +55,11 @@ public import LifelineMessages
                 fields.pointee.right = _message.create(Test_Imports_Tree.self)
                 fields.pointee.has_right_case.rawValue = 3
             }
-            var lent = _message.lend(fields.pointee.right, as: Test_Imports_Tree.self)
+            let original = fields.pointee.right
+            var lent = _message.lend(original, as: Test_Imports_Tree.self)
+            fields.pointee.right = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.right, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.right = settled
             }
             yield &lent
@@ -77,6 +81,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.children, count: fields.pointee.n_children, of: Test_Imports_Tree.self)
+            (fields.pointee.children, fields.pointee.n_children) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.children = list._elements
@@ -97,6 +102,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.named, count: fields.pointee.n_named, as: LifelineMessages.MapField<String, Test_Imports_Tree>.self)
+            (fields.pointee.named, fields.pointee.n_named) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.named = map._typedEntries()
@@ -119,9 +125,11 @@ public import LifelineMessages
                 fields.pointee.branch = _message.create(Test_Imports_Tree.self)
                 fields.pointee.grafted_case.rawValue = 6
             }
-            var lent = _message.lend(fields.pointee.branch, as: Test_Imports_Tree.self)
+            let original = fields.pointee.branch
+            var lent = _message.lend(original, as: Test_Imports_Tree.self)
+            fields.pointee.branch = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.branch, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.branch = settled
             }
             yield &lent
@@ -141,9 +149,11 @@ public import LifelineMessages
                 fields.pointee.leaf = _message.create(Test_Imports_Tree.Leaf.self)
                 fields.pointee.grafted_case.rawValue = 7
             }
-            var lent = _message.lend(fields.pointee.leaf, as: Test_Imports_Tree.Leaf.self)
+            let original = fields.pointee.leaf
+            var lent = _message.lend(original, as: Test_Imports_Tree.Leaf.self)
+            fields.pointee.leaf = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.leaf, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.leaf = settled
             }
             yield &lent
@@ -183,9 +193,11 @@ public import LifelineMessages
             _modify {
                 let fields = _mutableFields()
                 if fields.pointee.tree == nil { fields.pointee.tree = _message.create(Test_Imports_Tree.self) }
-                var lent = _message.lend(fields.pointee.tree, as: Test_Imports_Tree.self)
+                let original = fields.pointee.tree
+                var lent = _message.lend(original, as: Test_Imports_Tree.self)
+                fields.pointee.tree = nil
                 defer {
-                    let settled = _message.settle(&lent, from: _message.fields.pointee.tree, as: Self._table)
+                    let settled = _message.settle(&lent, from: original, as: Self._table)
                     _message.fields.pointee.tree = settled
                 }
                 yield &lent
@@ -205,9 +217,11 @@ public import LifelineMessages
             _modify {
                 let fields = _mutableFields()
                 if fields.pointee.vein == nil { fields.pointee.vein = _message.create(Test_Imports_Tree.Leaf.Vein.self) }
-                var lent = _message.lend(fields.pointee.vein, as: Test_Imports_Tree.Leaf.Vein.self)
+                let original = fields.pointee.vein
+                var lent = _message.lend(original, as: Test_Imports_Tree.Leaf.Vein.self)
+                fields.pointee.vein = nil
                 defer {
-                    let settled = _message.settle(&lent, from: _message.fields.pointee.vein, as: Self._table)
+                    let settled = _message.settle(&lent, from: original, as: Self._table)
                     _message.fields.pointee.vein = settled
                 }
                 yield &lent
@@ -228,9 +242,11 @@ public import LifelineMessages
                 _modify {
                     let fields = _mutableFields()
                     if fields.pointee.leaf == nil { fields.pointee.leaf = _message.create(Test_Imports_Tree.Leaf.self) }
-                    var lent = _message.lend(fields.pointee.leaf, as: Test_Imports_Tree.Leaf.self)
+                    let original = fields.pointee.leaf
+                    var lent = _message.lend(original, as: Test_Imports_Tree.Leaf.self)
+                    fields.pointee.leaf = nil
                     defer {
-                        let settled = _message.settle(&lent, from: _message.fields.pointee.leaf, as: Self._table)
+                        let settled = _message.settle(&lent, from: original, as: Self._table)
                         _message.fields.pointee.leaf = settled
                     }
                     yield &lent
@@ -250,9 +266,11 @@ public import LifelineMessages
                 _modify {
                     let fields = _mutableFields()
                     if fields.pointee.vein == nil { fields.pointee.vein = _message.create(Test_Imports_Tree.Leaf.Vein.self) }
-                    var lent = _message.lend(fields.pointee.vein, as: Test_Imports_Tree.Leaf.Vein.self)
+                    let original = fields.pointee.vein
+                    var lent = _message.lend(original, as: Test_Imports_Tree.Leaf.Vein.self)
+                    fields.pointee.vein = nil
                     defer {
-                        let settled = _message.settle(&lent, from: _message.fields.pointee.vein, as: Self._table)
+                        let settled = _message.settle(&lent, from: original, as: Self._table)
                         _message.fields.pointee.vein = settled
                     }
                     yield &lent
@@ -294,9 +312,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.hatches == nil { fields.pointee.hatches = _message.create(Test_Imports_Hen.self) }
-            var lent = _message.lend(fields.pointee.hatches, as: Test_Imports_Hen.self)
+            let original = fields.pointee.hatches
+            var lent = _message.lend(original, as: Test_Imports_Hen.self)
+            fields.pointee.hatches = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.hatches, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.hatches = settled
             }
             yield &lent
@@ -326,6 +346,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.lays, count: fields.pointee.n_lays, of: Test_Imports_Egg.self)
+            (fields.pointee.lays, fields.pointee.n_lays) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.lays = list._elements

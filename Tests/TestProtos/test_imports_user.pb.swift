@@ -16,9 +16,11 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.left == nil { fields.pointee.left = _message.create(Test_Imports_Left_Item.self) }
-            var lent = _message.lend(fields.pointee.left, as: Test_Imports_Left_Item.self)
+            let original = fields.pointee.left
+            var lent = _message.lend(original, as: Test_Imports_Left_Item.self)
+            fields.pointee.left = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.left, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.left = settled
             }
             yield &lent
@@ -38,9 +40,11 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.right == nil { fields.pointee.right = _message.create(Test_Imports_Right_Item.self) }
-            var lent = _message.lend(fields.pointee.right, as: Test_Imports_Right_Item.self)
+            let original = fields.pointee.right
+            var lent = _message.lend(original, as: Test_Imports_Right_Item.self)
+            fields.pointee.right = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.right, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.right = settled
             }
             yield &lent
@@ -62,6 +66,7 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.lefts, count: fields.pointee.n_lefts, as: LifelineMessages.MapField<String, Test_Imports_Left_Item>.self)
+            (fields.pointee.lefts, fields.pointee.n_lefts) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.lefts = map._typedEntries()
@@ -82,6 +87,7 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.moods, count: fields.pointee.n_moods, of: Test_Empty_Mood.self)
+            (fields.pointee.moods, fields.pointee.n_moods) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.moods = list._elements
@@ -104,9 +110,11 @@ public import LifelineWellKnownTypes
                 fields.pointee.either_left = _message.create(Test_Imports_Left_Item.self)
                 fields.pointee.either_case.rawValue = 5
             }
-            var lent = _message.lend(fields.pointee.either_left, as: Test_Imports_Left_Item.self)
+            let original = fields.pointee.either_left
+            var lent = _message.lend(original, as: Test_Imports_Left_Item.self)
+            fields.pointee.either_left = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.either_left, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.either_left = settled
             }
             yield &lent
@@ -126,9 +134,11 @@ public import LifelineWellKnownTypes
                 fields.pointee.either_right = _message.create(Test_Imports_Right_Item.self)
                 fields.pointee.either_case.rawValue = 6
             }
-            var lent = _message.lend(fields.pointee.either_right, as: Test_Imports_Right_Item.self)
+            let original = fields.pointee.either_right
+            var lent = _message.lend(original, as: Test_Imports_Right_Item.self)
+            fields.pointee.either_right = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.either_right, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.either_right = settled
             }
             yield &lent
@@ -148,9 +158,11 @@ public import LifelineWellKnownTypes
                 fields.pointee.either_time = _message.create(Google_Protobuf_Timestamp.self)
                 fields.pointee.either_case.rawValue = 7
             }
-            var lent = _message.lend(fields.pointee.either_time, as: Google_Protobuf_Timestamp.self)
+            let original = fields.pointee.either_time
+            var lent = _message.lend(original, as: Google_Protobuf_Timestamp.self)
+            fields.pointee.either_time = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.either_time, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.either_time = settled
             }
             yield &lent
@@ -166,9 +178,11 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.anything == nil { fields.pointee.anything = _message.create(Google_Protobuf_Any.self) }
-            var lent = _message.lend(fields.pointee.anything, as: Google_Protobuf_Any.self)
+            let original = fields.pointee.anything
+            var lent = _message.lend(original, as: Google_Protobuf_Any.self)
+            fields.pointee.anything = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.anything, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.anything = settled
             }
             yield &lent
@@ -188,9 +202,11 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.properties == nil { fields.pointee.properties = _message.create(Google_Protobuf_Struct.self) }
-            var lent = _message.lend(fields.pointee.properties, as: Google_Protobuf_Struct.self)
+            let original = fields.pointee.properties
+            var lent = _message.lend(original, as: Google_Protobuf_Struct.self)
+            fields.pointee.properties = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.properties, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.properties = settled
             }
             yield &lent
@@ -215,9 +231,11 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.wrapped == nil { fields.pointee.wrapped = _message.create(Google_Protobuf_Int64Value.self) }
-            var lent = _message.lend(fields.pointee.wrapped, as: Google_Protobuf_Int64Value.self)
+            let original = fields.pointee.wrapped
+            var lent = _message.lend(original, as: Google_Protobuf_Int64Value.self)
+            fields.pointee.wrapped = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.wrapped, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.wrapped = settled
             }
             yield &lent
@@ -239,6 +257,7 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.values, count: fields.pointee.n_values, as: LifelineMessages.MapField<Int64, Google_Protobuf_Value>.self)
+            (fields.pointee.values, fields.pointee.n_values) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.values = map._typedEntries()
@@ -257,9 +276,11 @@ public import LifelineWellKnownTypes
         _modify {
             let fields = _mutableFields()
             if fields.pointee.unpackaged == nil { fields.pointee.unpackaged = _message.create(Unpackaged.self) }
-            var lent = _message.lend(fields.pointee.unpackaged, as: Unpackaged.self)
+            let original = fields.pointee.unpackaged
+            var lent = _message.lend(original, as: Unpackaged.self)
+            fields.pointee.unpackaged = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.unpackaged, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.unpackaged = settled
             }
             yield &lent

@@ -110,6 +110,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.items, count: fields.pointee.n_items, of: Int32.self)
+            (fields.pointee.items, fields.pointee.n_items) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.items = list._elements
@@ -140,6 +141,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.n_count, count: fields.pointee.n_n_count, of: Int32.self)
+            (fields.pointee.n_count, fields.pointee.n_n_count) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.n_count = list._elements
@@ -160,6 +162,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.count_5, count: fields.pointee.n_count_5, as: LifelineMessages.MapField<Int32, Int32>.self)
+            (fields.pointee.count_5, fields.pointee.n_count_5) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.count_5 = map._typedEntries()
@@ -253,9 +256,11 @@ public import LifelineMessages
                 fields.pointee.baz_qux = _message.create(Test_Names_Oneofs.Nested.self)
                 fields.pointee.bar_case.rawValue = 8
             }
-            var lent = _message.lend(fields.pointee.baz_qux, as: Test_Names_Oneofs.Nested.self)
+            let original = fields.pointee.baz_qux
+            var lent = _message.lend(original, as: Test_Names_Oneofs.Nested.self)
+            fields.pointee.baz_qux = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.baz_qux, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.baz_qux = settled
             }
             yield &lent
@@ -275,9 +280,11 @@ public import LifelineMessages
                 fields.pointee.qux = _message.create(Test_Names_Oneofs.Nested.self)
                 fields.pointee.bar_baz_of_case.rawValue = 9
             }
-            var lent = _message.lend(fields.pointee.qux, as: Test_Names_Oneofs.Nested.self)
+            let original = fields.pointee.qux
+            var lent = _message.lend(original, as: Test_Names_Oneofs.Nested.self)
+            fields.pointee.qux = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.qux, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.qux = settled
             }
             yield &lent
@@ -293,9 +300,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.oneof_x == nil { fields.pointee.oneof_x = _message.create(Test_Names_Oneofs.Nested.self) }
-            var lent = _message.lend(fields.pointee.oneof_x, as: Test_Names_Oneofs.Nested.self)
+            let original = fields.pointee.oneof_x
+            var lent = _message.lend(original, as: Test_Names_Oneofs.Nested.self)
+            fields.pointee.oneof_x = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.oneof_x, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.oneof_x = settled
             }
             yield &lent
@@ -324,9 +333,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.x_case_message == nil { fields.pointee.x_case_message = _message.create(Test_Names_Oneofs.XCase.self) }
-            var lent = _message.lend(fields.pointee.x_case_message, as: Test_Names_Oneofs.XCase.self)
+            let original = fields.pointee.x_case_message
+            var lent = _message.lend(original, as: Test_Names_Oneofs.XCase.self)
+            fields.pointee.x_case_message = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.x_case_message, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.x_case_message = settled
             }
             yield &lent
@@ -346,9 +357,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.x_message == nil { fields.pointee.x_message = _message.create(Test_Names_Oneofs.X.self) }
-            var lent = _message.lend(fields.pointee.x_message, as: Test_Names_Oneofs.X.self)
+            let original = fields.pointee.x_message
+            var lent = _message.lend(original, as: Test_Names_Oneofs.X.self)
+            fields.pointee.x_message = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.x_message, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.x_message = settled
             }
             yield &lent
@@ -611,9 +624,11 @@ public import LifelineMessages
                 fields.pointee.circle = _message.create(Test_Names_Shape.Circle.self)
                 fields.pointee.shape_case.rawValue = 1
             }
-            var lent = _message.lend(fields.pointee.circle, as: Test_Names_Shape.Circle.self)
+            let original = fields.pointee.circle
+            var lent = _message.lend(original, as: Test_Names_Shape.Circle.self)
+            fields.pointee.circle = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.circle, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.circle = settled
             }
             yield &lent
@@ -683,9 +698,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.recursive == nil { fields.pointee.recursive = _message.create(Test_Names_recursive.self) }
-            var lent = _message.lend(fields.pointee.recursive, as: Test_Names_recursive.self)
+            let original = fields.pointee.recursive
+            var lent = _message.lend(original, as: Test_Names_recursive.self)
+            fields.pointee.recursive = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.recursive, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.recursive = settled
             }
             yield &lent
@@ -707,6 +724,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.test, count: fields.pointee.n_test, of: Test_Names_recursive.self)
+            (fields.pointee.test, fields.pointee.n_test) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.test = list._elements
@@ -727,6 +745,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.names, count: fields.pointee.n_names, as: LifelineMessages.MapField<String, Test_Names_recursive>.self)
+            (fields.pointee.names, fields.pointee.n_names) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.names = map._typedEntries()
@@ -821,6 +840,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.value, count: fields.pointee.n_value, as: LifelineMessages.MapField<String, Int32>.self)
+            (fields.pointee.value, fields.pointee.n_value) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.value = map._typedEntries()
@@ -839,9 +859,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.value_message == nil { fields.pointee.value_message = _message.create(Test_Names_Entries.Value.self) }
-            var lent = _message.lend(fields.pointee.value_message, as: Test_Names_Entries.Value.self)
+            let original = fields.pointee.value_message
+            var lent = _message.lend(original, as: Test_Names_Entries.Value.self)
+            fields.pointee.value_message = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.value_message, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.value_message = settled
             }
             yield &lent
@@ -864,6 +886,7 @@ public import LifelineMessages
             _modify {
                 let fields = _mutableFields()
                 var map = _message.lend(entries: fields.pointee.entry, count: fields.pointee.n_entry, as: LifelineMessages.MapField<String, Int32>.self)
+                (fields.pointee.entry, fields.pointee.n_entry) = (nil, 0)
                 defer {
                     _message.settle(&map, as: Self._table)
                     _message.fields.pointee.entry = map._typedEntries()
@@ -1000,6 +1023,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.withtitleutf8span, count: fields.pointee.n_withtitleutf8span, of: String.self)
+            (fields.pointee.withtitleutf8span, fields.pointee.n_withtitleutf8span) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.withtitleutf8span = list._elements
@@ -1051,6 +1075,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: String.self)
+            (fields.pointee.many, fields.pointee.n_many) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many = list._elements

@@ -4252,6 +4252,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.class_1, count: fields.pointee.n_class_1, of: String.self)
+            (fields.pointee.class_1, fields.pointee.n_class_1) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.class_1 = list._elements
@@ -4272,6 +4273,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.self_2, count: fields.pointee.n_self_2, of: String.self)
+            (fields.pointee.self_2, fields.pointee.n_self_2) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.self_2 = list._elements
@@ -4292,6 +4294,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.in, count: fields.pointee.n_in, of: String.self)
+            (fields.pointee.in, fields.pointee.n_in) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.in = list._elements
@@ -4312,6 +4315,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.init_4, count: fields.pointee.n_init_4, of: String.self)
+            (fields.pointee.init_4, fields.pointee.n_init_4) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.init_4 = list._elements
@@ -4332,6 +4336,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.fields, count: fields.pointee.n_fields, of: String.self)
+            (fields.pointee.fields, fields.pointee.n_fields) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.fields = list._elements
@@ -4352,6 +4357,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.list, count: fields.pointee.n_list, of: String.self)
+            (fields.pointee.list, fields.pointee.n_list) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.list = list._elements
@@ -4372,6 +4378,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.count, count: fields.pointee.n_count, of: String.self)
+            (fields.pointee.count, fields.pointee.n_count) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.count = list._elements
@@ -4392,6 +4399,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.default_8, count: fields.pointee.n_default_8, as: LifelineMessages.MapField<String, String>.self)
+            (fields.pointee.default_8, fields.pointee.n_default_8) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.default_8 = map._typedEntries()
@@ -4412,6 +4420,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map, count: fields.pointee.n_map, as: LifelineMessages.MapField<String, String>.self)
+            (fields.pointee.map, fields.pointee.n_map) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map = map._typedEntries()
@@ -4432,6 +4441,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.type_10, count: fields.pointee.n_type_10, as: LifelineMessages.MapField<String, String>.self)
+            (fields.pointee.type_10, fields.pointee.n_type_10) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.type_10 = map._typedEntries()
@@ -4452,6 +4462,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.entries, count: fields.pointee.n_entries, as: LifelineMessages.MapField<String, String>.self)
+            (fields.pointee.entries, fields.pointee.n_entries) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.entries = map._typedEntries()

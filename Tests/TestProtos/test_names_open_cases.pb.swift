@@ -193,6 +193,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: Test_Names_OpenCases_Open.self)
+            (fields.pointee.many, fields.pointee.n_many) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many = list._elements
@@ -213,6 +214,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<String, Test_Names_OpenCases_Open>.self)
+            (fields.pointee.mapped, fields.pointee.n_mapped) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped = map._typedEntries()

@@ -14,9 +14,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_1 == nil { fields.pointee.of_1 = _message.create(Test_Names_Types.MessageMessage.self) }
-            var lent = _message.lend(fields.pointee.of_1, as: Test_Names_Types.MessageMessage.self)
+            let original = fields.pointee.of_1
+            var lent = _message.lend(original, as: Test_Names_Types.MessageMessage.self)
+            fields.pointee.of_1 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_1, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_1 = settled
             }
             yield &lent
@@ -38,6 +40,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_1, count: fields.pointee.n_many_1, of: Test_Names_Types.MessageMessage.self)
+            (fields.pointee.many_1, fields.pointee.n_many_1) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many_1 = list._elements
@@ -58,6 +61,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_1, count: fields.pointee.n_map_1, as: LifelineMessages.MapField<Int32, Test_Names_Types.MessageMessage>.self)
+            (fields.pointee.map_1, fields.pointee.n_map_1) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map_1 = map._typedEntries()
@@ -76,9 +80,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_2 == nil { fields.pointee.of_2 = _message.create(Test_Names_Types.StringMessage.self) }
-            var lent = _message.lend(fields.pointee.of_2, as: Test_Names_Types.StringMessage.self)
+            let original = fields.pointee.of_2
+            var lent = _message.lend(original, as: Test_Names_Types.StringMessage.self)
+            fields.pointee.of_2 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_2, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_2 = settled
             }
             yield &lent
@@ -100,6 +106,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_2, count: fields.pointee.n_many_2, of: Test_Names_Types.StringMessage.self)
+            (fields.pointee.many_2, fields.pointee.n_many_2) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many_2 = list._elements
@@ -120,6 +127,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_2, count: fields.pointee.n_map_2, as: LifelineMessages.MapField<Int32, Test_Names_Types.StringMessage>.self)
+            (fields.pointee.map_2, fields.pointee.n_map_2) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map_2 = map._typedEntries()
@@ -138,9 +146,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_3 == nil { fields.pointee.of_3 = _message.create(Test_Names_Types.Int32Message.self) }
-            var lent = _message.lend(fields.pointee.of_3, as: Test_Names_Types.Int32Message.self)
+            let original = fields.pointee.of_3
+            var lent = _message.lend(original, as: Test_Names_Types.Int32Message.self)
+            fields.pointee.of_3 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_3, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_3 = settled
             }
             yield &lent
@@ -162,6 +172,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_3, count: fields.pointee.n_many_3, of: Test_Names_Types.Int32Message.self)
+            (fields.pointee.many_3, fields.pointee.n_many_3) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many_3 = list._elements
@@ -182,6 +193,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_3, count: fields.pointee.n_map_3, as: LifelineMessages.MapField<Int32, Test_Names_Types.Int32Message>.self)
+            (fields.pointee.map_3, fields.pointee.n_map_3) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map_3 = map._typedEntries()
@@ -200,9 +212,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_4 == nil { fields.pointee.of_4 = _message.create(Test_Names_Types.Int64Message.self) }
-            var lent = _message.lend(fields.pointee.of_4, as: Test_Names_Types.Int64Message.self)
+            let original = fields.pointee.of_4
+            var lent = _message.lend(original, as: Test_Names_Types.Int64Message.self)
+            fields.pointee.of_4 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_4, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_4 = settled
             }
             yield &lent
@@ -224,6 +238,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_4, count: fields.pointee.n_many_4, of: Test_Names_Types.Int64Message.self)
+            (fields.pointee.many_4, fields.pointee.n_many_4) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many_4 = list._elements
@@ -244,6 +259,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_4, count: fields.pointee.n_map_4, as: LifelineMessages.MapField<Int32, Test_Names_Types.Int64Message>.self)
+            (fields.pointee.map_4, fields.pointee.n_map_4) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map_4 = map._typedEntries()
@@ -262,9 +278,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_5 == nil { fields.pointee.of_5 = _message.create(Test_Names_Types.UInt32Message.self) }
-            var lent = _message.lend(fields.pointee.of_5, as: Test_Names_Types.UInt32Message.self)
+            let original = fields.pointee.of_5
+            var lent = _message.lend(original, as: Test_Names_Types.UInt32Message.self)
+            fields.pointee.of_5 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_5, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_5 = settled
             }
             yield &lent
@@ -286,6 +304,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_5, count: fields.pointee.n_many_5, of: Test_Names_Types.UInt32Message.self)
+            (fields.pointee.many_5, fields.pointee.n_many_5) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many_5 = list._elements
@@ -306,6 +325,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_5, count: fields.pointee.n_map_5, as: LifelineMessages.MapField<Int32, Test_Names_Types.UInt32Message>.self)
+            (fields.pointee.map_5, fields.pointee.n_map_5) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map_5 = map._typedEntries()
@@ -324,9 +344,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_6 == nil { fields.pointee.of_6 = _message.create(Test_Names_Types.UInt64Message.self) }
-            var lent = _message.lend(fields.pointee.of_6, as: Test_Names_Types.UInt64Message.self)
+            let original = fields.pointee.of_6
+            var lent = _message.lend(original, as: Test_Names_Types.UInt64Message.self)
+            fields.pointee.of_6 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_6, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_6 = settled
             }
             yield &lent
@@ -348,6 +370,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_6, count: fields.pointee.n_many_6, of: Test_Names_Types.UInt64Message.self)
+            (fields.pointee.many_6, fields.pointee.n_many_6) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many_6 = list._elements
@@ -368,6 +391,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_6, count: fields.pointee.n_map_6, as: LifelineMessages.MapField<Int32, Test_Names_Types.UInt64Message>.self)
+            (fields.pointee.map_6, fields.pointee.n_map_6) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map_6 = map._typedEntries()
@@ -386,9 +410,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_7 == nil { fields.pointee.of_7 = _message.create(Test_Names_Types.IntMessage.self) }
-            var lent = _message.lend(fields.pointee.of_7, as: Test_Names_Types.IntMessage.self)
+            let original = fields.pointee.of_7
+            var lent = _message.lend(original, as: Test_Names_Types.IntMessage.self)
+            fields.pointee.of_7 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_7, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_7 = settled
             }
             yield &lent
@@ -410,6 +436,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_7, count: fields.pointee.n_many_7, of: Test_Names_Types.IntMessage.self)
+            (fields.pointee.many_7, fields.pointee.n_many_7) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many_7 = list._elements
@@ -430,6 +457,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_7, count: fields.pointee.n_map_7, as: LifelineMessages.MapField<Int32, Test_Names_Types.IntMessage>.self)
+            (fields.pointee.map_7, fields.pointee.n_map_7) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map_7 = map._typedEntries()
@@ -448,9 +476,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_8 == nil { fields.pointee.of_8 = _message.create(Test_Names_Types.BoolMessage.self) }
-            var lent = _message.lend(fields.pointee.of_8, as: Test_Names_Types.BoolMessage.self)
+            let original = fields.pointee.of_8
+            var lent = _message.lend(original, as: Test_Names_Types.BoolMessage.self)
+            fields.pointee.of_8 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_8, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_8 = settled
             }
             yield &lent
@@ -472,6 +502,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many_8, count: fields.pointee.n_many_8, of: Test_Names_Types.BoolMessage.self)
+            (fields.pointee.many_8, fields.pointee.n_many_8) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many_8 = list._elements
@@ -492,6 +523,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.map_8, count: fields.pointee.n_map_8, as: LifelineMessages.MapField<Int32, Test_Names_Types.BoolMessage>.self)
+            (fields.pointee.map_8, fields.pointee.n_map_8) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.map_8 = map._typedEntries()
@@ -510,9 +542,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_9 == nil { fields.pointee.of_9 = _message.create(Test_Names_Types.FloatMessage.self) }
-            var lent = _message.lend(fields.pointee.of_9, as: Test_Names_Types.FloatMessage.self)
+            let original = fields.pointee.of_9
+            var lent = _message.lend(original, as: Test_Names_Types.FloatMessage.self)
+            fields.pointee.of_9 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_9, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_9 = settled
             }
             yield &lent
@@ -532,9 +566,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_10 == nil { fields.pointee.of_10 = _message.create(Test_Names_Types.DoubleMessage.self) }
-            var lent = _message.lend(fields.pointee.of_10, as: Test_Names_Types.DoubleMessage.self)
+            let original = fields.pointee.of_10
+            var lent = _message.lend(original, as: Test_Names_Types.DoubleMessage.self)
+            fields.pointee.of_10 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_10, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_10 = settled
             }
             yield &lent
@@ -554,9 +590,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_11 == nil { fields.pointee.of_11 = _message.create(Test_Names_Types.Optional.self) }
-            var lent = _message.lend(fields.pointee.of_11, as: Test_Names_Types.Optional.self)
+            let original = fields.pointee.of_11
+            var lent = _message.lend(original, as: Test_Names_Types.Optional.self)
+            fields.pointee.of_11 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_11, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_11 = settled
             }
             yield &lent
@@ -576,9 +614,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_12 == nil { fields.pointee.of_12 = _message.create(Test_Names_Types.Array.self) }
-            var lent = _message.lend(fields.pointee.of_12, as: Test_Names_Types.Array.self)
+            let original = fields.pointee.of_12
+            var lent = _message.lend(original, as: Test_Names_Types.Array.self)
+            fields.pointee.of_12 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_12, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_12 = settled
             }
             yield &lent
@@ -598,9 +638,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_13 == nil { fields.pointee.of_13 = _message.create(Test_Names_Types.RepeatedField.self) }
-            var lent = _message.lend(fields.pointee.of_13, as: Test_Names_Types.RepeatedField.self)
+            let original = fields.pointee.of_13
+            var lent = _message.lend(original, as: Test_Names_Types.RepeatedField.self)
+            fields.pointee.of_13 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_13, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_13 = settled
             }
             yield &lent
@@ -620,9 +662,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_14 == nil { fields.pointee.of_14 = _message.create(Test_Names_Types.MapField.self) }
-            var lent = _message.lend(fields.pointee.of_14, as: Test_Names_Types.MapField.self)
+            let original = fields.pointee.of_14
+            var lent = _message.lend(original, as: Test_Names_Types.MapField.self)
+            fields.pointee.of_14 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_14, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_14 = settled
             }
             yield &lent
@@ -642,9 +686,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_15 == nil { fields.pointee.of_15 = _message.create(Test_Names_Types.MessageReference.self) }
-            var lent = _message.lend(fields.pointee.of_15, as: Test_Names_Types.MessageReference.self)
+            let original = fields.pointee.of_15
+            var lent = _message.lend(original, as: Test_Names_Types.MessageReference.self)
+            fields.pointee.of_15 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_15, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_15 = settled
             }
             yield &lent
@@ -664,9 +710,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_16 == nil { fields.pointee.of_16 = _message.create(Test_Names_Types.MessageTable.self) }
-            var lent = _message.lend(fields.pointee.of_16, as: Test_Names_Types.MessageTable.self)
+            let original = fields.pointee.of_16
+            var lent = _message.lend(original, as: Test_Names_Types.MessageTable.self)
+            fields.pointee.of_16 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_16, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_16 = settled
             }
             yield &lent
@@ -686,9 +734,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_17 == nil { fields.pointee.of_17 = _message.create(Test_Names_Types.ProtobufEnum.self) }
-            var lent = _message.lend(fields.pointee.of_17, as: Test_Names_Types.ProtobufEnum.self)
+            let original = fields.pointee.of_17
+            var lent = _message.lend(original, as: Test_Names_Types.ProtobufEnum.self)
+            fields.pointee.of_17 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_17, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_17 = settled
             }
             yield &lent
@@ -708,9 +758,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_18 == nil { fields.pointee.of_18 = _message.create(Test_Names_Types.FieldElement.self) }
-            var lent = _message.lend(fields.pointee.of_18, as: Test_Names_Types.FieldElement.self)
+            let original = fields.pointee.of_18
+            var lent = _message.lend(original, as: Test_Names_Types.FieldElement.self)
+            fields.pointee.of_18 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_18, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_18 = settled
             }
             yield &lent
@@ -730,9 +782,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_19 == nil { fields.pointee.of_19 = _message.create(Test_Names_Types.TypeMessage.self) }
-            var lent = _message.lend(fields.pointee.of_19, as: Test_Names_Types.TypeMessage.self)
+            let original = fields.pointee.of_19
+            var lent = _message.lend(original, as: Test_Names_Types.TypeMessage.self)
+            fields.pointee.of_19 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_19, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_19 = settled
             }
             yield &lent
@@ -752,9 +806,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_20 == nil { fields.pointee.of_20 = _message.create(Test_Names_Types.ProtocolMessage.self) }
-            var lent = _message.lend(fields.pointee.of_20, as: Test_Names_Types.ProtocolMessage.self)
+            let original = fields.pointee.of_20
+            var lent = _message.lend(original, as: Test_Names_Types.ProtocolMessage.self)
+            fields.pointee.of_20 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_20, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_20 = settled
             }
             yield &lent
@@ -774,9 +830,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_21 == nil { fields.pointee.of_21 = _message.create(Test_Names_Types.SelfMessage.self) }
-            var lent = _message.lend(fields.pointee.of_21, as: Test_Names_Types.SelfMessage.self)
+            let original = fields.pointee.of_21
+            var lent = _message.lend(original, as: Test_Names_Types.SelfMessage.self)
+            fields.pointee.of_21 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_21, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_21 = settled
             }
             yield &lent
@@ -796,9 +854,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_22 == nil { fields.pointee.of_22 = _message.create(Test_Names_Types.AnyMessage.self) }
-            var lent = _message.lend(fields.pointee.of_22, as: Test_Names_Types.AnyMessage.self)
+            let original = fields.pointee.of_22
+            var lent = _message.lend(original, as: Test_Names_Types.AnyMessage.self)
+            fields.pointee.of_22 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_22, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_22 = settled
             }
             yield &lent
@@ -818,9 +878,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_23 == nil { fields.pointee.of_23 = _message.create(Test_Names_Types.AnyObject.self) }
-            var lent = _message.lend(fields.pointee.of_23, as: Test_Names_Types.AnyObject.self)
+            let original = fields.pointee.of_23
+            var lent = _message.lend(original, as: Test_Names_Types.AnyObject.self)
+            fields.pointee.of_23 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_23, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_23 = settled
             }
             yield &lent
@@ -840,9 +902,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_24 == nil { fields.pointee.of_24 = _message.create(Test_Names_Types.UInt8.self) }
-            var lent = _message.lend(fields.pointee.of_24, as: Test_Names_Types.UInt8.self)
+            let original = fields.pointee.of_24
+            var lent = _message.lend(original, as: Test_Names_Types.UInt8.self)
+            fields.pointee.of_24 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_24, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_24 = settled
             }
             yield &lent
@@ -862,9 +926,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_25 == nil { fields.pointee.of_25 = _message.create(Test_Names_Types.UnsafePointer.self) }
-            var lent = _message.lend(fields.pointee.of_25, as: Test_Names_Types.UnsafePointer.self)
+            let original = fields.pointee.of_25
+            var lent = _message.lend(original, as: Test_Names_Types.UnsafePointer.self)
+            fields.pointee.of_25 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_25, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_25 = settled
             }
             yield &lent
@@ -884,9 +950,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_26 == nil { fields.pointee.of_26 = _message.create(Test_Names_Types.Fields.self) }
-            var lent = _message.lend(fields.pointee.of_26, as: Test_Names_Types.Fields.self)
+            let original = fields.pointee.of_26
+            var lent = _message.lend(original, as: Test_Names_Types.Fields.self)
+            fields.pointee.of_26 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_26, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_26 = settled
             }
             yield &lent
@@ -906,9 +974,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_27 == nil { fields.pointee.of_27 = _message.create(Test_Names_Types.FILE.self) }
-            var lent = _message.lend(fields.pointee.of_27, as: Test_Names_Types.FILE.self)
+            let original = fields.pointee.of_27
+            var lent = _message.lend(original, as: Test_Names_Types.FILE.self)
+            fields.pointee.of_27 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_27, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_27 = settled
             }
             yield &lent
@@ -928,9 +998,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_28 == nil { fields.pointee.of_28 = _message.create(Test_Names_Types.SwiftMessage.self) }
-            var lent = _message.lend(fields.pointee.of_28, as: Test_Names_Types.SwiftMessage.self)
+            let original = fields.pointee.of_28
+            var lent = _message.lend(original, as: Test_Names_Types.SwiftMessage.self)
+            fields.pointee.of_28 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_28, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_28 = settled
             }
             yield &lent
@@ -950,9 +1022,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_29 == nil { fields.pointee.of_29 = _message.create(Test_Names_Types.HashableMessage.self) }
-            var lent = _message.lend(fields.pointee.of_29, as: Test_Names_Types.HashableMessage.self)
+            let original = fields.pointee.of_29
+            var lent = _message.lend(original, as: Test_Names_Types.HashableMessage.self)
+            fields.pointee.of_29 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_29, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_29 = settled
             }
             yield &lent
@@ -972,9 +1046,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_30 == nil { fields.pointee.of_30 = _message.create(Test_Names_Types.SendableMessage.self) }
-            var lent = _message.lend(fields.pointee.of_30, as: Test_Names_Types.SendableMessage.self)
+            let original = fields.pointee.of_30
+            var lent = _message.lend(original, as: Test_Names_Types.SendableMessage.self)
+            fields.pointee.of_30 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_30, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_30 = settled
             }
             yield &lent
@@ -994,9 +1070,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_31 == nil { fields.pointee.of_31 = _message.create(Test_Names_Types.EquatableMessage.self) }
-            var lent = _message.lend(fields.pointee.of_31, as: Test_Names_Types.EquatableMessage.self)
+            let original = fields.pointee.of_31
+            var lent = _message.lend(original, as: Test_Names_Types.EquatableMessage.self)
+            fields.pointee.of_31 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_31, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_31 = settled
             }
             yield &lent
@@ -1016,9 +1094,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_32 == nil { fields.pointee.of_32 = _message.create(Test_Names_Types.Error.self) }
-            var lent = _message.lend(fields.pointee.of_32, as: Test_Names_Types.Error.self)
+            let original = fields.pointee.of_32
+            var lent = _message.lend(original, as: Test_Names_Types.Error.self)
+            fields.pointee.of_32 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_32, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_32 = settled
             }
             yield &lent
@@ -1038,9 +1118,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_33 == nil { fields.pointee.of_33 = _message.create(Test_Names_Types.Result.self) }
-            var lent = _message.lend(fields.pointee.of_33, as: Test_Names_Types.Result.self)
+            let original = fields.pointee.of_33
+            var lent = _message.lend(original, as: Test_Names_Types.Result.self)
+            fields.pointee.of_33 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_33, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_33 = settled
             }
             yield &lent
@@ -1060,9 +1142,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_34 == nil { fields.pointee.of_34 = _message.create(Test_Names_Types.foo_bar.self) }
-            var lent = _message.lend(fields.pointee.of_34, as: Test_Names_Types.foo_bar.self)
+            let original = fields.pointee.of_34
+            var lent = _message.lend(original, as: Test_Names_Types.foo_bar.self)
+            fields.pointee.of_34 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_34, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_34 = settled
             }
             yield &lent
@@ -1082,9 +1166,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_35 == nil { fields.pointee.of_35 = _message.create(Test_Names_Types.FooBar.self) }
-            var lent = _message.lend(fields.pointee.of_35, as: Test_Names_Types.FooBar.self)
+            let original = fields.pointee.of_35
+            var lent = _message.lend(original, as: Test_Names_Types.FooBar.self)
+            fields.pointee.of_35 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_35, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_35 = settled
             }
             yield &lent
@@ -1104,9 +1190,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_36 == nil { fields.pointee.of_36 = _message.create(Test_Names_Types.Foo_Bar.self) }
-            var lent = _message.lend(fields.pointee.of_36, as: Test_Names_Types.Foo_Bar.self)
+            let original = fields.pointee.of_36
+            var lent = _message.lend(original, as: Test_Names_Types.Foo_Bar.self)
+            fields.pointee.of_36 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_36, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_36 = settled
             }
             yield &lent
@@ -1126,9 +1214,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_37 == nil { fields.pointee.of_37 = _message.create(Test_Names_Types.fooBar.self) }
-            var lent = _message.lend(fields.pointee.of_37, as: Test_Names_Types.fooBar.self)
+            let original = fields.pointee.of_37
+            var lent = _message.lend(original, as: Test_Names_Types.fooBar.self)
+            fields.pointee.of_37 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_37, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_37 = settled
             }
             yield &lent
@@ -1148,9 +1238,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_38 == nil { fields.pointee.of_38 = _message.create(Test_Names_Types.classMessage.self) }
-            var lent = _message.lend(fields.pointee.of_38, as: Test_Names_Types.classMessage.self)
+            let original = fields.pointee.of_38
+            var lent = _message.lend(original, as: Test_Names_Types.classMessage.self)
+            fields.pointee.of_38 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_38, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_38 = settled
             }
             yield &lent
@@ -1170,9 +1262,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_39 == nil { fields.pointee.of_39 = _message.create(Test_Names_Types.structMessage.self) }
-            var lent = _message.lend(fields.pointee.of_39, as: Test_Names_Types.structMessage.self)
+            let original = fields.pointee.of_39
+            var lent = _message.lend(original, as: Test_Names_Types.structMessage.self)
+            fields.pointee.of_39 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_39, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_39 = settled
             }
             yield &lent
@@ -1192,9 +1286,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_40 == nil { fields.pointee.of_40 = _message.create(Test_Names_Types.int.self) }
-            var lent = _message.lend(fields.pointee.of_40, as: Test_Names_Types.int.self)
+            let original = fields.pointee.of_40
+            var lent = _message.lend(original, as: Test_Names_Types.int.self)
+            fields.pointee.of_40 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_40, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_40 = settled
             }
             yield &lent
@@ -1214,9 +1310,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_41 == nil { fields.pointee.of_41 = _message.create(Test_Names_Types.size_t.self) }
-            var lent = _message.lend(fields.pointee.of_41, as: Test_Names_Types.size_t.self)
+            let original = fields.pointee.of_41
+            var lent = _message.lend(original, as: Test_Names_Types.size_t.self)
+            fields.pointee.of_41 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_41, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_41 = settled
             }
             yield &lent
@@ -1236,9 +1334,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_42 == nil { fields.pointee.of_42 = _message.create(Test_Names_Types.uint8_t.self) }
-            var lent = _message.lend(fields.pointee.of_42, as: Test_Names_Types.uint8_t.self)
+            let original = fields.pointee.of_42
+            var lent = _message.lend(original, as: Test_Names_Types.uint8_t.self)
+            fields.pointee.of_42 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_42, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_42 = settled
             }
             yield &lent
@@ -1258,9 +1358,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_43 == nil { fields.pointee.of_43 = _message.create(Test_Names_Types.NULL.self) }
-            var lent = _message.lend(fields.pointee.of_43, as: Test_Names_Types.NULL.self)
+            let original = fields.pointee.of_43
+            var lent = _message.lend(original, as: Test_Names_Types.NULL.self)
+            fields.pointee.of_43 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_43, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_43 = settled
             }
             yield &lent
@@ -1280,9 +1382,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_44 == nil { fields.pointee.of_44 = _message.create(Test_Names_Types.EOF.self) }
-            var lent = _message.lend(fields.pointee.of_44, as: Test_Names_Types.EOF.self)
+            let original = fields.pointee.of_44
+            var lent = _message.lend(original, as: Test_Names_Types.EOF.self)
+            fields.pointee.of_44 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_44, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_44 = settled
             }
             yield &lent
@@ -1302,9 +1406,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_45 == nil { fields.pointee.of_45 = _message.create(Test_Names_Types.INT_MAX.self) }
-            var lent = _message.lend(fields.pointee.of_45, as: Test_Names_Types.INT_MAX.self)
+            let original = fields.pointee.of_45
+            var lent = _message.lend(original, as: Test_Names_Types.INT_MAX.self)
+            fields.pointee.of_45 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_45, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_45 = settled
             }
             yield &lent
@@ -1324,9 +1430,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_46 == nil { fields.pointee.of_46 = _message.create(Test_Names_Types.descriptionMessage.self) }
-            var lent = _message.lend(fields.pointee.of_46, as: Test_Names_Types.descriptionMessage.self)
+            let original = fields.pointee.of_46
+            var lent = _message.lend(original, as: Test_Names_Types.descriptionMessage.self)
+            fields.pointee.of_46 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_46, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_46 = settled
             }
             yield &lent
@@ -1346,9 +1454,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_47 == nil { fields.pointee.of_47 = _message.create(Test_Names_Types.ExtensionsMessage.self) }
-            var lent = _message.lend(fields.pointee.of_47, as: Test_Names_Types.ExtensionsMessage.self)
+            let original = fields.pointee.of_47
+            var lent = _message.lend(original, as: Test_Names_Types.ExtensionsMessage.self)
+            fields.pointee.of_47 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_47, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_47 = settled
             }
             yield &lent
@@ -1368,9 +1478,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_48 == nil { fields.pointee.of_48 = _message.create(Test_Names_Types.protoMessageNameMessage.self) }
-            var lent = _message.lend(fields.pointee.of_48, as: Test_Names_Types.protoMessageNameMessage.self)
+            let original = fields.pointee.of_48
+            var lent = _message.lend(original, as: Test_Names_Types.protoMessageNameMessage.self)
+            fields.pointee.of_48 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_48, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_48 = settled
             }
             yield &lent
@@ -1390,9 +1502,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_49 == nil { fields.pointee.of_49 = _message.create(Test_Names_Types._FieldsMessage.self) }
-            var lent = _message.lend(fields.pointee.of_49, as: Test_Names_Types._FieldsMessage.self)
+            let original = fields.pointee.of_49
+            var lent = _message.lend(original, as: Test_Names_Types._FieldsMessage.self)
+            fields.pointee.of_49 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_49, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_49 = settled
             }
             yield &lent
@@ -1412,9 +1526,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_50 == nil { fields.pointee.of_50 = _message.create(Test_Names_Types._Foo.self) }
-            var lent = _message.lend(fields.pointee.of_50, as: Test_Names_Types._Foo.self)
+            let original = fields.pointee.of_50
+            var lent = _message.lend(original, as: Test_Names_Types._Foo.self)
+            fields.pointee.of_50 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_50, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_50 = settled
             }
             yield &lent
@@ -1434,9 +1550,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_51 == nil { fields.pointee.of_51 = _message.create(Test_Names_Types.Foo.self) }
-            var lent = _message.lend(fields.pointee.of_51, as: Test_Names_Types.Foo.self)
+            let original = fields.pointee.of_51
+            var lent = _message.lend(original, as: Test_Names_Types.Foo.self)
+            fields.pointee.of_51 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_51, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_51 = settled
             }
             yield &lent
@@ -1456,9 +1574,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_52 == nil { fields.pointee.of_52 = _message.create(Test_Names_Types.Message_.self) }
-            var lent = _message.lend(fields.pointee.of_52, as: Test_Names_Types.Message_.self)
+            let original = fields.pointee.of_52
+            var lent = _message.lend(original, as: Test_Names_Types.Message_.self)
+            fields.pointee.of_52 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_52, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_52 = settled
             }
             yield &lent
@@ -1478,9 +1598,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_53 == nil { fields.pointee.of_53 = _message.create(Test_Names_Types.OneOf_Choice.self) }
-            var lent = _message.lend(fields.pointee.of_53, as: Test_Names_Types.OneOf_Choice.self)
+            let original = fields.pointee.of_53
+            var lent = _message.lend(original, as: Test_Names_Types.OneOf_Choice.self)
+            fields.pointee.of_53 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_53, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_53 = settled
             }
             yield &lent
@@ -1500,9 +1622,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_54 == nil { fields.pointee.of_54 = _message.create(Test_Names_Types.CAse.self) }
-            var lent = _message.lend(fields.pointee.of_54, as: Test_Names_Types.CAse.self)
+            let original = fields.pointee.of_54
+            var lent = _message.lend(original, as: Test_Names_Types.CAse.self)
+            fields.pointee.of_54 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_54, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_54 = settled
             }
             yield &lent
@@ -1522,9 +1646,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_55 == nil { fields.pointee.of_55 = _message.create(Test_Names_Types.Case.self) }
-            var lent = _message.lend(fields.pointee.of_55, as: Test_Names_Types.Case.self)
+            let original = fields.pointee.of_55
+            var lent = _message.lend(original, as: Test_Names_Types.Case.self)
+            fields.pointee.of_55 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_55, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_55 = settled
             }
             yield &lent
@@ -1544,9 +1670,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_56 == nil { fields.pointee.of_56 = _message.create(Test_Names_Types.INIT.self) }
-            var lent = _message.lend(fields.pointee.of_56, as: Test_Names_Types.INIT.self)
+            let original = fields.pointee.of_56
+            var lent = _message.lend(original, as: Test_Names_Types.INIT.self)
+            fields.pointee.of_56 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_56, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_56 = settled
             }
             yield &lent
@@ -1566,9 +1694,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_57 == nil { fields.pointee.of_57 = _message.create(Test_Names_Types.initMessage.self) }
-            var lent = _message.lend(fields.pointee.of_57, as: Test_Names_Types.initMessage.self)
+            let original = fields.pointee.of_57
+            var lent = _message.lend(original, as: Test_Names_Types.initMessage.self)
+            fields.pointee.of_57 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_57, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_57 = settled
             }
             yield &lent
@@ -1588,9 +1718,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_58 == nil { fields.pointee.of_58 = _message.create(Test_Names_Types.Descriptor.self) }
-            var lent = _message.lend(fields.pointee.of_58, as: Test_Names_Types.Descriptor.self)
+            let original = fields.pointee.of_58
+            var lent = _message.lend(original, as: Test_Names_Types.Descriptor.self)
+            fields.pointee.of_58 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_58, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_58 = settled
             }
             yield &lent
@@ -1610,9 +1742,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_59 == nil { fields.pointee.of_59 = _message.create(Test_Names_Types.Table.self) }
-            var lent = _message.lend(fields.pointee.of_59, as: Test_Names_Types.Table.self)
+            let original = fields.pointee.of_59
+            var lent = _message.lend(original, as: Test_Names_Types.Table.self)
+            fields.pointee.of_59 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_59, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_59 = settled
             }
             yield &lent
@@ -1632,9 +1766,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_60 == nil { fields.pointee.of_60 = _message.create(Test_Names_Types.get_table.self) }
-            var lent = _message.lend(fields.pointee.of_60, as: Test_Names_Types.get_table.self)
+            let original = fields.pointee.of_60
+            var lent = _message.lend(original, as: Test_Names_Types.get_table.self)
+            fields.pointee.of_60 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_60, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_60 = settled
             }
             yield &lent
@@ -1654,9 +1790,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_61 == nil { fields.pointee.of_61 = _message.create(Test_Names_Types.Default.self) }
-            var lent = _message.lend(fields.pointee.of_61, as: Test_Names_Types.Default.self)
+            let original = fields.pointee.of_61
+            var lent = _message.lend(original, as: Test_Names_Types.Default.self)
+            fields.pointee.of_61 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_61, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_61 = settled
             }
             yield &lent
@@ -1676,9 +1814,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_62 == nil { fields.pointee.of_62 = _message.create(Test_Names_Types.LifelineField.self) }
-            var lent = _message.lend(fields.pointee.of_62, as: Test_Names_Types.LifelineField.self)
+            let original = fields.pointee.of_62
+            var lent = _message.lend(original, as: Test_Names_Types.LifelineField.self)
+            fields.pointee.of_62 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_62, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_62 = settled
             }
             yield &lent
@@ -1698,9 +1838,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_63 == nil { fields.pointee.of_63 = _message.create(Test_Names_Types.BytesValue.self) }
-            var lent = _message.lend(fields.pointee.of_63, as: Test_Names_Types.BytesValue.self)
+            let original = fields.pointee.of_63
+            var lent = _message.lend(original, as: Test_Names_Types.BytesValue.self)
+            fields.pointee.of_63 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_63, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_63 = settled
             }
             yield &lent
@@ -1720,9 +1862,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_64 == nil { fields.pointee.of_64 = _message.create(Test_Names_Types.Dictionary.self) }
-            var lent = _message.lend(fields.pointee.of_64, as: Test_Names_Types.Dictionary.self)
+            let original = fields.pointee.of_64
+            var lent = _message.lend(original, as: Test_Names_Types.Dictionary.self)
+            fields.pointee.of_64 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_64, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_64 = settled
             }
             yield &lent
@@ -1742,9 +1886,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_65 == nil { fields.pointee.of_65 = _message.create(Test_Names_Types.Never.self) }
-            var lent = _message.lend(fields.pointee.of_65, as: Test_Names_Types.Never.self)
+            let original = fields.pointee.of_65
+            var lent = _message.lend(original, as: Test_Names_Types.Never.self)
+            fields.pointee.of_65 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_65, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_65 = settled
             }
             yield &lent
@@ -1764,9 +1910,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.of_66 == nil { fields.pointee.of_66 = _message.create(Test_Names_Types.Void.self) }
-            var lent = _message.lend(fields.pointee.of_66, as: Test_Names_Types.Void.self)
+            let original = fields.pointee.of_66
+            var lent = _message.lend(original, as: Test_Names_Types.Void.self)
+            fields.pointee.of_66 = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.of_66, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.of_66 = settled
             }
             yield &lent
@@ -1806,6 +1954,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_1, count: fields.pointee.n_repeated_1, of: Double.self)
+            (fields.pointee.repeated_1, fields.pointee.n_repeated_1) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_1 = list._elements
@@ -1826,6 +1975,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_1, count: fields.pointee.n_mapped_1, as: LifelineMessages.MapField<String, Double>.self)
+            (fields.pointee.mapped_1, fields.pointee.n_mapped_1) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_1 = map._typedEntries()
@@ -1864,6 +2014,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_2, count: fields.pointee.n_repeated_2, of: Float.self)
+            (fields.pointee.repeated_2, fields.pointee.n_repeated_2) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_2 = list._elements
@@ -1884,6 +2035,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_2, count: fields.pointee.n_mapped_2, as: LifelineMessages.MapField<String, Float>.self)
+            (fields.pointee.mapped_2, fields.pointee.n_mapped_2) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_2 = map._typedEntries()
@@ -1922,6 +2074,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_3, count: fields.pointee.n_repeated_3, of: Int32.self)
+            (fields.pointee.repeated_3, fields.pointee.n_repeated_3) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_3 = list._elements
@@ -1942,6 +2095,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_3, count: fields.pointee.n_mapped_3, as: LifelineMessages.MapField<String, Int32>.self)
+            (fields.pointee.mapped_3, fields.pointee.n_mapped_3) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_3 = map._typedEntries()
@@ -1980,6 +2134,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_4, count: fields.pointee.n_repeated_4, of: Int64.self)
+            (fields.pointee.repeated_4, fields.pointee.n_repeated_4) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_4 = list._elements
@@ -2000,6 +2155,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_4, count: fields.pointee.n_mapped_4, as: LifelineMessages.MapField<String, Int64>.self)
+            (fields.pointee.mapped_4, fields.pointee.n_mapped_4) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_4 = map._typedEntries()
@@ -2038,6 +2194,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_5, count: fields.pointee.n_repeated_5, of: UInt32.self)
+            (fields.pointee.repeated_5, fields.pointee.n_repeated_5) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_5 = list._elements
@@ -2058,6 +2215,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_5, count: fields.pointee.n_mapped_5, as: LifelineMessages.MapField<String, UInt32>.self)
+            (fields.pointee.mapped_5, fields.pointee.n_mapped_5) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_5 = map._typedEntries()
@@ -2096,6 +2254,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_6, count: fields.pointee.n_repeated_6, of: UInt64.self)
+            (fields.pointee.repeated_6, fields.pointee.n_repeated_6) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_6 = list._elements
@@ -2116,6 +2275,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_6, count: fields.pointee.n_mapped_6, as: LifelineMessages.MapField<String, UInt64>.self)
+            (fields.pointee.mapped_6, fields.pointee.n_mapped_6) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_6 = map._typedEntries()
@@ -2154,6 +2314,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_7, count: fields.pointee.n_repeated_7, of: Int32.self)
+            (fields.pointee.repeated_7, fields.pointee.n_repeated_7) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_7 = list._elements
@@ -2174,6 +2335,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_7, count: fields.pointee.n_mapped_7, as: LifelineMessages.MapField<String, Int32>.self)
+            (fields.pointee.mapped_7, fields.pointee.n_mapped_7) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_7 = map._typedEntries()
@@ -2212,6 +2374,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_8, count: fields.pointee.n_repeated_8, of: Int64.self)
+            (fields.pointee.repeated_8, fields.pointee.n_repeated_8) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_8 = list._elements
@@ -2232,6 +2395,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_8, count: fields.pointee.n_mapped_8, as: LifelineMessages.MapField<String, Int64>.self)
+            (fields.pointee.mapped_8, fields.pointee.n_mapped_8) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_8 = map._typedEntries()
@@ -2270,6 +2434,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_9, count: fields.pointee.n_repeated_9, of: UInt32.self)
+            (fields.pointee.repeated_9, fields.pointee.n_repeated_9) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_9 = list._elements
@@ -2290,6 +2455,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_9, count: fields.pointee.n_mapped_9, as: LifelineMessages.MapField<String, UInt32>.self)
+            (fields.pointee.mapped_9, fields.pointee.n_mapped_9) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_9 = map._typedEntries()
@@ -2328,6 +2494,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_10, count: fields.pointee.n_repeated_10, of: UInt64.self)
+            (fields.pointee.repeated_10, fields.pointee.n_repeated_10) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_10 = list._elements
@@ -2348,6 +2515,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_10, count: fields.pointee.n_mapped_10, as: LifelineMessages.MapField<String, UInt64>.self)
+            (fields.pointee.mapped_10, fields.pointee.n_mapped_10) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_10 = map._typedEntries()
@@ -2386,6 +2554,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_11, count: fields.pointee.n_repeated_11, of: Int32.self)
+            (fields.pointee.repeated_11, fields.pointee.n_repeated_11) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_11 = list._elements
@@ -2406,6 +2575,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_11, count: fields.pointee.n_mapped_11, as: LifelineMessages.MapField<String, Int32>.self)
+            (fields.pointee.mapped_11, fields.pointee.n_mapped_11) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_11 = map._typedEntries()
@@ -2444,6 +2614,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_12, count: fields.pointee.n_repeated_12, of: Int64.self)
+            (fields.pointee.repeated_12, fields.pointee.n_repeated_12) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_12 = list._elements
@@ -2464,6 +2635,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_12, count: fields.pointee.n_mapped_12, as: LifelineMessages.MapField<String, Int64>.self)
+            (fields.pointee.mapped_12, fields.pointee.n_mapped_12) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_12 = map._typedEntries()
@@ -2502,6 +2674,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_13, count: fields.pointee.n_repeated_13, of: Bool.self)
+            (fields.pointee.repeated_13, fields.pointee.n_repeated_13) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_13 = list._elements
@@ -2522,6 +2695,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_13, count: fields.pointee.n_mapped_13, as: LifelineMessages.MapField<String, Bool>.self)
+            (fields.pointee.mapped_13, fields.pointee.n_mapped_13) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_13 = map._typedEntries()
@@ -2575,6 +2749,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_14, count: fields.pointee.n_repeated_14, of: String.self)
+            (fields.pointee.repeated_14, fields.pointee.n_repeated_14) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_14 = list._elements
@@ -2595,6 +2770,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_14, count: fields.pointee.n_mapped_14, as: LifelineMessages.MapField<String, String>.self)
+            (fields.pointee.mapped_14, fields.pointee.n_mapped_14) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_14 = map._typedEntries()
@@ -2648,6 +2824,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.repeated_15, count: fields.pointee.n_repeated_15, of: [Swift.UInt8].self)
+            (fields.pointee.repeated_15, fields.pointee.n_repeated_15) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.repeated_15 = list._elements
@@ -2668,6 +2845,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped_15, count: fields.pointee.n_mapped_15, as: LifelineMessages.MapField<String, [Swift.UInt8]>.self)
+            (fields.pointee.mapped_15, fields.pointee.n_mapped_15) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped_15 = map._typedEntries()
@@ -2690,9 +2868,11 @@ public import LifelineMessages
                 fields.pointee.chosen_string_message = _message.create(Test_Names_Types.StringMessage.self)
                 fields.pointee.choice_case.rawValue = 701
             }
-            var lent = _message.lend(fields.pointee.chosen_string_message, as: Test_Names_Types.StringMessage.self)
+            let original = fields.pointee.chosen_string_message
+            var lent = _message.lend(original, as: Test_Names_Types.StringMessage.self)
+            fields.pointee.chosen_string_message = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.chosen_string_message, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.chosen_string_message = settled
             }
             yield &lent
@@ -2746,9 +2926,11 @@ public import LifelineMessages
                 fields.pointee.chosen_byte = _message.create(Test_Names_Types.UInt8.self)
                 fields.pointee.choice_case.rawValue = 704
             }
-            var lent = _message.lend(fields.pointee.chosen_byte, as: Test_Names_Types.UInt8.self)
+            let original = fields.pointee.chosen_byte
+            var lent = _message.lend(original, as: Test_Names_Types.UInt8.self)
+            fields.pointee.chosen_byte = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.chosen_byte, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.chosen_byte = settled
             }
             yield &lent
@@ -4212,6 +4394,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.h, count: fields.pointee.n_h, of: Test_Names_EnumsNamed.SelfEnum.self)
+            (fields.pointee.h, fields.pointee.n_h) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.h = list._elements

@@ -46,9 +46,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.text == nil { fields.pointee.text = _message.create(StringMessage.self) }
-            var lent = _message.lend(fields.pointee.text, as: StringMessage.self)
+            let original = fields.pointee.text
+            var lent = _message.lend(original, as: StringMessage.self)
+            fields.pointee.text = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.text, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.text = settled
             }
             yield &lent
@@ -68,9 +70,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.file == nil { fields.pointee.file = _message.create(FILE.self) }
-            var lent = _message.lend(fields.pointee.file, as: FILE.self)
+            let original = fields.pointee.file
+            var lent = _message.lend(original, as: FILE.self)
+            fields.pointee.file = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.file, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.file = settled
             }
             yield &lent
@@ -162,9 +166,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.own == nil { fields.pointee.own = _message.create(TestProtos.Outer.Unpackaged.self) }
-            var lent = _message.lend(fields.pointee.own, as: TestProtos.Outer.Unpackaged.self)
+            let original = fields.pointee.own
+            var lent = _message.lend(original, as: TestProtos.Outer.Unpackaged.self)
+            fields.pointee.own = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.own, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.own = settled
             }
             yield &lent
@@ -184,9 +190,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.outer == nil { fields.pointee.outer = _message.create(TestProtos.Unpackaged.self) }
-            var lent = _message.lend(fields.pointee.outer, as: TestProtos.Unpackaged.self)
+            let original = fields.pointee.outer
+            var lent = _message.lend(original, as: TestProtos.Unpackaged.self)
+            fields.pointee.outer = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.outer, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.outer = settled
             }
             yield &lent
@@ -208,6 +216,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.outers, count: fields.pointee.n_outers, as: LifelineMessages.MapField<Int32, TestProtos.Unpackaged>.self)
+            (fields.pointee.outers, fields.pointee.n_outers) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.outers = map._typedEntries()
@@ -236,9 +245,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.outermost == nil { fields.pointee.outermost = _message.create(TestProtos.Outer.self) }
-            var lent = _message.lend(fields.pointee.outermost, as: TestProtos.Outer.self)
+            let original = fields.pointee.outermost
+            var lent = _message.lend(original, as: TestProtos.Outer.self)
+            fields.pointee.outermost = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.outermost, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.outermost = settled
             }
             yield &lent
@@ -296,9 +307,11 @@ public import LifelineMessages
             _modify {
                 let fields = _mutableFields()
                 if fields.pointee.inner == nil { fields.pointee.inner = _message.create(TestProtos.Outer.Outer.Outer.self) }
-                var lent = _message.lend(fields.pointee.inner, as: TestProtos.Outer.Outer.Outer.self)
+                let original = fields.pointee.inner
+                var lent = _message.lend(original, as: TestProtos.Outer.Outer.Outer.self)
+                fields.pointee.inner = nil
                 defer {
-                    let settled = _message.settle(&lent, from: _message.fields.pointee.inner, as: Self._table)
+                    let settled = _message.settle(&lent, from: original, as: Self._table)
                     _message.fields.pointee.inner = settled
                 }
                 yield &lent
@@ -319,9 +332,11 @@ public import LifelineMessages
                 _modify {
                     let fields = _mutableFields()
                     if fields.pointee.outermost == nil { fields.pointee.outermost = _message.create(TestProtos.Outer.self) }
-                    var lent = _message.lend(fields.pointee.outermost, as: TestProtos.Outer.self)
+                    let original = fields.pointee.outermost
+                    var lent = _message.lend(original, as: TestProtos.Outer.self)
+                    fields.pointee.outermost = nil
                     defer {
-                        let settled = _message.settle(&lent, from: _message.fields.pointee.outermost, as: Self._table)
+                        let settled = _message.settle(&lent, from: original, as: Self._table)
                         _message.fields.pointee.outermost = settled
                     }
                     yield &lent
@@ -341,9 +356,11 @@ public import LifelineMessages
                 _modify {
                     let fields = _mutableFields()
                     if fields.pointee.middle == nil { fields.pointee.middle = _message.create(TestProtos.Outer.Outer.self) }
-                    var lent = _message.lend(fields.pointee.middle, as: TestProtos.Outer.Outer.self)
+                    let original = fields.pointee.middle
+                    var lent = _message.lend(original, as: TestProtos.Outer.Outer.self)
+                    fields.pointee.middle = nil
                     defer {
-                        let settled = _message.settle(&lent, from: _message.fields.pointee.middle, as: Self._table)
+                        let settled = _message.settle(&lent, from: original, as: Self._table)
                         _message.fields.pointee.middle = settled
                     }
                     yield &lent
@@ -363,9 +380,11 @@ public import LifelineMessages
                 _modify {
                     let fields = _mutableFields()
                     if fields.pointee.own == nil { fields.pointee.own = _message.create(TestProtos.Outer.Outer.Outer.self) }
-                    var lent = _message.lend(fields.pointee.own, as: TestProtos.Outer.Outer.Outer.self)
+                    let original = fields.pointee.own
+                    var lent = _message.lend(original, as: TestProtos.Outer.Outer.Outer.self)
+                    fields.pointee.own = nil
                     defer {
-                        let settled = _message.settle(&lent, from: _message.fields.pointee.own, as: Self._table)
+                        let settled = _message.settle(&lent, from: original, as: Self._table)
                         _message.fields.pointee.own = settled
                     }
                     yield &lent

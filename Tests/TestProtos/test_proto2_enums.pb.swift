@@ -86,6 +86,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.aliases, count: fields.pointee.n_aliases, of: Test_Proto2_Alias.self)
+            (fields.pointee.aliases, fields.pointee.n_aliases) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.aliases = list._elements
@@ -106,6 +107,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.packed_aliases, count: fields.pointee.n_packed_aliases, of: Test_Proto2_Alias.self)
+            (fields.pointee.packed_aliases, fields.pointee.n_packed_aliases) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.packed_aliases = list._elements
@@ -170,6 +172,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.colors, count: fields.pointee.n_colors, of: Test_Scalars_Proto3_Color.self)
+            (fields.pointee.colors, fields.pointee.n_colors) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.colors = list._elements
@@ -188,9 +191,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.singular == nil { fields.pointee.singular = _message.create(Test_Scalars_Proto3_Singular.self) }
-            var lent = _message.lend(fields.pointee.singular, as: Test_Scalars_Proto3_Singular.self)
+            let original = fields.pointee.singular
+            var lent = _message.lend(original, as: Test_Scalars_Proto3_Singular.self)
+            fields.pointee.singular = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.singular, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.singular = settled
             }
             yield &lent

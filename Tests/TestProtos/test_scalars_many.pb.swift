@@ -932,6 +932,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.after_reserved, count: fields.pointee.n_after_reserved, of: Int32.self)
+            (fields.pointee.after_reserved, fields.pointee.n_after_reserved) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.after_reserved = list._elements

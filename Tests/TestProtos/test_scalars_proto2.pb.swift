@@ -294,9 +294,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.a_point == nil { fields.pointee.a_point = _message.create(Test_Scalars_Proto2_Point.self) }
-            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
+            let original = fields.pointee.a_point
+            var lent = _message.lend(original, as: Test_Scalars_Proto2_Point.self)
+            fields.pointee.a_point = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.a_point = settled
             }
             yield &lent
@@ -542,9 +544,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.a_point == nil { fields.pointee.a_point = _message.create(Test_Scalars_Proto2_Point.self) }
-            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
+            let original = fields.pointee.a_point
+            var lent = _message.lend(original, as: Test_Scalars_Proto2_Point.self)
+            fields.pointee.a_point = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.a_point = settled
             }
             yield &lent
@@ -572,9 +576,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.one == nil { fields.pointee.one = _message.create(Test_Scalars_Proto2_Required.self) }
-            var lent = _message.lend(fields.pointee.one, as: Test_Scalars_Proto2_Required.self)
+            let original = fields.pointee.one
+            var lent = _message.lend(original, as: Test_Scalars_Proto2_Required.self)
+            fields.pointee.one = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.one, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.one = settled
             }
             yield &lent
@@ -596,6 +602,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: Test_Scalars_Proto2_Required.self)
+            (fields.pointee.many, fields.pointee.n_many) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.many = list._elements
@@ -616,6 +623,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<String, Test_Scalars_Proto2_Required>.self)
+            (fields.pointee.mapped, fields.pointee.n_mapped) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.mapped = map._typedEntries()
@@ -638,9 +646,11 @@ public import LifelineMessages
                 fields.pointee.chosen = _message.create(Test_Scalars_Proto2_Required.self)
                 fields.pointee.choice_case.rawValue = 4
             }
-            var lent = _message.lend(fields.pointee.chosen, as: Test_Scalars_Proto2_Required.self)
+            let original = fields.pointee.chosen
+            var lent = _message.lend(original, as: Test_Scalars_Proto2_Required.self)
+            fields.pointee.chosen = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.chosen, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.chosen = settled
             }
             yield &lent
@@ -698,6 +708,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
+            (fields.pointee.some_double, fields.pointee.n_some_double) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_double = list._elements
@@ -718,6 +729,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
+            (fields.pointee.some_float, fields.pointee.n_some_float) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_float = list._elements
@@ -738,6 +750,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
+            (fields.pointee.some_int32, fields.pointee.n_some_int32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_int32 = list._elements
@@ -758,6 +771,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
+            (fields.pointee.some_int64, fields.pointee.n_some_int64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_int64 = list._elements
@@ -778,6 +792,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
+            (fields.pointee.some_uint32, fields.pointee.n_some_uint32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_uint32 = list._elements
@@ -798,6 +813,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
+            (fields.pointee.some_uint64, fields.pointee.n_some_uint64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_uint64 = list._elements
@@ -818,6 +834,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
+            (fields.pointee.some_sint32, fields.pointee.n_some_sint32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sint32 = list._elements
@@ -838,6 +855,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
+            (fields.pointee.some_sint64, fields.pointee.n_some_sint64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sint64 = list._elements
@@ -858,6 +876,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
+            (fields.pointee.some_fixed32, fields.pointee.n_some_fixed32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_fixed32 = list._elements
@@ -878,6 +897,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
+            (fields.pointee.some_fixed64, fields.pointee.n_some_fixed64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_fixed64 = list._elements
@@ -898,6 +918,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
+            (fields.pointee.some_sfixed32, fields.pointee.n_some_sfixed32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sfixed32 = list._elements
@@ -918,6 +939,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
+            (fields.pointee.some_sfixed64, fields.pointee.n_some_sfixed64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sfixed64 = list._elements
@@ -938,6 +960,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
+            (fields.pointee.some_bool, fields.pointee.n_some_bool) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_bool = list._elements
@@ -958,6 +981,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_string, count: fields.pointee.n_some_string, of: String.self)
+            (fields.pointee.some_string, fields.pointee.n_some_string) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_string = list._elements
@@ -978,6 +1002,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bytes, count: fields.pointee.n_some_bytes, of: [Swift.UInt8].self)
+            (fields.pointee.some_bytes, fields.pointee.n_some_bytes) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_bytes = list._elements
@@ -998,6 +1023,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_level, count: fields.pointee.n_some_level, of: Test_Scalars_Proto2_Level.self)
+            (fields.pointee.some_level, fields.pointee.n_some_level) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_level = list._elements
@@ -1018,6 +1044,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_point, count: fields.pointee.n_some_point, of: Test_Scalars_Proto2_Point.self)
+            (fields.pointee.some_point, fields.pointee.n_some_point) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_point = list._elements
@@ -1046,6 +1073,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
+            (fields.pointee.some_double, fields.pointee.n_some_double) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_double = list._elements
@@ -1066,6 +1094,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
+            (fields.pointee.some_float, fields.pointee.n_some_float) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_float = list._elements
@@ -1086,6 +1115,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
+            (fields.pointee.some_int32, fields.pointee.n_some_int32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_int32 = list._elements
@@ -1106,6 +1136,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
+            (fields.pointee.some_int64, fields.pointee.n_some_int64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_int64 = list._elements
@@ -1126,6 +1157,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
+            (fields.pointee.some_uint32, fields.pointee.n_some_uint32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_uint32 = list._elements
@@ -1146,6 +1178,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
+            (fields.pointee.some_uint64, fields.pointee.n_some_uint64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_uint64 = list._elements
@@ -1166,6 +1199,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
+            (fields.pointee.some_sint32, fields.pointee.n_some_sint32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sint32 = list._elements
@@ -1186,6 +1220,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
+            (fields.pointee.some_sint64, fields.pointee.n_some_sint64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sint64 = list._elements
@@ -1206,6 +1241,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
+            (fields.pointee.some_fixed32, fields.pointee.n_some_fixed32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_fixed32 = list._elements
@@ -1226,6 +1262,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
+            (fields.pointee.some_fixed64, fields.pointee.n_some_fixed64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_fixed64 = list._elements
@@ -1246,6 +1283,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
+            (fields.pointee.some_sfixed32, fields.pointee.n_some_sfixed32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sfixed32 = list._elements
@@ -1266,6 +1304,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
+            (fields.pointee.some_sfixed64, fields.pointee.n_some_sfixed64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sfixed64 = list._elements
@@ -1286,6 +1325,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
+            (fields.pointee.some_bool, fields.pointee.n_some_bool) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_bool = list._elements
@@ -1306,6 +1346,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_level, count: fields.pointee.n_some_level, of: Test_Scalars_Proto2_Level.self)
+            (fields.pointee.some_level, fields.pointee.n_some_level) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_level = list._elements
@@ -1513,9 +1554,11 @@ public import LifelineMessages
                 fields.pointee.a_point = _message.create(Test_Scalars_Proto2_Point.self)
                 fields.pointee.value_case.rawValue = 18
             }
-            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto2_Point.self)
+            let original = fields.pointee.a_point
+            var lent = _message.lend(original, as: Test_Scalars_Proto2_Point.self)
+            fields.pointee.a_point = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.a_point = settled
             }
             yield &lent
@@ -1612,6 +1655,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_double, count: fields.pointee.n_by_double, as: LifelineMessages.MapField<String, Double>.self)
+            (fields.pointee.by_double, fields.pointee.n_by_double) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_double = map._typedEntries()
@@ -1632,6 +1676,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_float, count: fields.pointee.n_by_float, as: LifelineMessages.MapField<String, Float>.self)
+            (fields.pointee.by_float, fields.pointee.n_by_float) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_float = map._typedEntries()
@@ -1652,6 +1697,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_int32, count: fields.pointee.n_by_int32, as: LifelineMessages.MapField<String, Int32>.self)
+            (fields.pointee.by_int32, fields.pointee.n_by_int32) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_int32 = map._typedEntries()
@@ -1672,6 +1718,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_int64, count: fields.pointee.n_by_int64, as: LifelineMessages.MapField<String, Int64>.self)
+            (fields.pointee.by_int64, fields.pointee.n_by_int64) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_int64 = map._typedEntries()
@@ -1692,6 +1739,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_uint32, count: fields.pointee.n_by_uint32, as: LifelineMessages.MapField<String, UInt32>.self)
+            (fields.pointee.by_uint32, fields.pointee.n_by_uint32) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_uint32 = map._typedEntries()
@@ -1712,6 +1760,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_uint64, count: fields.pointee.n_by_uint64, as: LifelineMessages.MapField<String, UInt64>.self)
+            (fields.pointee.by_uint64, fields.pointee.n_by_uint64) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_uint64 = map._typedEntries()
@@ -1732,6 +1781,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sint32, count: fields.pointee.n_by_sint32, as: LifelineMessages.MapField<String, Int32>.self)
+            (fields.pointee.by_sint32, fields.pointee.n_by_sint32) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_sint32 = map._typedEntries()
@@ -1752,6 +1802,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sint64, count: fields.pointee.n_by_sint64, as: LifelineMessages.MapField<String, Int64>.self)
+            (fields.pointee.by_sint64, fields.pointee.n_by_sint64) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_sint64 = map._typedEntries()
@@ -1772,6 +1823,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_fixed32, count: fields.pointee.n_by_fixed32, as: LifelineMessages.MapField<String, UInt32>.self)
+            (fields.pointee.by_fixed32, fields.pointee.n_by_fixed32) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_fixed32 = map._typedEntries()
@@ -1792,6 +1844,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_fixed64, count: fields.pointee.n_by_fixed64, as: LifelineMessages.MapField<String, UInt64>.self)
+            (fields.pointee.by_fixed64, fields.pointee.n_by_fixed64) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_fixed64 = map._typedEntries()
@@ -1812,6 +1865,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sfixed32, count: fields.pointee.n_by_sfixed32, as: LifelineMessages.MapField<String, Int32>.self)
+            (fields.pointee.by_sfixed32, fields.pointee.n_by_sfixed32) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_sfixed32 = map._typedEntries()
@@ -1832,6 +1886,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sfixed64, count: fields.pointee.n_by_sfixed64, as: LifelineMessages.MapField<String, Int64>.self)
+            (fields.pointee.by_sfixed64, fields.pointee.n_by_sfixed64) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_sfixed64 = map._typedEntries()
@@ -1852,6 +1907,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_bool, count: fields.pointee.n_by_bool, as: LifelineMessages.MapField<String, Bool>.self)
+            (fields.pointee.by_bool, fields.pointee.n_by_bool) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_bool = map._typedEntries()
@@ -1872,6 +1928,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_string, count: fields.pointee.n_by_string, as: LifelineMessages.MapField<String, String>.self)
+            (fields.pointee.by_string, fields.pointee.n_by_string) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_string = map._typedEntries()
@@ -1892,6 +1949,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_bytes, count: fields.pointee.n_by_bytes, as: LifelineMessages.MapField<String, [Swift.UInt8]>.self)
+            (fields.pointee.by_bytes, fields.pointee.n_by_bytes) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_bytes = map._typedEntries()
@@ -1912,6 +1970,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_level, count: fields.pointee.n_by_level, as: LifelineMessages.MapField<String, Test_Scalars_Proto2_Level>.self)
+            (fields.pointee.by_level, fields.pointee.n_by_level) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_level = map._typedEntries()
@@ -1932,6 +1991,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_point, count: fields.pointee.n_by_point, as: LifelineMessages.MapField<String, Test_Scalars_Proto2_Point>.self)
+            (fields.pointee.by_point, fields.pointee.n_by_point) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_point = map._typedEntries()

@@ -174,9 +174,11 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             if fields.pointee.a_point == nil { fields.pointee.a_point = _message.create(Test_Scalars_Proto3_Point.self) }
-            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
+            let original = fields.pointee.a_point
+            var lent = _message.lend(original, as: Test_Scalars_Proto3_Point.self)
+            fields.pointee.a_point = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.a_point = settled
             }
             yield &lent
@@ -432,9 +434,11 @@ public import LifelineMessages
                 fields.pointee.a_point = _message.create(Test_Scalars_Proto3_Point.self)
                 fields.pointee.has_a_point_case.rawValue = 17
             }
-            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
+            let original = fields.pointee.a_point
+            var lent = _message.lend(original, as: Test_Scalars_Proto3_Point.self)
+            fields.pointee.a_point = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.a_point = settled
             }
             yield &lent
@@ -464,6 +468,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
+            (fields.pointee.some_double, fields.pointee.n_some_double) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_double = list._elements
@@ -484,6 +489,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
+            (fields.pointee.some_float, fields.pointee.n_some_float) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_float = list._elements
@@ -504,6 +510,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
+            (fields.pointee.some_int32, fields.pointee.n_some_int32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_int32 = list._elements
@@ -524,6 +531,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
+            (fields.pointee.some_int64, fields.pointee.n_some_int64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_int64 = list._elements
@@ -544,6 +552,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
+            (fields.pointee.some_uint32, fields.pointee.n_some_uint32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_uint32 = list._elements
@@ -564,6 +573,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
+            (fields.pointee.some_uint64, fields.pointee.n_some_uint64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_uint64 = list._elements
@@ -584,6 +594,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
+            (fields.pointee.some_sint32, fields.pointee.n_some_sint32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sint32 = list._elements
@@ -604,6 +615,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
+            (fields.pointee.some_sint64, fields.pointee.n_some_sint64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sint64 = list._elements
@@ -624,6 +636,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
+            (fields.pointee.some_fixed32, fields.pointee.n_some_fixed32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_fixed32 = list._elements
@@ -644,6 +657,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
+            (fields.pointee.some_fixed64, fields.pointee.n_some_fixed64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_fixed64 = list._elements
@@ -664,6 +678,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
+            (fields.pointee.some_sfixed32, fields.pointee.n_some_sfixed32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sfixed32 = list._elements
@@ -684,6 +699,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
+            (fields.pointee.some_sfixed64, fields.pointee.n_some_sfixed64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sfixed64 = list._elements
@@ -704,6 +720,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
+            (fields.pointee.some_bool, fields.pointee.n_some_bool) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_bool = list._elements
@@ -724,6 +741,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_string, count: fields.pointee.n_some_string, of: String.self)
+            (fields.pointee.some_string, fields.pointee.n_some_string) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_string = list._elements
@@ -744,6 +762,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bytes, count: fields.pointee.n_some_bytes, of: [Swift.UInt8].self)
+            (fields.pointee.some_bytes, fields.pointee.n_some_bytes) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_bytes = list._elements
@@ -764,6 +783,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_color, count: fields.pointee.n_some_color, of: Test_Scalars_Proto3_Color.self)
+            (fields.pointee.some_color, fields.pointee.n_some_color) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_color = list._elements
@@ -784,6 +804,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_point, count: fields.pointee.n_some_point, of: Test_Scalars_Proto3_Point.self)
+            (fields.pointee.some_point, fields.pointee.n_some_point) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_point = list._elements
@@ -812,6 +833,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
+            (fields.pointee.some_double, fields.pointee.n_some_double) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_double = list._elements
@@ -832,6 +854,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
+            (fields.pointee.some_float, fields.pointee.n_some_float) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_float = list._elements
@@ -852,6 +875,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
+            (fields.pointee.some_int32, fields.pointee.n_some_int32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_int32 = list._elements
@@ -872,6 +896,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
+            (fields.pointee.some_int64, fields.pointee.n_some_int64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_int64 = list._elements
@@ -892,6 +917,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
+            (fields.pointee.some_uint32, fields.pointee.n_some_uint32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_uint32 = list._elements
@@ -912,6 +938,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
+            (fields.pointee.some_uint64, fields.pointee.n_some_uint64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_uint64 = list._elements
@@ -932,6 +959,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
+            (fields.pointee.some_sint32, fields.pointee.n_some_sint32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sint32 = list._elements
@@ -952,6 +980,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
+            (fields.pointee.some_sint64, fields.pointee.n_some_sint64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sint64 = list._elements
@@ -972,6 +1001,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
+            (fields.pointee.some_fixed32, fields.pointee.n_some_fixed32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_fixed32 = list._elements
@@ -992,6 +1022,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
+            (fields.pointee.some_fixed64, fields.pointee.n_some_fixed64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_fixed64 = list._elements
@@ -1012,6 +1043,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
+            (fields.pointee.some_sfixed32, fields.pointee.n_some_sfixed32) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sfixed32 = list._elements
@@ -1032,6 +1064,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
+            (fields.pointee.some_sfixed64, fields.pointee.n_some_sfixed64) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_sfixed64 = list._elements
@@ -1052,6 +1085,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
+            (fields.pointee.some_bool, fields.pointee.n_some_bool) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_bool = list._elements
@@ -1072,6 +1106,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var list = _message.lend(fields.pointee.some_color, count: fields.pointee.n_some_color, of: Test_Scalars_Proto3_Color.self)
+            (fields.pointee.some_color, fields.pointee.n_some_color) = (nil, 0)
             defer {
                 _message.settle(&list, as: Self._table)
                 _message.fields.pointee.some_color = list._elements
@@ -1262,9 +1297,11 @@ public import LifelineMessages
                 fields.pointee.a_point = _message.create(Test_Scalars_Proto3_Point.self)
                 fields.pointee.value_case.rawValue = 17
             }
-            var lent = _message.lend(fields.pointee.a_point, as: Test_Scalars_Proto3_Point.self)
+            let original = fields.pointee.a_point
+            var lent = _message.lend(original, as: Test_Scalars_Proto3_Point.self)
+            fields.pointee.a_point = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.a_point, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.a_point = settled
             }
             yield &lent
@@ -1284,9 +1321,11 @@ public import LifelineMessages
                 fields.pointee.another_point = _message.create(Test_Scalars_Proto3_Point.self)
                 fields.pointee.value_case.rawValue = 18
             }
-            var lent = _message.lend(fields.pointee.another_point, as: Test_Scalars_Proto3_Point.self)
+            let original = fields.pointee.another_point
+            var lent = _message.lend(original, as: Test_Scalars_Proto3_Point.self)
+            fields.pointee.another_point = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.another_point, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.another_point = settled
             }
             yield &lent
@@ -1306,9 +1345,11 @@ public import LifelineMessages
                 fields.pointee.nested = _message.create(Test_Scalars_Proto3_Choice.self)
                 fields.pointee.value_case.rawValue = 19
             }
-            var lent = _message.lend(fields.pointee.nested, as: Test_Scalars_Proto3_Choice.self)
+            let original = fields.pointee.nested
+            var lent = _message.lend(original, as: Test_Scalars_Proto3_Choice.self)
+            fields.pointee.nested = nil
             defer {
-                let settled = _message.settle(&lent, from: _message.fields.pointee.nested, as: Self._table)
+                let settled = _message.settle(&lent, from: original, as: Self._table)
                 _message.fields.pointee.nested = settled
             }
             yield &lent
@@ -1413,6 +1454,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_double, count: fields.pointee.n_by_double, as: LifelineMessages.MapField<Int32, Double>.self)
+            (fields.pointee.by_double, fields.pointee.n_by_double) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_double = map._typedEntries()
@@ -1433,6 +1475,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_float, count: fields.pointee.n_by_float, as: LifelineMessages.MapField<Int32, Float>.self)
+            (fields.pointee.by_float, fields.pointee.n_by_float) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_float = map._typedEntries()
@@ -1453,6 +1496,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_int32, count: fields.pointee.n_by_int32, as: LifelineMessages.MapField<Int32, Int32>.self)
+            (fields.pointee.by_int32, fields.pointee.n_by_int32) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_int32 = map._typedEntries()
@@ -1473,6 +1517,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_int64, count: fields.pointee.n_by_int64, as: LifelineMessages.MapField<Int32, Int64>.self)
+            (fields.pointee.by_int64, fields.pointee.n_by_int64) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_int64 = map._typedEntries()
@@ -1493,6 +1538,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_uint32, count: fields.pointee.n_by_uint32, as: LifelineMessages.MapField<Int32, UInt32>.self)
+            (fields.pointee.by_uint32, fields.pointee.n_by_uint32) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_uint32 = map._typedEntries()
@@ -1513,6 +1559,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_uint64, count: fields.pointee.n_by_uint64, as: LifelineMessages.MapField<Int32, UInt64>.self)
+            (fields.pointee.by_uint64, fields.pointee.n_by_uint64) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_uint64 = map._typedEntries()
@@ -1533,6 +1580,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sint32, count: fields.pointee.n_by_sint32, as: LifelineMessages.MapField<Int32, Int32>.self)
+            (fields.pointee.by_sint32, fields.pointee.n_by_sint32) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_sint32 = map._typedEntries()
@@ -1553,6 +1601,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sint64, count: fields.pointee.n_by_sint64, as: LifelineMessages.MapField<Int32, Int64>.self)
+            (fields.pointee.by_sint64, fields.pointee.n_by_sint64) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_sint64 = map._typedEntries()
@@ -1573,6 +1622,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_fixed32, count: fields.pointee.n_by_fixed32, as: LifelineMessages.MapField<Int32, UInt32>.self)
+            (fields.pointee.by_fixed32, fields.pointee.n_by_fixed32) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_fixed32 = map._typedEntries()
@@ -1593,6 +1643,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_fixed64, count: fields.pointee.n_by_fixed64, as: LifelineMessages.MapField<Int32, UInt64>.self)
+            (fields.pointee.by_fixed64, fields.pointee.n_by_fixed64) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_fixed64 = map._typedEntries()
@@ -1613,6 +1664,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sfixed32, count: fields.pointee.n_by_sfixed32, as: LifelineMessages.MapField<Int32, Int32>.self)
+            (fields.pointee.by_sfixed32, fields.pointee.n_by_sfixed32) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_sfixed32 = map._typedEntries()
@@ -1633,6 +1685,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_sfixed64, count: fields.pointee.n_by_sfixed64, as: LifelineMessages.MapField<Int32, Int64>.self)
+            (fields.pointee.by_sfixed64, fields.pointee.n_by_sfixed64) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_sfixed64 = map._typedEntries()
@@ -1653,6 +1706,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_bool, count: fields.pointee.n_by_bool, as: LifelineMessages.MapField<Int32, Bool>.self)
+            (fields.pointee.by_bool, fields.pointee.n_by_bool) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_bool = map._typedEntries()
@@ -1673,6 +1727,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_string, count: fields.pointee.n_by_string, as: LifelineMessages.MapField<Int32, String>.self)
+            (fields.pointee.by_string, fields.pointee.n_by_string) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_string = map._typedEntries()
@@ -1693,6 +1748,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_bytes, count: fields.pointee.n_by_bytes, as: LifelineMessages.MapField<Int32, [Swift.UInt8]>.self)
+            (fields.pointee.by_bytes, fields.pointee.n_by_bytes) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_bytes = map._typedEntries()
@@ -1713,6 +1769,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_color, count: fields.pointee.n_by_color, as: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color>.self)
+            (fields.pointee.by_color, fields.pointee.n_by_color) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_color = map._typedEntries()
@@ -1733,6 +1790,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.by_point, count: fields.pointee.n_by_point, as: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point>.self)
+            (fields.pointee.by_point, fields.pointee.n_by_point) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.by_point = map._typedEntries()
@@ -1761,6 +1819,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_int32, count: fields.pointee.n_of_int32, as: LifelineMessages.MapField<Int32, String>.self)
+            (fields.pointee.of_int32, fields.pointee.n_of_int32) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_int32 = map._typedEntries()
@@ -1781,6 +1840,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_int64, count: fields.pointee.n_of_int64, as: LifelineMessages.MapField<Int64, String>.self)
+            (fields.pointee.of_int64, fields.pointee.n_of_int64) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_int64 = map._typedEntries()
@@ -1801,6 +1861,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_uint32, count: fields.pointee.n_of_uint32, as: LifelineMessages.MapField<UInt32, String>.self)
+            (fields.pointee.of_uint32, fields.pointee.n_of_uint32) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_uint32 = map._typedEntries()
@@ -1821,6 +1882,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_uint64, count: fields.pointee.n_of_uint64, as: LifelineMessages.MapField<UInt64, String>.self)
+            (fields.pointee.of_uint64, fields.pointee.n_of_uint64) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_uint64 = map._typedEntries()
@@ -1841,6 +1903,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_sint32, count: fields.pointee.n_of_sint32, as: LifelineMessages.MapField<Int32, String>.self)
+            (fields.pointee.of_sint32, fields.pointee.n_of_sint32) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_sint32 = map._typedEntries()
@@ -1861,6 +1924,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_sint64, count: fields.pointee.n_of_sint64, as: LifelineMessages.MapField<Int64, String>.self)
+            (fields.pointee.of_sint64, fields.pointee.n_of_sint64) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_sint64 = map._typedEntries()
@@ -1881,6 +1945,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_fixed32, count: fields.pointee.n_of_fixed32, as: LifelineMessages.MapField<UInt32, String>.self)
+            (fields.pointee.of_fixed32, fields.pointee.n_of_fixed32) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_fixed32 = map._typedEntries()
@@ -1901,6 +1966,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_fixed64, count: fields.pointee.n_of_fixed64, as: LifelineMessages.MapField<UInt64, String>.self)
+            (fields.pointee.of_fixed64, fields.pointee.n_of_fixed64) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_fixed64 = map._typedEntries()
@@ -1921,6 +1987,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_sfixed32, count: fields.pointee.n_of_sfixed32, as: LifelineMessages.MapField<Int32, String>.self)
+            (fields.pointee.of_sfixed32, fields.pointee.n_of_sfixed32) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_sfixed32 = map._typedEntries()
@@ -1941,6 +2008,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_sfixed64, count: fields.pointee.n_of_sfixed64, as: LifelineMessages.MapField<Int64, String>.self)
+            (fields.pointee.of_sfixed64, fields.pointee.n_of_sfixed64) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_sfixed64 = map._typedEntries()
@@ -1961,6 +2029,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_bool, count: fields.pointee.n_of_bool, as: LifelineMessages.MapField<Bool, String>.self)
+            (fields.pointee.of_bool, fields.pointee.n_of_bool) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_bool = map._typedEntries()
@@ -1981,6 +2050,7 @@ public import LifelineMessages
         _modify {
             let fields = _mutableFields()
             var map = _message.lend(entries: fields.pointee.of_string, count: fields.pointee.n_of_string, as: LifelineMessages.MapField<String, String>.self)
+            (fields.pointee.of_string, fields.pointee.n_of_string) = (nil, 0)
             defer {
                 _message.settle(&map, as: Self._table)
                 _message.fields.pointee.of_string = map._typedEntries()

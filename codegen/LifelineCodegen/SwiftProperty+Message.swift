@@ -47,9 +47,11 @@ extension SwiftProperty {
                 printer.print("if \(mutableValue) == nil { \(mutableValue) = _message.create(\(type).self) }")
             }
             printer.print(
-                "var lent = _message.lend(\(mutableValue), as: \(type).self)",
+                "let original = \(mutableValue)",
+                "var lent = _message.lend(original, as: \(type).self)",
+                "\(mutableValue) = nil",
                 "defer {",
-                "    let settled = _message.settle(&lent, from: \(place), as: Self._table)",
+                "    let settled = _message.settle(&lent, from: original, as: Self._table)",
                 "    \(place) = settled",
                 "}",
                 "yield &lent"
