@@ -6,6 +6,8 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
             case closedByPeer, closedLocally, protocolViolation, ioError
             case connectFailed, connectTimeout, listenFailed, addressInUse, invalidEndpoint, unixSocketPathTooLong
             case sendingFinished, messageRefused, concurrentIteration
+            case networkLost, heartbeatTimeout, tlsRejected
+            case notConnected, sendTimedOut, sendQueueFull
         }
         private let kind: Kind
 
@@ -36,6 +38,18 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let messageRefused = Code(kind: .messageRefused)
         /// Local misuse: two tasks awaited messages of one connection at once. The first goes on waiting.
         public static let concurrentIteration = Code(kind: .concurrentIteration)
+        /// The network that the connection went over is gone.
+        public static let networkLost = Code(kind: .networkLost)
+        /// The peer gave no sign of life in time.
+        public static let heartbeatTimeout = Code(kind: .heartbeatTimeout)
+        /// One side did not accept the other's certificate or TLS parameters.
+        public static let tlsRejected = Code(kind: .tlsRejected)
+        /// There is no connection, and the message was not to wait for one.
+        public static let notConnected = Code(kind: .notConnected)
+        /// No connection took the message in the time that it was to wait.
+        public static let sendTimedOut = Code(kind: .sendTimedOut)
+        /// Too much waits for a connection already.
+        public static let sendQueueFull = Code(kind: .sendQueueFull)
 
         /// The code's name.
         public var description: String { "\(kind)" }

@@ -1,0 +1,20 @@
+/// When a silent peer is asked for a sign of life, and when it counts as gone.
+///
+/// A dead peer is noticed `interval + allowedMisses × timeout` after its last byte: 60 s by default. What is out of range
+/// counts as the nearest value in range.
+public struct HeartbeatConfiguration: Sendable, Hashable {
+    /// How long nothing may have come in before a ping is sent. Default: 30 s, below the idle time-outs of common
+    /// NATs and load balancers, of which 60 s is the shortest usual one. From 1 ms to 365 days.
+    public var interval = Duration.seconds(30)
+
+    /// How long a ping may remain unanswered. Any byte counts as an answer. Default: 10 s, which five retransmissions of
+    /// a lost segment fit into. From 1 ms to 365 days.
+    public var timeout = Duration.seconds(10)
+
+    /// After how many unanswered pings in a row the peer counts as gone. Default: 3, so that lost packets alone do not
+    /// cut a connection. At least 1.
+    public var allowedMisses = 3
+
+    /// Makes a configuration with the default values.
+    public init() {}
+}

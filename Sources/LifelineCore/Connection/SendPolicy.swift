@@ -1,0 +1,25 @@
+/// What becomes of a message that is sent while there is no connection.
+public struct SendPolicy: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
+        case wait(Duration)
+        case fail
+        case drop(Duration)
+    }
+
+    package let kind: Kind
+
+    /// It waits for a connection for so long at most; then the send fails with `sendTimedOut`. Default: 30 s, the
+    /// longest delay between two attempts to connect. Values below 0 count as 0, those over 365 days as 365 days.
+    public static func wait(upTo limit: Duration = .seconds(30)) -> SendPolicy {
+        SendPolicy(kind: .wait(limit.clamped(atLeast: .zero)))
+    }
+
+    /// The send fails at once with `notConnected`.
+    public static let fail = SendPolicy(kind: .fail)
+
+    /// It waits for a connection and is dropped after so long, which is no failure: for what is worth nothing when it
+    /// comes late. Values below 0 count as 0, those over 365 days as 365 days.
+    public static func drop(after limit: Duration) -> SendPolicy {
+        SendPolicy(kind: .drop(limit.clamped(atLeast: .zero)))
+    }
+}

@@ -1,0 +1,131 @@
+/// Why a connection went from one state to another.
+///
+/// Two reasons are equal when their codes are, and the codes and messages of their errors; the errors' causes, which can
+/// be of any type, are not compared.
+public struct TransitionReason: Sendable {
+    /// What kind of reason this is. More may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Kind {
+            case started, networkUp, networkLost, connected, connectFailed, retryDue, attemptsUsedUp
+            case closedByPeer, connectionFailed, heartbeatTimeout, protocolViolation, tlsRejected
+            case reconnectRequested, closedByUser, drained, cancelled
+        }
+        private let kind: Kind
+
+        /// The client was started.
+        public static let started = Code(kind: .started)
+        /// The network came, or came back.
+        public static let networkUp = Code(kind: .networkUp)
+        /// The network went away.
+        public static let networkLost = Code(kind: .networkLost)
+        /// The attempt to connect succeeded.
+        public static let connected = Code(kind: .connected)
+        /// The attempt to connect failed; the error says why.
+        public static let connectFailed = Code(kind: .connectFailed)
+        /// The time of the next attempt came.
+        public static let retryDue = Code(kind: .retryDue)
+        /// The last attempt of the budget failed, or its connection was lost; the error says why.
+        public static let attemptsUsedUp = Code(kind: .attemptsUsedUp)
+        /// The peer ended the connection: in order, or, when there is an error, by a reset.
+        public static let closedByPeer = Code(kind: .closedByPeer)
+        /// The connection failed; the error says why.
+        public static let connectionFailed = Code(kind: .connectionFailed)
+        /// The peer gave no sign of life: it, or the way to it, is gone.
+        public static let heartbeatTimeout = Code(kind: .heartbeatTimeout)
+        /// The peer sent what is no frame or no message; the error says what.
+        public static let protocolViolation = Code(kind: .protocolViolation)
+        /// One side did not accept the other's certificate or TLS parameters. It is not tried again by itself.
+        public static let tlsRejected = Code(kind: .tlsRejected)
+        /// The user asked for a new connection.
+        public static let reconnectRequested = Code(kind: .reconnectRequested)
+        /// The user closed.
+        public static let closedByUser = Code(kind: .closedByUser)
+        /// After the user closed: all was written, and both sides have ended.
+        public static let drained = Code(kind: .drained)
+        /// The task that runs the client was cancelled.
+        public static let cancelled = Code(kind: .cancelled)
+
+        /// The code's name.
+        public var description: String { "\(kind)" }
+    }
+
+    /// What kind of reason this is.
+    public let code: Code
+    /// The error behind it, where there is one.
+    public let error: ConnectionError?
+
+    package init(_ code: Code, error: ConnectionError? = nil) {
+        self.code = code
+        self.error = error
+    }
+}
+
+extension TransitionReason: Equatable {
+    /// Whether codes and errors' codes and messages are equal.
+    public static func == (first: TransitionReason, second: TransitionReason) -> Bool {
+        first.code == second.code && first.error?.code == second.error?.code
+            && first.error?.message == second.error?.message
+    }
+}
+
+extension TransitionReason: CustomStringConvertible {
+    /// The code, and the error where there is one.
+    public var description: String {
+        guard let error else { return "\(code)" }
+        return "\(code) (\(error))"
+    }
+}
+
+extension TransitionReason {
+    /// Why an attempt to connect failed.
+    package static func connectFailed(_ error: ConnectionError) -> TransitionReason {
+        TransitionReason(error.code == .tlsRejected ? .tlsRejected : .connectFailed, error: error)
+    }
+
+    /// Why a connection that stood has ended, from what the transport says of it: nil when the peer ended it in order.
+    package static func ended(by error: ConnectionError?) -> TransitionReason {
+        guard let error else { return TransitionReason(.closedByPeer) }
+        let code: Code =
+            switch error.code {
+            case .closedByPeer: .closedByPeer
+            case .protocolViolation: .protocolViolation
+            case .tlsRejected: .tlsRejected
+            case .heartbeatTimeout: .heartbeatTimeout
+            case .networkLost: .networkLost
+            default: .connectionFailed
+            }
+        return TransitionReason(code, error: error)
+    }
+
+    /// Whether the same attempt again would end the same way: what was refused is how this side is configured.
+    package var isFatal: Bool {
+        if code == .tlsRejected { return true }
+        guard let error else { return false }
+        return error.code == .tlsRejected || error.code == .invalidEndpoint || error.code == .unixSocketPathTooLong
+    }
+
+    /// The reason as the error that a connection given up for it ends with.
+    package var asError: ConnectionError {
+        if let error { return error }
+        return switch code {
+        case .closedByPeer:
+            ConnectionError(code: .closedByPeer, message: "The peer ended the connection.")
+        case .heartbeatTimeout:
+            ConnectionError(
+                code: .heartbeatTimeout,
+                message: "The peer gave no sign of life; it, or the way to it, is gone."
+            )
+        case .networkLost:
+            ConnectionError(code: .networkLost, message: "The network went away.")
+        case .reconnectRequested:
+            ConnectionError(
+                code: .closedLocally,
+                message: "The connection was replaced by a new one, as was asked for."
+            )
+        case .cancelled:
+            ConnectionError(code: .closedLocally, message: "The task that runs the client was cancelled.")
+        default:
+            ConnectionError(code: .closedLocally, message: "The connection was closed on this side.")
+        }
+    }
+}
