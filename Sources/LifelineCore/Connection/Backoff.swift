@@ -1,0 +1,57 @@
+/// How many attempts to connect are left, and how long to wait before the next one.
+package struct Backoff: Sendable {
+    private let initialDelay: Double
+    private let factor: Double
+    private let jitter: Double
+    private let cap: Double
+    private let maximumAttempts: Int
+    private var generator: SplitMix64
+    /// The next retry's delay before jitter, in nanoseconds.
+    private var baseDelay: Double
+    /// Attempts begun since the budget was fresh.
+    package private(set) var attemptsUsed = 0
+
+    package init(_ configuration: BackoffConfiguration, seed: UInt64) {
+        let cap = Double(configuration.cap.clamped(atLeast: .milliseconds(1)).saturatedNanoseconds)
+        let initial = Double(configuration.initialDelay.clamped(atLeast: .milliseconds(1)).saturatedNanoseconds)
+        self.cap = cap
+        self.initialDelay = min(initial, cap)
+        // Written so that NaN fails the comparison.
+        self.factor = configuration.factor >= 1 ? configuration.factor : 1
+        self.jitter = configuration.jitter >= 0 ? min(configuration.jitter, 1) : 0
+        self.maximumAttempts = max(configuration.maximumAttempts ?? .max, 1)
+        self.generator = SplitMix64(seed: seed)
+        self.baseDelay = initialDelay
+    }
+
+    /// An attempt begins.
+    package mutating func attemptStarted() {
+        if attemptsUsed < .max { attemptsUsed += 1 }
+    }
+
+    /// All attempts are to be had again.
+    package mutating func refill() {
+        attemptsUsed = 0
+        baseDelay = initialDelay
+    }
+
+    /// What to do when the last attempt has failed or its connection is lost.
+    package enum NextAction: Equatable {
+        /// Connect at once: the budget is fresh.
+        case connect
+        /// Connect after this time.
+        case wait(Duration)
+        /// Give up: all attempts are used.
+        case giveUp
+    }
+
+    /// The last attempt has failed, or its connection is lost.
+    package mutating func attemptEnded() -> NextAction {
+        if attemptsUsed == 0 { return .connect }
+        if attemptsUsed >= maximumAttempts { return .giveUp }
+        let delay = baseDelay * (1 + Double.random(in: -jitter...jitter, using: &generator))
+        baseDelay = min(baseDelay * factor, cap)
+        // At most twice 365 days, so that it fits.
+        return .wait(.nanoseconds(Int64(delay)))
+    }
+}

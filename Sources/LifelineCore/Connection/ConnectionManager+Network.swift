@@ -1,0 +1,41 @@
+// What is known of the network.
+extension ConnectionManager {
+    /// The network came, came back, or changed.
+    package mutating func networkUp(now: MonotonicTime) -> [Action] {
+        let now = observe(now)
+        hasNetwork = true
+        let reason = TransitionReason(.networkUp)
+        switch machine {
+        case .waitingForNetwork, .backingOff, .gaveUp:
+            backoff.refill()
+            return connect(reason, now: now)
+        case .ready(var connection):
+            // It may go over what is no more.
+            guard let number = connection.heartbeat?.probe(now: now) else { return [] }
+            machine = .ready(connection)
+            return [.sendPing(connection.id, number: number)]
+        case .idle, .connecting, .draining, .closed:
+            return []
+        }
+    }
+
+    /// The network went away. Attempts are not spent until it is back.
+    package mutating func networkLost(now: MonotonicTime) -> [Action] {
+        let now = observe(now)
+        hasNetwork = false
+        let reason = TransitionReason(.networkLost)
+        switch machine {
+        case .connecting(let id):
+            return leave(to: .waitingForNetwork, reason, now: now, abandoning: id)
+        case .ready(let connection):
+            return leave(to: .waitingForNetwork, reason, now: now, abandoning: connection.id)
+        case .backingOff:
+            return leave(to: .waitingForNetwork, reason, now: now)
+        case .draining(let id):
+            // Nothing can be written any more.
+            return leave(to: .closed, reason, now: now, abandoning: id)
+        case .idle, .waitingForNetwork, .gaveUp, .closed:
+            return []
+        }
+    }
+}
