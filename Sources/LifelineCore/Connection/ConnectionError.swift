@@ -75,3 +75,28 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         return "\(code): \(message) Cause: \(cause)"
     }
 }
+
+// What becomes of sends without a connection.
+extension ConnectionError {
+    package static var notConnected: ConnectionError {
+        ConnectionError(
+            code: .notConnected,
+            message: "There is no connection, and the message was not to wait for one. Send it with SendPolicy.wait."
+        )
+    }
+
+    package static var sendTimedOut: ConnectionError {
+        ConnectionError(
+            code: .sendTimedOut,
+            message: "No connection took the message in the time that it was to wait."
+        )
+    }
+
+    package static func sendQueueFull(count: Int, byteCount: Int) -> ConnectionError {
+        ConnectionError(
+            code: .sendQueueFull,
+            message: "The message would go over the \(count) messages or \(byteCount) bytes that may wait for a "
+                + "connection. Send less while there is none, or raise the limits."
+        )
+    }
+}

@@ -1,0 +1,86 @@
+/// Which frames written to a connection the peer's TCP has acknowledged, so that the rest can be counted as lost with it.
+///
+/// It keeps the length of each frame that is not acknowledged, as a varint: a byte for a frame of up to 127 bytes, and
+/// never more bytes than the frame itself has. Memory follows the bytes in flight, which kernel and queue bound.
+package struct DeliveryLedger: Sendable {
+    /// Over how many bytes of its own memory it is worth asking the kernel what was acknowledged.
+    package static let trimThreshold = 64 << 10
+
+    /// A ring: its size is a power of two or zero.
+    private var ring: [UInt8] = []
+    private var head = 0
+    private var used = 0
+    /// Where in the stream of bytes the first frame in the ring starts.
+    private var start: UInt64 = 0
+    /// Where the last one ends.
+    private var end: UInt64 = 0
+    /// How much of the stream is acknowledged.
+    private var acknowledged: UInt64 = 0
+    /// Frames of which the peer's TCP has not acknowledged every byte.
+    package private(set) var unacknowledgedFrameCount = 0
+
+    package init() {}
+
+    /// Bytes that were accepted and are not acknowledged.
+    package var unacknowledgedByteCount: UInt64 { end - acknowledged }
+
+    /// Whether to report `bytesAcknowledged` now, as its memory has grown.
+    package var needsTrim: Bool { used > DeliveryLedger.trimThreshold }
+
+    /// A frame of so many bytes, prefix included, was accepted to be written. No frame has none: 0 is ignored.
+    package mutating func frameAccepted(byteCount: Int) {
+        guard byteCount > 0 else { return }
+        var rest = UInt64(byteCount)
+        end += rest
+        unacknowledgedFrameCount += 1
+        while rest >= 0x80 {
+            append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest &>>= 7
+        }
+        append(UInt8(truncatingIfNeeded: rest))
+    }
+
+    /// The peer's TCP has acknowledged so many bytes since the connection was made. Less than before changes nothing,
+    /// more than was accepted counts as everything.
+    package mutating func bytesAcknowledged(total: UInt64) {
+        acknowledged = max(acknowledged, min(total, end))
+        while used > 0 {
+            let (length, size) = firstLength()
+            guard start + length <= acknowledged else { break }
+            start += length
+            head = (head &+ size) & (ring.count &- 1)
+            used -= size
+            unacknowledgedFrameCount -= 1
+        }
+        // Given back when a burst is over, kept while frames come and go.
+        if used == 0, ring.count > DeliveryLedger.trimThreshold {
+            ring = []
+            head = 0
+        }
+    }
+
+    @inline(__always)
+    private mutating func append(_ byte: UInt8) {
+        if used == ring.count { grow() }
+        ring[(head &+ used) & (ring.count &- 1)] = byte
+        used += 1
+    }
+
+    private mutating func grow() {
+        let unrolled = ring[head...] + ring[..<head]
+        ring = Array(unrolled) + Array(repeating: 0, count: max(ring.count, 64))
+        head = 0
+    }
+
+    /// The first frame's length, and the bytes that it takes in the ring.
+    private func firstLength() -> (length: UInt64, size: Int) {
+        var length: UInt64 = 0
+        var size = 0
+        while true {
+            let byte = ring[(head &+ size) & (ring.count &- 1)]
+            length |= UInt64(byte & 0x7F) &<< UInt64(7 * size)
+            size += 1
+            if byte < 0x80 { return (length, size) }
+        }
+    }
+}

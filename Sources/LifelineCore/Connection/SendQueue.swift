@@ -1,0 +1,280 @@
+/// The sends that wait for a connection, first in, first out. It knows their sizes and deadlines, not their bytes.
+///
+/// Each send that waits ends in exactly one `Ended`. While there is a connection, the driver hands over one at a time: it
+/// takes `next()`, offers it to the connection, and reports `handedOver` or `handOverFailed`. When nothing waits, a send
+/// goes straight to the connection, and the queue never hears of it again.
+///
+/// Each event costs constant time on average, and where a deadline is kept, logarithmic time.
+package struct SendQueue: Sendable {
+    /// The number of a send that waits: ascending.
+    package typealias ID = UInt64
+
+    /// How a send that waited ended.
+    package enum Outcome: Equatable, Sendable {
+        /// A connection accepted it.
+        case sent
+        /// Its time to live was over.
+        case dropped
+        /// Whoever sent it gave it up.
+        case cancelled
+        /// `SendQueue.error(for:)` says more.
+        case failed(ConnectionError.Code)
+    }
+
+    /// The end of a send that waited.
+    package struct Ended: Equatable, Sendable {
+        package let id: ID
+        package let outcome: Outcome
+    }
+
+    private enum State {
+        /// Sends wait. Can go to: ready, closed.
+        case unready
+        /// Sends are handed over. Can go to: unready, closed.
+        case ready
+        /// Nothing is accepted any more. Can go to: nothing.
+        case closed(ConnectionError)
+    }
+
+    private struct Entry {
+        let id: ID
+        let byteCount: Int
+        let policy: SendPolicy.Kind
+        let deadline: MonotonicTime?
+        /// Kept in its place, so that nothing has to move, until enough are ended.
+        var isEnded = false
+    }
+
+    private let maximumCount: Int
+    private let maximumByteCount: Int
+    private var state = State.unready
+    /// In the order of their numbers.
+    private var entries: [Entry] = []
+    /// Everything before it in `entries` is ended.
+    private var head = 0
+    /// At least one of each entry that has a deadline and is not in hand.
+    private var deadlines = DeadlineHeap()
+    private var lastID: ID = 0
+    private var inHand: (id: ID, isCancelled: Bool)?
+    /// How many of the entries are not to wait without a connection.
+    private var impatientCount = 0
+    /// Sends that wait, the one in hand included.
+    package private(set) var count = 0
+    /// Their bytes.
+    package private(set) var byteCount = 0
+
+    package init(_ configuration: SendQueueConfiguration) {
+        maximumCount = max(configuration.maximumMessageCount, 0)
+        maximumByteCount = max(configuration.maximumByteCount, 0)
+    }
+
+    /// When `timerFired` is to be called; nil: not until there was another event.
+    package var nextDeadline: MonotonicTime? { deadlines.first?.deadline }
+
+    /// What to do with a send.
+    package enum OfferAction: Equatable {
+        /// Offer it to the connection.
+        case sendNow
+        /// Keep it under this number until it ends.
+        case wait(ID)
+        /// It fails: `error(for:)` says more.
+        case fail(ConnectionError.Code)
+    }
+
+    /// A message of so many bytes is to be sent.
+    package mutating func offered(byteCount: Int, policy: SendPolicy, now: MonotonicTime) -> OfferAction {
+        switch state {
+        case .closed(let reason): return .fail(reason.code)
+        case .ready where count == 0: return .sendNow
+        case .unready where policy == .fail: return .fail(.notConnected)
+        case .ready, .unready: break
+        }
+        let byteCount = max(byteCount, 0)
+        // Written so that it does not overflow.
+        guard count < maximumCount, byteCount <= maximumByteCount - self.byteCount else { return .fail(.sendQueueFull) }
+        lastID += 1
+        append(byteCount: byteCount, policy: policy.kind, now: now)
+        return .wait(lastID)
+    }
+
+    /// There is a connection: take `next()` until it is nil, and again after each hand-over.
+    package mutating func becameReady() {
+        if case .unready = state { state = .ready }
+    }
+
+    /// The connection is lost. Sends that are not to wait fail. The one in hand remains so until its hand-over is
+    /// reported.
+    package mutating func becameUnready() -> [Ended] {
+        guard case .ready = state else { return [] }
+        state = .unready
+        var ended: [Ended] = []
+        if impatientCount > 0 {
+            for index in entries.indices[head...] where !entries[index].isEnded && entries[index].policy == .fail {
+                if entries[index].id != inHand?.id { ended.append(end(at: index, .failed(.notConnected))) }
+            }
+        }
+        tidy()
+        return ended
+    }
+
+    /// The next send to offer to the connection, which is in hand then; nil while one is, and when none waits. Call
+    /// `timerFired` before, so that nothing is sent after its deadline.
+    package mutating func next() -> ID? {
+        guard case .ready = state, inHand == nil else { return nil }
+        skipEnded()
+        guard head < entries.count else { return nil }
+        inHand = (entries[head].id, isCancelled: false)
+        tidy()
+        return entries[head].id
+    }
+
+    /// The connection accepted the send in hand. Nil when that one is not in hand.
+    package mutating func handedOver(_ id: ID) -> Ended? {
+        guard inHand?.id == id, let index = index(of: id) else { return nil }
+        inHand = nil
+        defer { tidy() }
+        return end(at: index, .sent)
+    }
+
+    /// The connection did not accept the send in hand and never will: the connection failed, or the send was withdrawn.
+    /// It waits again, in its old place, and nil is returned, unless there is a reason to end it.
+    ///
+    /// When the connection failed, call `becameUnready` first, or the send is the next one for the same connection.
+    package mutating func handOverFailed(_ id: ID) -> Ended? {
+        guard let (held, isCancelled) = inHand, held == id, let index = index(of: id) else { return nil }
+        inHand = nil
+        defer { tidy() }
+        if isCancelled { return end(at: index, .cancelled) }
+        switch state {
+        case .closed(let reason): return end(at: index, .failed(reason.code))
+        case .unready where entries[index].policy == .fail: return end(at: index, .failed(.notConnected))
+        case .unready, .ready: break
+        }
+        // The one before may have been taken out meanwhile.
+        if let deadline = entries[index].deadline { deadlines.insert(.init(deadline: deadline, id: id)) }
+        return nil
+    }
+
+    /// What to do when whoever sent a message gives it up.
+    package enum CancelAction: Equatable {
+        /// It is ended.
+        case end(Ended)
+        /// It is in hand: withdraw it from the connection, then report how the hand-over ended.
+        case withdraw
+        /// Nothing: it has ended.
+        case none
+    }
+
+    /// Whoever sent it gives it up.
+    package mutating func cancelled(_ id: ID) -> CancelAction {
+        guard let index = index(of: id) else { return .none }
+        if inHand?.id == id {
+            inHand = (id, isCancelled: true)
+            return .withdraw
+        }
+        defer { tidy() }
+        return .end(end(at: index, .cancelled))
+    }
+
+    /// `nextDeadline` has come; calling it early does no harm. Returns what ends with it, the earliest deadline first.
+    package mutating func timerFired(now: MonotonicTime) -> [Ended] {
+        var ended: [Ended] = []
+        while let first = deadlines.first, first.deadline <= now {
+            deadlines.removeFirst()
+            guard first.id != inHand?.id, let index = index(of: first.id) else { continue }
+            if case .drop = entries[index].policy {
+                ended.append(end(at: index, .dropped))
+            } else {
+                ended.append(end(at: index, .failed(.sendTimedOut)))
+            }
+        }
+        tidy()
+        return ended
+    }
+
+    /// There will be no connection any more. All that waits fails, in order, except the send in hand, which ends when its
+    /// hand-over is reported. Only the first reason counts.
+    package mutating func closed(_ reason: ConnectionError) -> [Ended] {
+        if case .closed = state { return [] }
+        state = .closed(reason)
+        var ended: [Ended] = []
+        ended.reserveCapacity(count)
+        for index in entries.indices[head...] where !entries[index].isEnded && entries[index].id != inHand?.id {
+            ended.append(end(at: index, .failed(reason.code)))
+        }
+        tidy()
+        return ended
+    }
+
+    /// The error that a send fails with.
+    package func error(for code: ConnectionError.Code) -> ConnectionError {
+        if case .closed(let reason) = state, reason.code == code { return reason }
+        return switch code {
+        case .notConnected: .notConnected
+        case .sendTimedOut: .sendTimedOut
+        case .sendQueueFull: .sendQueueFull(count: maximumCount, byteCount: maximumByteCount)
+        default: ConnectionError(code: code, message: "The message was not sent.")
+        }
+    }
+}
+
+// Entries and their places.
+extension SendQueue {
+    private mutating func append(byteCount: Int, policy: SendPolicy.Kind, now: MonotonicTime) {
+        let deadline: MonotonicTime? =
+            switch policy {
+            case .wait(let limit), .drop(let limit): now + limit
+            case .fail: nil
+            }
+        entries.append(Entry(id: lastID, byteCount: byteCount, policy: policy, deadline: deadline))
+        if let deadline { deadlines.insert(.init(deadline: deadline, id: lastID)) }
+        if policy == .fail { impatientCount += 1 }
+        count += 1
+        self.byteCount += byteCount
+    }
+
+    private mutating func end(at index: Int, _ outcome: Outcome) -> Ended {
+        entries[index].isEnded = true
+        if entries[index].policy == .fail { impatientCount -= 1 }
+        count -= 1
+        byteCount -= entries[index].byteCount
+        return Ended(id: entries[index].id, outcome: outcome)
+    }
+
+    /// Where the send is, unless it has ended.
+    private func index(of id: ID) -> Int? {
+        var low = head
+        var high = entries.count
+        while low < high {
+            let middle = low + (high - low) / 2
+            if entries[middle].id < id { low = middle + 1 } else { high = middle }
+        }
+        guard low < entries.count, entries[low].id == id, !entries[low].isEnded else { return nil }
+        return low
+    }
+
+    private mutating func skipEnded() {
+        while head < entries.count, entries[head].isEnded { head += 1 }
+    }
+
+    /// Lets go of what has ended: always what is first in a line, the rest when it outweighs what waits.
+    private mutating func tidy() {
+        skipEnded()
+        // 32 so that a short queue is not moved at every other send.
+        if entries.count > 2 * count + 32 {
+            entries = entries[head...].filter { !$0.isEnded }
+            head = 0
+        }
+        while let first = deadlines.first, first.id == inHand?.id || index(of: first.id) == nil {
+            deadlines.removeFirst()
+        }
+        if deadlines.count > 2 * count + 32 {
+            deadlines = DeadlineHeap(
+                entries[head...].compactMap { entry in
+                    guard !entry.isEnded, entry.id != inHand?.id, let deadline = entry.deadline else { return nil }
+                    return DeadlineHeap.Element(deadline: deadline, id: entry.id)
+                }
+            )
+        }
+    }
+}
