@@ -1,0 +1,44 @@
+import LifelineCore
+
+/// A point of time, in seconds.
+func at(_ seconds: Double) -> MonotonicTime {
+    MonotonicTime(nanoseconds: Int64((seconds * 1e9).rounded()))
+}
+
+extension ConnectionError {
+    static let refused = ConnectionError(code: .connectFailed, message: "refused")
+    static let badCertificate = ConnectionError(code: .tlsRejected, message: "expired")
+}
+
+extension TransitionReason {
+    static let closedByPeer = TransitionReason(.closedByPeer)
+}
+
+extension ConnectionManager {
+    /// Without jitter, so that times can be written down. The defaults otherwise: 1 s × 2, four attempts, 30/10/3.
+    init(
+        attempts: Int? = 4,
+        heartbeat: HeartbeatConfiguration? = HeartbeatConfiguration(),
+        hasNetwork: Bool = true
+    ) {
+        var backoff = BackoffConfiguration()
+        backoff.jitter = 0
+        backoff.maximumAttempts = attempts
+        self.init(backoff: backoff, heartbeat: heartbeat, seed: 1, hasNetwork: hasNetwork)
+    }
+}
+
+/// Actions as a line that fits a table: `→ connecting networkUp (1), abort 1, connect 2`.
+func line(_ actions: [ConnectionManager.Action]) -> String {
+    actions.map { action in
+        switch action {
+        case .transition(let step):
+            "→ \(step.to) \(step.reason.code)" + (step.attempt > 0 ? " (\(step.attempt))" : "")
+                + (step.nextAttempt.map { " in \($0 - step.time)" } ?? "")
+        case .abort(let id, let reason): "abort \(id) \(reason.code)"
+        case .connect(let id): "connect \(id)"
+        case .drain(let id): "drain \(id)"
+        case .sendPing(let id, let number): "ping \(id) #\(number)"
+        }
+    }.joined(separator: ", ")
+}

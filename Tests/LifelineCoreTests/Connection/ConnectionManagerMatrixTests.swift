@@ -1,0 +1,191 @@
+import LifelineCore
+import Testing
+
+/// Every state × every event: what is done and which state follows, so that no pair is undecided.
+@Suite struct ConnectionManagerMatrixTests {
+    /// Every state, with the variants in which events mean something else.
+    enum Situation: CaseIterable, Sendable {
+        case idle, idleOffline, waitingForNetwork, connecting
+        /// Connected 1 s ago; 15 s ago; and with an unanswered ping.
+        case ready, stable, probing
+        case backingOff, draining, gaveUp, gaveUpOffline, closed
+    }
+
+    enum Event: CaseIterable, Sendable {
+        case start, networkUp, networkLost, connected, connectFailed, tlsRejected, peerClosed, drained
+        case otherConnected, otherFailed, otherEnded
+        case received, receivedPong, timerEarly, timerDue, reconnect, close, cancelled
+    }
+
+    /// The time of the event, and the manager before it.
+    private func manager(in situation: Situation) -> (ConnectionManager, now: MonotonicTime) {
+        var manager = ConnectionManager(hasNetwork: situation != .idleOffline && situation != .waitingForNetwork)
+        if situation == .idle || situation == .idleOffline { return (manager, at(1)) }
+        _ = manager.start(now: at(0))
+        switch situation {
+        case .idle, .idleOffline, .waitingForNetwork, .connecting:
+            return (manager, at(1))
+        case .ready, .stable, .probing, .draining:
+            _ = manager.connected(1, now: at(0))
+            if situation == .stable { return (manager, at(15)) }
+            if situation == .probing {
+                _ = manager.timerFired(lastInboundAt: nil, now: at(30))
+                return (manager, at(31))
+            }
+            if situation == .draining { _ = manager.closeRequested(now: at(0)) }
+            return (manager, at(1))
+        case .backingOff:
+            _ = manager.connectFailed(1, .refused, now: at(0))
+            return (manager, at(0.5))
+        case .gaveUp, .gaveUpOffline:
+            _ = manager.connectFailed(1, .badCertificate, now: at(0))
+            if situation == .gaveUpOffline { _ = manager.networkLost(now: at(0)) }
+            return (manager, at(1))
+        case .closed:
+            _ = manager.cancelled(now: at(0))
+            return (manager, at(1))
+        }
+    }
+
+    private func apply(
+        _ event: Event,
+        to manager: inout ConnectionManager,
+        now: MonotonicTime
+    ) -> [ConnectionManager.Action] {
+        switch event {
+        case .start: return manager.start(now: now)
+        case .networkUp: return manager.networkUp(now: now)
+        case .networkLost: return manager.networkLost(now: now)
+        case .connected: return manager.connected(1, now: now)
+        case .connectFailed: return manager.connectFailed(1, .refused, now: now)
+        case .tlsRejected: return manager.connectFailed(1, .badCertificate, now: now)
+        case .peerClosed: return manager.connectionEnded(1, .closedByPeer, now: now)
+        case .drained: return manager.connectionEnded(1, TransitionReason(.drained), now: now)
+        case .otherConnected: return manager.connected(0, now: now)
+        case .otherFailed: return manager.connectFailed(0, .refused, now: now)
+        case .otherEnded: return manager.connectionEnded(0, .closedByPeer, now: now)
+        case .received:
+            manager.received(lastInboundAt: now, 1, now: now)
+            return []
+        case .receivedPong:
+            manager.receivedPong(number: 1, 1, now: now)
+            return []
+        case .timerEarly: return manager.timerFired(lastInboundAt: nil, now: now)
+        case .timerDue: return manager.timerFired(lastInboundAt: nil, now: manager.nextDeadline ?? now)
+        case .reconnect: return manager.reconnectRequested(now: now)
+        case .close: return manager.closeRequested(now: now)
+        case .cancelled: return manager.cancelled(now: now)
+        }
+    }
+
+    /// The actions, as `line` writes them.
+    private func expected(_ situation: Situation, _ event: Event) -> String {
+        switch event {
+        case .start:
+            switch situation {
+            case .idle: "→ connecting started (1), connect 1"
+            case .idleOffline: "→ waitingForNetwork started"
+            case .waitingForNetwork, .connecting, .ready, .stable, .probing, .backingOff, .draining, .gaveUp,
+                .gaveUpOffline, .closed:
+                ""
+            }
+        case .networkUp:
+            switch situation {
+            case .waitingForNetwork: "→ connecting networkUp (1), connect 1"
+            case .backingOff, .gaveUp, .gaveUpOffline: "→ connecting networkUp (1), connect 2"
+            case .ready, .stable: "ping 1 #1"
+            case .probing: "ping 1 #2"
+            case .idle, .idleOffline, .connecting, .draining, .closed: ""
+            }
+        case .networkLost:
+            switch situation {
+            case .connecting, .ready, .stable, .probing: "→ waitingForNetwork networkLost, abort 1 networkLost"
+            case .backingOff: "→ waitingForNetwork networkLost"
+            case .draining: "→ closed networkLost, abort 1 networkLost"
+            case .idle, .idleOffline, .waitingForNetwork, .gaveUp, .gaveUpOffline, .closed: ""
+            }
+        case .connected:
+            switch situation {
+            case .connecting: "→ ready connected (1)"
+            case .idle, .idleOffline, .waitingForNetwork, .ready, .stable, .probing, .backingOff, .draining, .gaveUp,
+                .gaveUpOffline, .closed:
+                ""
+            }
+        case .connectFailed, .peerClosed, .drained:
+            ended(situation, event == .connectFailed ? "connectFailed" : event == .drained ? "drained" : "closedByPeer")
+        case .tlsRejected:
+            switch situation {
+            case .connecting, .ready: "→ gaveUp tlsRejected (1)"
+            case .stable, .probing: "→ gaveUp tlsRejected"
+            case .draining: "→ closed tlsRejected"
+            case .idle, .idleOffline, .waitingForNetwork, .backingOff, .gaveUp, .gaveUpOffline, .closed: ""
+            }
+        case .otherConnected, .otherFailed, .otherEnded, .received, .receivedPong, .timerEarly:
+            // Nothing in any state. What signs of life lead to is in HeartbeatTests.
+            ""
+        case .timerDue:
+            switch situation {
+            case .ready, .stable: "ping 1 #1"
+            case .probing: "ping 1 #2"
+            case .backingOff: "→ connecting retryDue (2), connect 2"
+            case .idle, .idleOffline, .waitingForNetwork, .connecting, .draining, .gaveUp, .gaveUpOffline, .closed: ""
+            }
+        case .reconnect:
+            switch situation {
+            case .ready, .stable, .probing:
+                "→ connecting reconnectRequested (1), abort 1 reconnectRequested, connect 2"
+            case .backingOff, .gaveUp: "→ connecting reconnectRequested (1), connect 2"
+            case .gaveUpOffline: "→ waitingForNetwork reconnectRequested"
+            case .idle, .idleOffline, .waitingForNetwork, .connecting, .draining, .closed: ""
+            }
+        case .close:
+            switch situation {
+            case .ready, .stable, .probing: "→ draining closedByUser, drain 1"
+            case .connecting, .draining: "→ closed closedByUser, abort 1 closedByUser"
+            case .idle, .idleOffline, .waitingForNetwork, .backingOff, .gaveUp, .gaveUpOffline: "→ closed closedByUser"
+            case .closed: ""
+            }
+        case .cancelled:
+            switch situation {
+            case .connecting, .ready, .stable, .probing, .draining: "→ closed cancelled, abort 1 cancelled"
+            case .idle, .idleOffline, .waitingForNetwork, .backingOff, .gaveUp, .gaveUpOffline: "→ closed cancelled"
+            case .closed: ""
+            }
+        }
+    }
+
+    /// The attempt or connection is over.
+    private func ended(_ situation: Situation, _ reason: String) -> String {
+        switch situation {
+        case .connecting, .ready: "→ backingOff \(reason) (1) in 1.0 seconds"
+        case .stable, .probing: "→ connecting \(reason) (1), connect 2"
+        case .draining: "→ closed \(reason)"
+        case .idle, .idleOffline, .waitingForNetwork, .backingOff, .gaveUp, .gaveUpOffline, .closed: ""
+        }
+    }
+
+    @Test(arguments: Situation.allCases, Event.allCases)
+    func pair(situation: Situation, event: Event) throws {
+        var (manager, now) = manager(in: situation)
+        let before = manager.state
+        let actions = apply(event, to: &manager, now: now)
+        #expect(line(actions) == expected(situation, event))
+
+        let steps = actions.compactMap { if case .transition(let step) = $0 { step } else { nil } }
+        #expect(steps.count <= 1)
+        #expect(manager.state == steps.last?.to ?? before, "without a step the state remains")
+        if let step = steps.first {
+            #expect(actions.first == .transition(step), "the step comes first")
+            #expect(step.from == before && step.to != before)
+            #expect(step.nextAttempt == (step.to == .backingOff ? manager.nextDeadline : nil))
+        }
+        switch manager.state {
+        case .backingOff, .ready: #expect(manager.nextDeadline != nil)
+        case .idle, .waitingForNetwork, .connecting, .draining, .gaveUp, .closed: #expect(manager.nextDeadline == nil)
+        }
+        switch manager.state {
+        case .connecting, .ready, .draining: #expect(manager.connectionID != nil)
+        case .idle, .waitingForNetwork, .backingOff, .gaveUp, .closed: #expect(manager.connectionID == nil)
+        }
+    }
+}
