@@ -25,6 +25,11 @@ package struct SendQueue: Sendable {
     package struct Ended: Equatable, Sendable {
         package let id: ID
         package let outcome: Outcome
+
+        package init(id: ID, outcome: Outcome) {
+            self.id = id
+            self.outcome = outcome
+        }
     }
 
     private enum State {
@@ -62,6 +67,9 @@ package struct SendQueue: Sendable {
     package private(set) var count = 0
     /// Their bytes.
     package private(set) var byteCount = 0
+
+    /// Places that entries and deadlines take up: what a test bounds.
+    package var keptEntryCount: Int { max(entries.count, deadlines.count) }
 
     package init(_ configuration: SendQueueConfiguration) {
         maximumCount = max(configuration.maximumMessageCount, 0)
