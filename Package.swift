@@ -185,6 +185,7 @@ let package = Package(
                 "LifelineReachability",
                 "LifelineTestSupport",
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: strict

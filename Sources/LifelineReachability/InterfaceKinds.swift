@@ -18,13 +18,14 @@ package struct InterfaceKinds: Sendable {
             if Self.modems.contains(kind) { return .cellular }
             if kind == "virt_wifi" { return .wifi }
         }
-        if Self.tunnelHardware.contains(link.hardwareType) { return .tunnel }
         switch deviceType(of: link.name) {
         case "wlan": return .wifi
         case "wwan": return .cellular
         default: break
         }
         if hasEntry("wireless", of: link.name) || hasEntry("phy80211", of: link.name) { return .wifi }
+        // Behind sysfs: a modem may have the type of a TUN device.
+        if Self.tunnelHardware.contains(link.hardwareType) { return .tunnel }
         return link.hardwareType == UInt16(ARPHRD_ETHER) && link.kind == nil ? .ethernet : .other
     }
 

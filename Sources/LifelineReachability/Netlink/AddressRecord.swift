@@ -9,6 +9,10 @@ package struct AddressRecord: Hashable, Sendable {
     /// The kernel's `IFA_F_…`.
     package var flags: UInt32
 
+    package init(interface: Int32, address: IPAddress, scope: UInt8, flags: UInt32) {
+        (self.interface, self.address, self.scope, self.flags) = (interface, address, scope, flags)
+    }
+
     /// Whether it is valid beyond the link, and may be used now.
     package var isUsable: Bool {
         let isPending = flags & UInt32(IFA_F_TENTATIVE) != 0 && flags & UInt32(IFA_F_OPTIMISTIC) == 0

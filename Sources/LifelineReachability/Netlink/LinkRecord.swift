@@ -7,11 +7,23 @@ package struct LinkRecord: Hashable, Sendable {
     /// The kernel's `IFF_…`.
     package var flags: UInt32
     /// RFC 2863's state, the kernel's `IF_OPER_…`; 0, unknown, where the message has none.
-    package var operationalState: UInt8 = 0
+    package var operationalState: UInt8
     /// The kernel's `ARPHRD_…`.
     package var hardwareType: UInt16
     /// What a virtual interface is (`IFLA_INFO_KIND`): `veth`, `bridge`, `wireguard`, …
     package var kind: String?
+
+    package init(
+        index: Int32,
+        name: String,
+        flags: UInt32,
+        operationalState: UInt8 = 0,
+        hardwareType: UInt16,
+        kind: String? = nil
+    ) {
+        (self.index, self.name, self.flags) = (index, name, flags)
+        (self.operationalState, self.hardwareType, self.kind) = (operationalState, hardwareType, kind)
+    }
 
     package var isUp: Bool { flags & LIFELINE_IFF_UP != 0 }
     package var isLoopback: Bool { flags & LIFELINE_IFF_LOOPBACK != 0 }

@@ -15,6 +15,21 @@ package struct RouteRecord: Hashable, Sendable {
     /// The kernel's `RTN_…`.
     package var type: UInt8
 
+    package init(
+        version: IPAddress.Version,
+        destination: IPAddress?,
+        prefixLength: UInt8,
+        interfaces: [Int32],
+        gateway: IPAddress? = nil,
+        metric: UInt32 = 0,
+        table: UInt32,
+        type: UInt8
+    ) {
+        (self.version, self.destination, self.prefixLength) = (version, destination, prefixLength)
+        (self.interfaces, self.gateway, self.metric) = (interfaces, gateway, metric)
+        (self.table, self.type) = (table, type)
+    }
+
     package var isUnicast: Bool { type == UInt8(RTN_UNICAST) }
     /// To the machine itself.
     package var isLocal: Bool { type == UInt8(RTN_LOCAL) }
@@ -36,9 +51,9 @@ extension RouteRecord {
         guard Int(header.rtm_dst_len) <= version.byteCount * 8 else { throw .invalidPrefixLength(header.rtm_dst_len) }
         var route = RouteRecord(
             version: version,
+            destination: nil,
             prefixLength: header.rtm_dst_len,
             interfaces: [],
-            metric: 0,
             table: UInt32(header.rtm_table),
             type: header.rtm_type
         )
