@@ -31,7 +31,24 @@ let package = Package(
             path: "Mutations",
             swiftSettings: strict
         ),
+        // The parsing of netlink is no API, so that it is built here once more; what does I/O is left out.
+        .systemLibrary(name: "CLifelineNetlink", path: "Links/CLifelineNetlink"),
+        .target(
+            name: "Netlink",
+            dependencies: ["CLifelineNetlink"],
+            path: "Links/LifelineReachability",
+            sources: [
+                "IPAddress.swift", "Netlink", "NetworkInterface.swift", "NetworkPath+Tables.swift", "NetworkPath.swift",
+            ],
+            swiftSettings: strict
+        ),
         .systemLibrary(name: "CLibFuzzer", path: "CLibFuzzer"),
+        .executableTarget(
+            name: "netlink",
+            dependencies: ["CLibFuzzer", "Netlink"],
+            path: "NetlinkMain",
+            swiftSettings: strict
+        ),
         .executableTarget(
             name: "mutations",
             dependencies: ["CLibFuzzer", "Mutations"],
