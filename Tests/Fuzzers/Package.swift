@@ -31,11 +31,12 @@ let package = Package(
             path: "Mutations",
             swiftSettings: strict
         ),
-        // The parsing of netlink is no API, so that it is built here once more; what does I/O is left out.
-        .systemLibrary(name: "CLifelineNetlink", path: "Links/CLifelineNetlink"),
+        // The parsing of netlink is no API, so that it is built here once more; what does I/O is left out. (The module
+        // in the first is CLifelineNetlink; two targets of that name there may not be.)
+        .systemLibrary(name: "CNetlink", path: "Links/CLifelineNetlink"),
         .target(
             name: "Netlink",
-            dependencies: ["CLifelineNetlink"],
+            dependencies: ["CNetlink"],
             path: "Links/LifelineReachability",
             sources: [
                 "IPAddress.swift", "Netlink", "NetworkInterface.swift", "NetworkPath+Tables.swift", "NetworkPath.swift",
