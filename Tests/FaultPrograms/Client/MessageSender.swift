@@ -1,0 +1,58 @@
+import FaultSupport
+import Lifeline
+import LifelineProtos
+
+/// Sends messages that are numbered 1, 2, 3… through all connections, and says which were accepted.
+actor MessageSender {
+    private let text: String
+    private let sendMessage: @Sendable (Sample_Chat_V1_ChatMessage) async throws -> Void
+    private var lastID: UInt64 = 0
+    private var flow: Task<Void, Never>?
+
+    init(size: Int, send: @escaping @Sendable (Sample_Chat_V1_ChatMessage) async throws -> Void) {
+        self.text = String(repeating: "x", count: size)
+        self.sendMessage = send
+    }
+
+    /// Sends so many, and says so once for all that were accepted together.
+    func send(_ count: UInt64) async {
+        var accepted: ClosedRange<UInt64>?
+        for _ in 0..<count {
+            lastID += 1
+            let id = lastID
+            do {
+                try await sendMessage(
+                    .with { message in
+                        message.nonce = id
+                        message.text = text
+                    }
+                )
+                accepted = (accepted?.lowerBound ?? id)...id
+            } catch {
+                if let ids = accepted { FaultEvent.messages(.sent, ids).print() }
+                accepted = nil
+                FaultEvent.refused(id, "\(error)").print()
+            }
+        }
+        if let ids = accepted { FaultEvent.messages(.sent, ids).print() }
+    }
+
+    /// Sends one each `interval` from now on; zero stops that.
+    func flow(every interval: Duration) async {
+        flow?.cancel()
+        await flow?.value
+        guard interval > .zero else {
+            flow = nil
+            return
+        }
+        flow = Task {
+            let clock = ContinuousClock()
+            var next = clock.now
+            while !Task.isCancelled {
+                await send(1)
+                next += interval
+                try? await clock.sleep(until: next)
+            }
+        }
+    }
+}
