@@ -223,6 +223,15 @@ let package = Package(
             path: "Tests/FaultPrograms/Peer",
             swiftSettings: strict
         ),
+        .executableTarget(
+            name: "FaultTable",
+            dependencies: [
+                "FaultSupport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/FaultPrograms/Table",
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "FaultTests",
             dependencies: ["FaultClient", "FaultPeer", "FaultSupport"],

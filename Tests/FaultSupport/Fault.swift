@@ -3,19 +3,15 @@ internal import Glibc
 /// Something that goes wrong between a client and its peer, and how it is put right.
 package struct Fault: Sendable {
     package let name: String
-    /// Whether this connection cannot be used afterwards, though all is put right.
-    package let endsConnection: Bool
     private let applying: @Sendable (FaultScene) async throws -> Moment
-    private let healing: @Sendable (FaultScene) async throws -> Moment
+    private let healing: (@Sendable (FaultScene) async throws -> Moment)?
 
     private init(
         _ name: String,
-        endsConnection: Bool = false,
         apply: @escaping @Sendable (FaultScene) async throws -> Moment,
-        heal: @escaping @Sendable (FaultScene) async throws -> Moment
+        heal: (@Sendable (FaultScene) async throws -> Moment)?
     ) {
         self.name = name
-        self.endsConnection = endsConnection
         self.applying = apply
         self.healing = heal
     }
@@ -23,8 +19,8 @@ package struct Fault: Sendable {
     /// Makes it happen.
     package func apply(to scene: FaultScene) async throws -> Moment { try await applying(scene) }
 
-    /// Puts it right. Where there is nothing to do, the moment is that of the call.
-    package func heal(in scene: FaultScene) async throws -> Moment { try await healing(scene) }
+    /// Puts it right; nil where there is nothing to do.
+    @discardableResult package func heal(in scene: FaultScene) async throws -> Moment? { try await healing?(scene) }
 }
 
 extension Fault: CustomStringConvertible {
@@ -70,14 +66,10 @@ extension Fault {
     }
 
     /// The router answers segments by resets. Who sends first learns first.
-    package static let reset = filtering("reset", by: .reset, endsConnection: true)
+    package static let reset = filtering("reset", by: .reset)
 
-    private static func filtering(
-        _ name: String,
-        by rule: TestNetwork.PacketRule,
-        endsConnection: Bool = false
-    ) -> Fault {
-        Fault(name, endsConnection: endsConnection) {
+    private static func filtering(_ name: String, by rule: TestNetwork.PacketRule) -> Fault {
+        Fault(name) {
             try await $0.network.filter(by: rule)
         } heal: {
             try await $0.network.stopFiltering()
@@ -87,36 +79,27 @@ extension Fault {
     // MARK: Sockets
 
     /// The kernel destroys the client's socket.
-    package static let clientSocketKilled = Fault("client's socket killed", endsConnection: true) {
-        try await killSocket("dport", at: .client, of: $0)
-    } heal: { _ in
-        .nothing
-    }
+    package static let clientSocketKilled = killingSocket("client's socket killed", "dport", at: .client)
 
     /// The kernel destroys the peer's socket, which resets the connection.
-    package static let peerSocketKilled = Fault("peer's socket killed", endsConnection: true) {
-        try await killSocket("sport", at: .server, of: $0)
-    } heal: { _ in
-        .nothing
-    }
+    package static let peerSocketKilled = killingSocket("peer's socket killed", "sport", at: .server)
 
-    private static func killSocket(
-        _ side: String,
-        at node: TestNetwork.Node,
-        of scene: FaultScene
-    ) async throws -> Moment {
-        // Only a connection: the peer goes on listening.
-        let filter = ["state", "established", side, "=", ":\(FaultScene.port)"]
-        let run = try await scene.network.run("ss", ["-HKtn"] + filter, at: node)
-        // It names what it has killed, and is content with nothing.
-        guard !run.output.isEmpty else { throw FaultFailure("ss found no socket to kill at the \(node).") }
-        return run.moment
+    private static func killingSocket(_ name: String, _ side: String, at node: TestNetwork.Node) -> Fault {
+        let apply: @Sendable (FaultScene) async throws -> Moment = { scene in
+            // Only a connection: the peer goes on listening.
+            let filter = ["state", "established", side, "=", ":\(FaultScene.port)"]
+            let run = try await scene.network.run("ss", ["-HKtn"] + filter, at: node)
+            // It names what it has killed, and is content with nothing.
+            guard !run.output.isEmpty else { throw FaultFailure("ss found no socket to kill at the \(node).") }
+            return run.moment
+        }
+        return Fault(name, apply: apply, heal: nil)
     }
 
     // MARK: The peer
 
     /// The peer is killed, and started again.
-    package static let peerKilled = Fault("peer killed", endsConnection: true) {
+    package static let peerKilled = Fault("peer killed") {
         let peer = $0.peer
         let moment = try Moment.of { try peer.signal(SIGKILL) }
         try await peer.waitForEnd()
@@ -126,7 +109,7 @@ extension Fault {
     }
 
     /// The peer shuts down in order, and is started again.
-    package static let peerShutDown = Fault("peer shut down", endsConnection: true) {
+    package static let peerShutDown = Fault("peer shut down") {
         let began = BootTime.now
         try await $0.peer.finish()
         return Moment(began: began, ended: .now)
@@ -158,8 +141,4 @@ extension Fault {
         let event = try await scene.peer.next("that it has done so: \(command)") { $0.event == kind }
         return Moment(began: began, ended: event.time)
     }
-}
-
-extension Moment {
-    fileprivate static var nothing: Moment { .of {} }
 }

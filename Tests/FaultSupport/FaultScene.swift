@@ -11,6 +11,8 @@ package final class FaultScene: Sendable {
         var peer: LineProgram
         /// What peers have received that are no more.
         var earlierEvents: [FaultEvent] = []
+        /// How many commands to send the client was given.
+        var sendCount = 0
     }
 
     private let state: Mutex<State>
@@ -22,7 +24,7 @@ package final class FaultScene: Sendable {
         _ body: nonisolated(nonsending) (FaultScene) async throws -> Result
     ) async throws -> Result {
         try await TestNetwork.with { network in
-            let peer = try await startPeer(in: network, family)
+            let (peer, _) = try await startPeer(in: network, family)
             let scene = try FaultScene(network: network, family: family, peer: peer, clientArguments: clientArguments)
             let ready = try await scene.client.next("that it is ready") { $0.to == "ready" }
             precondition(ready.event == .transition)
@@ -62,27 +64,28 @@ package final class FaultScene: Sendable {
 
     package static let port = 7000
 
-    /// Starts a peer where the last one has ended.
+    /// Starts a peer where the last one has ended; when it listened.
     package func restartPeer() async throws -> Moment {
-        let began = BootTime.now
-        let peer = try await FaultScene.startPeer(in: network, family)
-        let moment = Moment(began: began, ended: .now)
+        let (peer, listening) = try await FaultScene.startPeer(in: network, family)
         state.withLock { state in
             state.earlierEvents += state.peer.events
             state.peer = peer
         }
-        return moment
+        return Moment(began: listening, ended: listening)
     }
 
-    private static func startPeer(in network: TestNetwork, _ family: TestNetwork.Family) async throws -> LineProgram {
+    private static func startPeer(
+        in network: TestNetwork,
+        _ family: TestNetwork.Family
+    ) async throws -> (LineProgram, listening: BootTime) {
         let peer = try LineProgram(
             product: "FaultPeer",
             ["--on", endpoint(family, in: network)],
             at: .server,
             of: network
         )
-        _ = try await peer.next("that it listens") { $0.event == .listening }
-        return peer
+        let event = try await peer.next("that it listens") { $0.event == .listening }
+        return (peer, event.time)
     }
 
     private static func endpoint(_ family: TestNetwork.Family, in network: TestNetwork) -> String {
@@ -92,18 +95,32 @@ package final class FaultScene: Sendable {
 
     // MARK: Messages
 
-    /// Has the client send, and waits until `send` has accepted all; their ids.
-    package func send(_ count: Int) async throws -> ClosedRange<UInt64> {
+    /// Has the client send; which of its commands to send that is.
+    @discardableResult package func startSending(_ count: Int) throws -> Int {
         try client.tell("send \(count)")
-        let sent = try await client.next("that it has sent \(count) messages") { $0.event == .sent }
-        guard let first = sent.first, let last = sent.last, sent.count == count else {
-            throw FaultFailure("Of \(count) messages were accepted: \(sent)")
+        return state.withLock { state in
+            state.sendCount += 1
+            return state.sendCount
+        }
+    }
+
+    /// Has the client send, and waits until `send` has accepted all; their ids.
+    package func send(_ count: Int, within time: Duration = .seconds(10)) async throws -> ClosedRange<UInt64> {
+        let number = try startSending(count)
+        let done = try await client.any("that it has sent \(count) messages", within: time) { event in
+            event.event == .done && event.attempt == number
+        }
+        guard let first = done.first, let last = done.last, done.count == count else {
+            throw FaultFailure("The client could not send all of \(count) messages: \(done.line)")
         }
         return first...last
     }
 
-    /// Waits until the peer has a message, and so all that came before it on the same connection.
-    package func waitUntilReceived(_ id: UInt64, within time: Duration = .seconds(20)) async throws {
+    /// Waits until a peer has a message, and so all that came before it on the same connection.
+    @discardableResult package func waitUntilReceived(
+        _ id: UInt64,
+        within time: Duration = .seconds(20)
+    ) async throws -> FaultEvent {
         try await peer.any("that it received message \(id)", within: time) { event in
             guard event.event == .received, let first = event.first, let last = event.last else { return false }
             return (first...last).contains(id)
@@ -111,7 +128,12 @@ package final class FaultScene: Sendable {
     }
 
     /// What became of the messages that `send` accepted.
-    package var messages: MessageCount { MessageCount(client: client.events, peer: peerEvents) }
+    package var messages: MessageCount { messages(upTo: .max) }
+
+    /// What became of those with ids up to `lastID`.
+    package func messages(upTo lastID: UInt64) -> MessageCount {
+        MessageCount(client: client.events, peer: peerEvents, upTo: lastID)
+    }
 
     /// What all peers have said.
     package var peerEvents: [FaultEvent] { state.withLock { $0.earlierEvents + $0.peer.events } }
@@ -149,7 +171,9 @@ package struct MessageCount: Hashable, Sendable {
     }
 
     /// Counts in all that the client and all peers have said.
-    package init(client: [FaultEvent], peer: [FaultEvent]) {
+    ///
+    /// What the client reported as lost has no ids: it is counted whole.
+    package init(client: [FaultEvent], peer: [FaultEvent], upTo lastID: UInt64 = .max) {
         var received: Set<UInt64> = []
         for event in peer where event.event == .received {
             guard let first = event.first, let last = event.last else { continue }
@@ -158,7 +182,8 @@ package struct MessageCount: Hashable, Sendable {
         for event in client {
             switch event.event {
             case .sent:
-                guard let first = event.first, let last = event.last else { continue }
+                guard let first = event.first, let last = event.last.map({ min($0, lastID) }), first <= last
+                else { continue }
                 sent += Int(last - first) + 1
                 lost += (first...last).count { !received.contains($0) }
             case .lost: reported += event.count ?? 0

@@ -45,7 +45,7 @@ package struct TestNetwork: Sendable {
     }
 
     /// Says what is missing, where something is.
-    private static func checkRequirements() throws {
+    package static func checkRequirements() throws {
         guard geteuid() == 0 else {
             throw FaultFailure("Network namespaces need root's rights: run it as root, for example with sudo.")
         }

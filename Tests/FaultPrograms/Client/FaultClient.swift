@@ -11,9 +11,19 @@ import Synchronization
 @main struct FaultClient: AsyncParsableCommand {
     @Option(help: "The endpoint to connect to.") var to: String
     @Option(help: "How many bytes of text each message carries.") var size = 0
+    @Option(help: "For how many milliseconds nothing may come before the peer is asked.") var heartbeatInterval =
+        30_000.0
+    @Option(help: "For how many milliseconds an answer is awaited.") var heartbeatTimeout = 10_000.0
+    @Option(help: "After how many missing answers the peer is gone.") var allowedMisses = 3
+    @Option(help: "How many milliseconds connecting may take.") var connectTimeout = 10_000.0
+    @Option(help: "The longest delay before an attempt, in milliseconds.") var longestBackoff = 30_000.0
 
     func run() async throws {
-        let connection = ReconnectingConnection(to: try Endpoint(to))
+        let connection = ReconnectingConnection(
+            to: try Endpoint(to),
+            connectTimeout: .milliseconds(connectTimeout),
+            delay: .milliseconds(min(100, longestBackoff))
+        )
         try await withThrowingTaskGroup { group in
             group.addTask { try await connection.run() }
             let sender = MessageSender(size: size) { try await connection.send($0) }

@@ -7,6 +7,7 @@ actor MessageSender {
     private let text: String
     private let sendMessage: @Sendable (Sample_Chat_V1_ChatMessage) async throws -> Void
     private var lastID: UInt64 = 0
+    private var commandCount = 0
     private var flow: Task<Void, Never>?
 
     init(size: Int, send: @escaping @Sendable (Sample_Chat_V1_ChatMessage) async throws -> Void) {
@@ -16,6 +17,16 @@ actor MessageSender {
 
     /// Sends so many, and says so once for all that were accepted together.
     func send(_ count: UInt64) async {
+        commandCount += 1
+        let (number, first) = (commandCount, lastID + 1)
+        let acceptedCount = await sendAll(count)
+        var done = FaultEvent.messages(.done, first...(first + count - 1))
+        (done.attempt, done.count) = (number, acceptedCount)
+        done.print()
+    }
+
+    private func sendAll(_ count: UInt64) async -> Int {
+        var acceptedCount = 0
         var accepted: ClosedRange<UInt64>?
         for _ in 0..<count {
             lastID += 1
@@ -27,6 +38,7 @@ actor MessageSender {
                         message.text = text
                     }
                 )
+                acceptedCount += 1
                 accepted = (accepted?.lowerBound ?? id)...id
             } catch {
                 if let ids = accepted { FaultEvent.messages(.sent, ids).print() }
@@ -35,6 +47,7 @@ actor MessageSender {
             }
         }
         if let ids = accepted { FaultEvent.messages(.sent, ids).print() }
+        return acceptedCount
     }
 
     /// Sends one each `interval` from now on; zero stops that.
@@ -49,7 +62,7 @@ actor MessageSender {
             let clock = ContinuousClock()
             var next = clock.now
             while !Task.isCancelled {
-                await send(1)
+                _ = await sendAll(1)
                 next += interval
                 try? await clock.sleep(until: next)
             }

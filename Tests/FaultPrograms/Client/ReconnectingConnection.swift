@@ -3,21 +3,26 @@ import Lifeline
 import LifelineProtos
 import Synchronization
 
-/// A connection that is made anew whenever it has failed, after a tenth of a second.
+/// A connection that is made anew whenever it has failed. It has no heartbeat and does not look at the network.
 final class ReconnectingConnection: Sendable {
     typealias Message = Sample_Chat_V1_ChatMessage
 
     private struct State {
         var connection: Connection<Message, Message>?
-        var task: Task<Void, any Error>?
         var isClosed = false
     }
 
     private let endpoint: Endpoint
+    private let configuration: ConnectionConfiguration
+    private let delay: Duration
     private let state = Mutex(State())
 
-    init(to endpoint: Endpoint) {
+    init(to endpoint: Endpoint, connectTimeout: Duration, delay: Duration) {
         self.endpoint = endpoint
+        var configuration = ConnectionConfiguration()
+        configuration.connectTimeout = connectTimeout
+        self.configuration = configuration
+        self.delay = delay
     }
 
     func run() async throws {
@@ -25,7 +30,7 @@ final class ReconnectingConnection: Sendable {
         while !state.withLock({ $0.isClosed }) {
             FaultEvent.transition(from: from, to: "connecting", reason: from == "idle" ? "started" : "retryDue").print()
             from = await connectOnce()
-            if from == "backingOff" { try await Task.sleep(for: .milliseconds(100)) }
+            if from == "backingOff" { try await Task.sleep(for: delay) }
         }
         FaultEvent.transition(from: from, to: "closed", reason: "closedByUser").print()
     }
@@ -48,7 +53,12 @@ final class ReconnectingConnection: Sendable {
     /// Connects and waits until the connection has ended; the state that this leads to.
     private func connectOnce() async -> String {
         do {
-            try await withConnection(to: endpoint, receiving: Message.self, sending: Message.self) { connection in
+            try await withConnection(
+                to: endpoint,
+                configuration: configuration,
+                receiving: Message.self,
+                sending: Message.self
+            ) { connection in
                 state.withLock { $0.connection = connection }
                 defer { state.withLock { $0.connection = nil } }
                 FaultEvent.transition(from: "connecting", to: "ready", reason: "connected").print()
