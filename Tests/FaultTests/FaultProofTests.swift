@@ -185,11 +185,16 @@ import Testing
             _ = try await Fault.peerNotReading.apply(to: scene)
             // Far more than buffers hold: those of both kernels, 6 and 4 MiB by default, can grow to 32 MiB.
             try scene.client.tell("send 2000")
-            try await eventually("the window is full") {
-                try await socket(at: .client, in: scene).contains("rwnd_limited:")
+            var samples: [Int] = []
+            try await eventually("the window is full, and nothing moves for twenty looks") {
+                samples.append(try await unreadByteCount(in: scene))
+                let latest = Set(samples.suffix(20))
+                let isLimited = try await socket(at: .client, in: scene).contains("rwnd_limited:")
+                return samples.count >= 20 && latest.count == 1 && latest != [0] && isLimited
             }
-            let events = scene.client.events
-            #expect(!events.contains { $0.event == .sent })
+            let (sent, received) = (scene.client.events, scene.peerEvents)
+            #expect(!sent.contains { $0.event == .sent })
+            #expect(!received.contains { $0.event == .received })
             _ = try await Fault.peerNotReading.heal(in: scene)
             try await scene.waitUntilReceived(2000)
             _ = try await scene.client.next("that all are sent") { $0.event == .sent }
