@@ -226,6 +226,45 @@ let package = Package(
             exclude: ["Peers"],
             swiftSettings: strict
         ),
+        // Faults of real networks
+        .target(name: "FaultSupport", path: "Tests/FaultSupport", swiftSettings: strict),
+        .executableTarget(
+            name: "FaultClient",
+            dependencies: [
+                "FaultSupport",
+                "Lifeline",
+                "LifelineProtos",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/FaultPrograms/Client",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "FaultPeer",
+            dependencies: [
+                "FaultSupport",
+                "Lifeline",
+                "LifelineProtos",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/FaultPrograms/Peer",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "FaultTable",
+            dependencies: [
+                "FaultSupport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/FaultPrograms/Table",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "FaultTests",
+            dependencies: ["FaultClient", "FaultPeer", "FaultSupport"],
+            swiftSettings: strict
+        ),
     ],
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11

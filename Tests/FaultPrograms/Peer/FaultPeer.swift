@@ -1,0 +1,71 @@
+import ArgumentParser
+import FaultSupport
+import Lifeline
+import LifelineProtos
+import Logging
+
+/// The server that a fault's client talks to: it says what it receives.
+///
+/// Commands: `pause` and `resume` reading. It shuts down in order at the end of its input.
+@main struct FaultPeer: AsyncParsableCommand {
+    @Option(help: "The endpoint to listen on.") var on: String
+
+    func run() async throws {
+        let gate = Gate()
+        try await withServer(
+            listeningOn: Endpoint(on),
+            logger: Logger(label: "peer") { _ in SwiftLogNoOpLogHandler() },
+            receiving: Sample_Chat_V1_ChatMessage.self,
+            sending: Sample_Chat_V1_ChatMessage.self,
+            handler: { try await serve($0, gate) },
+            { server in
+                FaultEvent.listening(on: server.endpoint.description).print()
+                while let command = try await CommandLines.next() {
+                    switch command {
+                    case ["pause"]:
+                        gate.close()
+                        FaultEvent(.paused).print()
+                    case ["resume"]:
+                        gate.open()
+                        FaultEvent(.resumed).print()
+                    default: throw FaultFailure("The peer knows no command like \(command).")
+                    }
+                }
+                gate.open()
+            }
+        )
+    }
+
+    private func serve(
+        _ connection: Connection<Sample_Chat_V1_ChatMessage, Sample_Chat_V1_ChatMessage>,
+        _ gate: Gate
+    ) async throws {
+        FaultEvent(.accepted).print()
+        do {
+            for try await batch in connection.messages.batches {
+                await gate.pass()
+                for message in batch where message.kind == .system { try await connection.send(message) }
+                for ids in batch.filter({ $0.kind != .system }).map(\.nonce).runs {
+                    FaultEvent.messages(.received, ids).print()
+                }
+            }
+            FaultEvent.ended("the client has ended").print()
+        } catch {
+            FaultEvent.ended("\(error)").print()
+            throw error
+        }
+    }
+}
+
+extension [UInt64] {
+    /// What follows one another without gaps.
+    fileprivate var runs: [ClosedRange<UInt64>] {
+        reduce(into: []) { runs, id in
+            if let last = runs.last, last.upperBound + 1 == id {
+                runs[runs.count - 1] = last.lowerBound...id
+            } else {
+                runs.append(id...id)
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import FaultSupport
+import Foundation
+
+/// The table, written line by line as results come.
+struct Report {
+    private(set) var isMissed = false
+
+    private static let widths = [24, 18, 13, 15, 15, 7, 6, 9]
+
+    func begin() {
+        write(["fault", "noticed as", "to make, ms", "to notice, ms", "to heal, ms", "sent", "lost", "reported"], "")
+    }
+
+    /// - Throws: `CancellationError`: what was interrupted is no outcome.
+    mutating func add(_ outcome: Outcome) throws {
+        try Task.checkCancellation()
+        if !outcome.misses.isEmpty { isMissed = true }
+        write(
+            [
+                outcome.name, outcome.reason, text(outcome.applied), text(outcome.noticed), text(outcome.healed),
+                "\(outcome.messages.sent)",
+                "\(outcome.messages.lost)", "\(outcome.messages.reported)",
+            ],
+            (outcome.misses.isEmpty ? "ok" : "MISSED: " + outcome.misses.joined(separator: "; "))
+                + (outcome.note.isEmpty ? "" : " (\(outcome.note))")
+        )
+    }
+
+    /// One duration, or of many the 50th and the 99th percentile and the maximum.
+    private func text(_ durations: [Duration]) -> String {
+        switch durations.count {
+        case 0: return "-"
+        case 1: return number(durations[0])
+        default:
+            let durations = Durations(durations)
+            return [durations.percentile(50), durations.percentile(99), durations.maximum].map(number)
+                .joined(separator: "/")
+        }
+    }
+
+    private func number(_ duration: Duration) -> String { "\(Int(duration.milliseconds.rounded()))" }
+
+    private func write(_ cells: [String], _ rest: String) {
+        let columns = zip(cells, Report.widths).map { cell, width in
+            cell + String(repeating: " ", count: max(0, width - cell.count))
+        }
+        let line = (columns + [rest]).joined(separator: " ") + "\n"
+        FileHandle.standardOutput.write(Data(line.utf8))
+    }
+}

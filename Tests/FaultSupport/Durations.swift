@@ -1,0 +1,18 @@
+/// Durations, of which percentiles are wanted.
+package struct Durations: Sendable {
+    private let sorted: [Duration]
+
+    /// `durations` are in any order, and at least one.
+    package init(_ durations: [Duration]) {
+        precondition(!durations.isEmpty, "There is no percentile of nothing.")
+        self.sorted = durations.sorted()
+    }
+
+    /// The smallest that at least so many per cent are not longer than (the nearest rank).
+    package func percentile(_ percent: Int) -> Duration {
+        precondition((1...100).contains(percent), "Percentiles go from 1 to 100.")
+        return sorted[(sorted.count * percent + 99) / 100 - 1]
+    }
+
+    package var maximum: Duration { percentile(100) }
+}

@@ -1,0 +1,89 @@
+internal import Dispatch
+internal import Glibc
+
+/// Runs the system's programs for networks: `ip`, `nft` and `ss`.
+package enum Tool {
+    /// What a program wrote, and when it ran.
+    package struct Run: Sendable {
+        package let output: String
+        package let moment: Moment
+    }
+
+    /// Runs a program to its end, which must be a success.
+    @discardableResult package static func run(
+        _ name: String,
+        _ arguments: [String],
+        input: String = ""
+    ) async throws -> Run {
+        let path = try path(of: name)
+        return try await onThread {
+            let pipes = (input: try PipeEnds(), output: try PipeEnds())
+            defer { close(pipes.output.reading) }
+            let began = BootTime.now
+            let process: ChildProcess
+            do {
+                // The program holds its ends of the pipes alone, or there would be no end of the stream.
+                defer {
+                    close(pipes.input.reading)
+                    close(pipes.output.writing)
+                }
+                defer { close(pipes.input.writing) }
+                process = try ChildProcess(
+                    path,
+                    arguments,
+                    input: pipes.input.reading,
+                    output: pipes.output.writing,
+                    error: pipes.output.writing
+                )
+                // Far less than a pipe holds (64 KiB), so that this never blocks.
+                _ = Array(input.utf8).withUnsafeBytes { write(pipes.input.writing, $0.baseAddress, $0.count) }
+            }
+            var bytes: [UInt8] = []
+            while let chunk = readChunk(pipes.output.reading) { bytes += chunk }
+            let status = process.wait()
+            let moment = Moment(began: began, ended: .now)
+            let output = String(decoding: bytes, as: UTF8.self)
+            guard status == 0 else {
+                let command = ([name] + arguments).joined(separator: " ")
+                throw FaultFailure(
+                    "\(command) ended with status \(status): \(output)\(input.isEmpty ? "" : "\n\(input)")"
+                )
+            }
+            return Run(output: output, moment: moment)
+        }
+    }
+
+    /// Where a program is. Only root's PATH is sure to name the folders for administrators.
+    package static func path(of name: String) throws -> String {
+        let paths = ["/usr/sbin/", "/usr/bin/", "/sbin/", "/bin/"].map { $0 + name }
+        guard let path = paths.first(where: { access($0, X_OK) == 0 }) else {
+            throw FaultFailure("There is no \(name) here. Run scripts/install-dependencies test.")
+        }
+        return path
+    }
+}
+
+/// From when to when something was done. What it did took effect in between.
+package struct Moment: Sendable, Hashable {
+    package let began: BootTime
+    package let ended: BootTime
+
+    package init(began: BootTime, ended: BootTime) {
+        self.began = began
+        self.ended = ended
+    }
+
+    /// When `body` was run.
+    package static func of(_ body: () throws -> Void) rethrows -> Moment {
+        let began = BootTime.now
+        try body()
+        return Moment(began: began, ended: .now)
+    }
+}
+
+/// Runs what blocks on a thread on which no task waits.
+func onThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+        DispatchQueue.global().async { continuation.resume(with: Swift.Result { try body() }) }
+    }
+}
