@@ -37,12 +37,14 @@ public struct ConnectionConfiguration: Sendable {
     /// Makes a configuration with the default values.
     public init() {}
 
-    var transportOptions: ConnectionOptions {
+    /// - Parameter role: What metrics tell clients and servers apart by.
+    func transportOptions(role: String) -> ConnectionOptions {
         ConnectionOptions(
             maximumFrameLength: maximumFrameLength,
             connectTimeout: connectTimeout,
             closeTimeout: closeTimeout,
-            outboundMarks: outboundWaterMarks
+            outboundMarks: outboundWaterMarks,
+            metrics: TransportMetrics(role: role)
         )
     }
 }

@@ -20,7 +20,8 @@ public nonisolated(nonsending) func withConnection<Received: DelimitedMessage, S
     sending: Sent.Type,
     _ body: nonisolated(nonsending) (Connection<Received, Sent>) async throws -> Result
 ) async throws -> Result {
-    let opened = try await NIOTransport.shared.connect(to: endpoint, options: configuration.transportOptions) {
+    let options = configuration.transportOptions(role: "client")
+    let opened = try await NIOTransport.shared.connect(to: endpoint, options: options) {
         MessageReceiver<Received>(configuration: configuration)
     }
     return try await Connection<Received, Sent>(opened, configuration: configuration).closing(after: body)

@@ -30,7 +30,7 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
     let listener = try await NIOTransport.shared.listen(
         on: endpoint,
         options: ListenerOptions(
-            connection: configuration.connection.transportOptions,
+            connection: configuration.connection.transportOptions(role: "server"),
             maximumConnections: configuration.maximumConnections,
             backlog: configuration.backlog,
             logger: logger

@@ -88,6 +88,9 @@ package struct ClosureReport: Sendable {
     package let failedInUse: Bool
     /// Bytes that were accepted and could not be written.
     package let unwrittenByteCount: Int
+    /// Frames that were accepted, and that the peer's TCP had not acknowledged whole at the end. Nil when that was not
+    /// tracked, and for Unix sockets, which acknowledge nothing.
+    package let unacknowledgedFrameCount: Int?
 }
 
 /// A listening socket and the connections accepted on it.
@@ -109,12 +112,25 @@ package struct ConnectionOptions: Sendable {
     package var connectTimeout: Duration
     package var closeTimeout: Duration
     package var outboundMarks: WaterMarks
+    /// Whether to count the frames that the peer's TCP has not acknowledged. It costs a byte or two for each frame in
+    /// flight, and a descriptor.
+    package var tracksDelivery: Bool
+    package var metrics: TransportMetrics
 
-    package init(maximumFrameLength: Int, connectTimeout: Duration, closeTimeout: Duration, outboundMarks: WaterMarks) {
+    package init(
+        maximumFrameLength: Int,
+        connectTimeout: Duration,
+        closeTimeout: Duration,
+        outboundMarks: WaterMarks,
+        tracksDelivery: Bool = false,
+        metrics: TransportMetrics
+    ) {
         self.maximumFrameLength = maximumFrameLength
         self.connectTimeout = connectTimeout
         self.closeTimeout = closeTimeout
         self.outboundMarks = outboundMarks
+        self.tracksDelivery = tracksDelivery
+        self.metrics = metrics
     }
 }
 
