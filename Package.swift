@@ -12,6 +12,7 @@ let package = Package(
     name: "lifeline",
     products: [
         .library(name: "Lifeline", targets: ["Lifeline"]),
+        .library(name: "LifelineReachability", targets: ["LifelineReachability"]),
         .library(name: "LifelineMessages", targets: ["LifelineMessages", "LifelineWellKnownTypes"]),
         .executable(name: "lifeline", targets: ["LifelineCLI"]),
         .plugin(name: "GenerateMessages", targets: ["GenerateMessages"]),
@@ -88,6 +89,19 @@ let package = Package(
         ),
         // Connections
         .target(name: "LifelineCore", swiftSettings: strict),
+        .systemLibrary(name: "CLifelineNetlink"),
+        .target(
+            name: "LifelineReachability",
+            dependencies: [
+                "CLifelineNetlink",
+                "LifelineCore",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
         .target(
             name: "LifelineTransport",
             dependencies: [
@@ -117,6 +131,7 @@ let package = Package(
                 "LifelineCore",
                 "LifelineMessages",
                 "LifelineProtos",
+                "LifelineReachability",
                 "LifelineWellKnownTypes",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -160,6 +175,19 @@ let package = Package(
         .testTarget(
             name: "LifelineCoreTests",
             dependencies: ["LifelineCore", "LifelineTestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LifelineReachabilityTests",
+            dependencies: [
+                "LifelineCLI",
+                "LifelineCore",
+                "LifelineReachability",
+                "LifelineTestSupport",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
             swiftSettings: strict
         ),
         .testTarget(

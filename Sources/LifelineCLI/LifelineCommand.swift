@@ -17,6 +17,6 @@ struct LifelineCommand: AsyncParsableCommand {
             Exit codes: 0 done, 64 wrong usage, 65 bad data, 69 peer or endpoint unavailable, 74 input or output failed.
             """,
         version: "0.1.0",
-        subcommands: [ReceiveCommand.self, SendCommand.self]
+        subcommands: [MonitorCommand.self, ReceiveCommand.self, SendCommand.self]
     )
 }

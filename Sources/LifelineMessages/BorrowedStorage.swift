@@ -59,20 +59,26 @@ extension BorrowedStorage {
         if let memory = allocate(arena) { return memory }
         exceedAllowance()
         if let memory = allocate(arena) { return memory }
-        // More at once than an allowance: nothing will say again that it is used up.
+        // More at once than an allowance.
+        let root = arena
         markLoansOverdue()
-        arena.pointee.budget = .max
-        guard let memory = allocate(arena) else { preconditionFailure("Out of memory for a message") }
+        root.pointee.budget = LIFELINE_NO_BUDGET
+        guard let memory = allocate(root) else { preconditionFailure("Out of memory for a message") }
+        giveAllowance(root)
         return memory
     }
 
     private func exceedAllowance() {
         let root = arena
-        if root.pointee.is_overdue {
+        if root.pointee.is_overdue != 0 {
             markLoansOverdue()
         } else {
-            root.pointee.is_overdue = true
+            root.pointee.is_overdue = 1
         }
+        giveAllowance(root)
+    }
+
+    private func giveAllowance(_ root: UnsafeMutablePointer<LifelineArena>) {
         root.pointee.budget = MessageStorage.allowance(forSize: lifeline_arena_block_bytes(root) / 2)
     }
 }

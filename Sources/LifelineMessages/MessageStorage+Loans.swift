@@ -54,7 +54,7 @@ extension BorrowedStorage {
         loan.withUnsafeMutablePointerToHeader { arena in
             arena.pointee.lender = unmanaged
             arena.pointee.root = root
-            arena.pointee.is_overdue = false
+            arena.pointee.is_overdue = 0
         }
         ownArena.pointee.lending = Lending.isOut
         return loan
@@ -82,7 +82,7 @@ extension BorrowedStorage {
     func markLoansOverdue() {
         var storage = self
         while storage.ownArena.pointee.isLoan {
-            storage.ownArena.pointee.is_overdue = true
+            storage.ownArena.pointee.is_overdue = 1
             guard let lender = storage.ownArena.pointee.lender else { return }
             storage = lender._withUnsafeGuaranteedRef { BorrowedStorage($0) }
         }

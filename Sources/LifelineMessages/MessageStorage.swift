@@ -11,9 +11,9 @@ public import CLifelineMessages
 /// **Garbage.** An arena takes nothing back: what a string held before it was set to a longer one stays where it is. So
 /// that this does not add up, a storage has an *allowance* of memory that changes may take. Once they took more, the
 /// storage is overdue, and the next change moves the message to a new storage first, leaving the garbage behind; or, if
-/// there is little, gives it a new allowance. The allowance is twice the size, so that this costs no more than growing an
-/// array does. While a storage is lent, nobody can move it: then it gets a second allowance, after which what was lent
-/// moves away.
+/// there is little, gives it a new allowance. (Lists and maps on their own always move.) The allowance is twice the size,
+/// so that this costs no more than growing an array does. While a storage is lent, nobody can move it: then it gets a
+/// second allowance, after which what was lent moves away.
 ///
 /// For generated code and this library; nothing here is for users.
 /// The class itself is not `Sendable` (ManagedBuffer rules that out); the values that hold one are, because of that rule.
@@ -57,7 +57,7 @@ extension MessageStorage {
     /// What `fill` copies into a new storage that starts with `byteCount` bytes: that does not count as a change of it.
     @inlinable static func filled<Copy>(byteCount: Int, by fill: (MessageStorage) -> Copy) -> Copy {
         let storage = create(byteCount: byteCount)
-        storage.arena.pointee.budget = .max
+        storage.arena.pointee.budget = LIFELINE_NO_BUDGET
         let copy = fill(storage)
         storage.arena.pointee.budget = allowance(forSize: byteCount &+ lifeline_arena_block_bytes(storage.arena))
         return copy
@@ -78,20 +78,21 @@ extension MessageStorage {
 
     /// Whether the next change should move what is here to a new storage: see `BorrowedStorage.take`.
     @inlinable var isOverdue: Bool {
-        withUnsafeMutablePointerToHeader { $0.pointee.is_overdue }
+        withUnsafeMutablePointerToHeader { $0.pointee.is_overdue != 0 }
     }
 
     func becomeOverdue() {
-        withUnsafeMutablePointerToHeader { $0.pointee.is_overdue = true }
+        withUnsafeMutablePointerToHeader { $0.pointee.is_overdue = 1 }
     }
 
     /// Gives the message at `fields`, for which the storage is overdue, a new allowance, if most of the memory is in use.
     /// The reference to this storage must be the only one.
     func renewAllowance(for fields: UnsafeRawPointer, as table: UnsafePointer<MessageTable>) -> Bool {
         withUnsafeMutablePointerToHeader { arena in
+            guard !arena.pointee.isLoan else { return false }
             let size = lifeline_message_copy_size(table, fields)
-            guard !arena.pointee.isLoan, size >= lifeline_arena_block_bytes(arena) / 2 else { return false }
-            arena.pointee.is_overdue = false
+            guard size >= lifeline_arena_block_bytes(arena) / 2 else { return false }
+            arena.pointee.is_overdue = 0
             arena.pointee.budget = MessageStorage.allowance(forSize: size)
             return true
         }

@@ -56,6 +56,47 @@ import Testing
         #expect(numbers == [9, 2, 3] && messages.map(\.url) == ["b", "other"] && map == ["k": "other"])
     }
 
+    /// The copies alone hold the loans then, and what they came from is settled afterwards.
+    @Test func replacingWhatIsLentAndChangingItsCopy() {
+        var message = ValueSemanticsTests.sample()
+        var expected = message
+        var numbers: RepeatedField<UInt64> = []
+        var messages: RepeatedField<Sample_Chat_V1_Attachment> = []
+        var map: MapField<String, String> = [:]
+        func replace(_ list: inout RepeatedField<UInt64>) {
+            numbers = list
+            list = [7]
+            numbers[0] = 9
+            numbers.append(contentsOf: 10..<1_000)
+        }
+        func replace(_ list: inout RepeatedField<Sample_Chat_V1_Attachment>) {
+            messages = list
+            list = [.with { $0.url = "replacement" }]
+            messages[0].url = String(repeating: "kept", count: 1_000)
+            messages.swapAt(0, 1)
+        }
+        func replace(_ field: inout MapField<String, String>) {
+            map = field
+            field = ["r": "replacement"]
+            for number in 0..<1_000 { map["\(number)"] = "kept" }
+        }
+        replace(&message.mentions)
+        replace(&message.attachments)
+        replace(&message.headers)
+        expected.mentions = [7]
+        expected.attachments = [.with { $0.url = "replacement" }]
+        expected.headers = ["r": "replacement"]
+        #expect(message == expected)
+        #expect(numbers.count == 993 && numbers.first == 9 && numbers.last == 999)
+        #expect(messages[1].url.utf8.count == 4_000 && messages[0].url == "b")
+        #expect(map.count == 1_001 && map["999"] == "kept" && map["k"] == "v")
+        message.attachments[0].url = "changed"
+        numbers[0] = 0
+        map["r"] = "by the copy"
+        expected.attachments[0].url = "changed"
+        #expect(message == expected)
+    }
+
     @Test func aListOfTextTwoLevelsDown() {
         var message = ChatMessage.with { $0.replyTo.poll.choices = ["a", "b"] }
         let before = message

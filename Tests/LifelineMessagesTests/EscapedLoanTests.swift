@@ -167,6 +167,33 @@ import Testing
         if way != Self.ways.count - 1 { #expect(name(of: way, in: tree) == "lent") }
     }
 
+    /// The copy alone holds the loan then, and what it came from is settled afterwards.
+    @Test(arguments: ways.indices) func replacingWhatIsLentAndChangingItsCopy(way: Int) throws {
+        var (tree, kept) = (Self.tree(), Tree())
+        let before = tree
+        Self.ways[way].lend(&tree) { part in
+            part.name = "lent"
+            kept = part
+            part = .with { $0.name = "replacement" }
+            for round in 0..<10 {
+                kept.name = String(repeating: "kept", count: 100 * round)
+                kept.left.name = kept.name
+                kept.children.append(.with { $0.name = "\(round)" })
+                kept.named["\(round)"] = .with { $0.name = "\(round)" }
+            }
+        }
+        let bytes = try tree.serializedBytes()
+        #expect(try Tree(serializedBytes: bytes) == tree)
+        #expect(String(decoding: bytes, as: UTF8.self).contains("kept") == false)
+        if way != Self.ways.count - 1 { #expect(name(of: way, in: tree) == "replacement") }
+        #expect(kept.name.utf8.count == 3_600 && kept.left.name == kept.name)
+        #expect(kept.children.suffix(10).map(\.name) == (0..<10).map { "\($0)" })
+        change(&tree, way: way)
+        kept.left.left.name = "changed after that"
+        #expect(try kept == Tree(serializedBytes: kept.serializedBytes()))
+        #expect(before == Self.tree())
+    }
+
     // MARK: Swapping
 
     @Test func partsOfTwoMessagesChangePlaces() {

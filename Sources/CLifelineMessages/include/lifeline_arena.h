@@ -16,23 +16,23 @@ typedef struct LifelineArena {
     uint8_t *_Nullable next;                // first free byte, always 8-aligned
     uint8_t *_Nullable limit;               // end of the current block
     LifelineArenaBlock *_Nullable blocks;   // blocks that the arena allocated itself, newest first
-    uint32_t budget;                        // what may still be taken from malloc: see lifeline_arena_budget
+    uint32_t is_overdue : 1;                // for whoever gave it its budget; nothing here asks
+    uint32_t budget : 31;                   // what may still be taken from malloc: see lifeline_arena_budget
     uint16_t next_block_size;               // in the same unit
-    bool may_hold_malformed_text : 1;       // strings in it may be other than UTF-8: decoding sets this
-    bool is_overdue : 1;                    // for whoever gave it its budget; nothing here asks
+    bool may_hold_malformed_text;           // strings in it may be other than UTF-8: decoding sets this
     uint8_t lending;                        // for whoever lends the arena; nothing here asks
 } LifelineArena;
 
 // Sizes of blocks, and budgets, are kept small: every message has an arena. They count units of this many bytes.
 enum { LIFELINE_ARENA_UNIT = 64 };
 
+#define LIFELINE_NO_BUDGET 0x7FFFFFFFu
+
 // A budget of `size` bytes, rounded down; LIFELINE_NO_BUDGET where that is no limit.
 static inline uint32_t lifeline_arena_budget(size_t size) {
     size_t units = size / LIFELINE_ARENA_UNIT;
-    return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+    return units < LIFELINE_NO_BUDGET ? (uint32_t)units : LIFELINE_NO_BUDGET;
 }
-
-#define LIFELINE_NO_BUDGET UINT32_MAX
 
 // Starts an arena in memory that the caller owns (8-aligned, may be of size 0). The first block that it takes from
 // malloc has `next_block_size` bytes, at least 192, and later ones double, up to 2 MiB; but what needs over half of a

@@ -1,0 +1,194 @@
+internal import ArgumentParser
+internal import Glibc
+internal import Lifeline
+internal import LifelineReachability
+internal import Logging
+
+struct MonitorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "monitor",
+        abstract: "Prints what the network allows, now and after every change.",
+        discussion: """
+            The first line is the network as it is; a line follows for each change, a tenth of a second after it has \
+            settled. "satisfied" means that some interface is up, has carrier, an address that is valid beyond its link \
+            and a route; "unsatisfied" that other machines cannot be reached. Runs until --count lines, --timeout or an \
+            interrupt.
+
+            With --reach, each line also tells whether that endpoint can be reached and why: routed (there is a route \
+            over an interface that has carrier), local, noRoute, noCarrier, interfaceDown, nameNotFound. With --probe it \
+            is connected to, too: accepted, refused, timedOut.
+
+            Examples:
+              lifeline monitor
+              lifeline monitor --count 1                                  (the network as it is)
+              lifeline monitor --reach tcp://example.org:443 --probe
+              lifeline monitor --json | jq --unbuffered .status
+
+            Exit codes: 0 done, 64 wrong usage, 69 --timeout came before --count lines, 74 output failed.
+            """
+    )
+
+    @Option(help: "Stop after this many lines.")
+    var count: Int?
+
+    @Option(help: "Stop after this many seconds.")
+    var timeout: Double?
+
+    @Flag(help: "Print a JSON object a line.")
+    var json = false
+
+    @Option(
+        help: ArgumentHelp("Tell whether this endpoint can be reached.", valueName: "url"),
+        transform: parseEndpoint
+    )
+    var reach: Endpoint?
+
+    @Flag(help: "Connect to the endpoint of --reach, and close the connection at once.")
+    var probe = false
+
+    func validate() throws {
+        if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
+        if let timeout, !(timeout > 0 && timeout <= 1e9) { throw ValidationError("--timeout must be above 0.") }
+        if probe && reach == nil { throw ValidationError("--probe needs --reach, which says what to connect to.") }
+    }
+
+    func run() async throws {
+        signal(SIGPIPE, SIG_IGN)
+        try await exitingOnFailure {
+            let printed = try await withTimeout { try await printPaths() }
+            guard let count, printed < count else { return }
+            throw CommandFailure(
+                status: .unavailable,
+                message: "The network changed too seldom: --count \(count) was not reached before --timeout."
+            )
+        }
+    }
+
+    /// Prints until there are enough lines or the task is cancelled; returns how many there were.
+    private func printPaths() async throws -> Int {
+        let monitor = NetworkMonitor(logger: Logger(label: "lifeline", factory: StandardErrorLogHandler.init))
+        var printed = 0
+        for await path in monitor.paths {
+            let time = PathLine.Time.now
+            var reachability: (Endpoint, Reachability)?
+            if let reach { reachability = (reach, await monitor.reachability(of: reach, probing: probe)) }
+            let line = PathLine(path: path, reachability: reachability, time: time)
+            try writeToStandardOutput(Array(((json ? line.json : line.text) + "\n").utf8))
+            printed += 1
+            if printed == count { break }
+        }
+        return printed
+    }
+
+    private func withTimeout(_ body: @escaping @Sendable () async throws -> Int) async throws -> Int {
+        guard let timeout else { return try await body() }
+        return try await withThrowingTaskGroup(of: Int?.self) { group in
+            group.addTask { try await body() }
+            group.addTask {
+                // It is cancelled when there are enough lines.
+                try? await Task.sleep(for: .seconds(timeout))
+                return nil
+            }
+            var printed = 0
+            for try await result in group {
+                group.cancelAll()
+                printed = result ?? printed
+            }
+            return printed
+        }
+    }
+}
+
+/// A path as the command prints it.
+struct PathLine {
+    /// When it was known.
+    struct Time {
+        var calendar: timespec
+        var uptime: timespec
+
+        static var now: Time {
+            var time = Time(calendar: timespec(), uptime: timespec())
+            clock_gettime(CLOCK_REALTIME, &time.calendar)
+            clock_gettime(CLOCK_BOOTTIME, &time.uptime)
+            return time
+        }
+    }
+
+    let path: NetworkPath
+    let reachability: (endpoint: Endpoint, result: Reachability)?
+    let time: Time
+
+    /// For people: `14:03:12.123 satisfied, IPv4, default route: eth0 (ethernet) 192.0.2.2`.
+    var text: String {
+        var line = "\(clock) \(path)"
+        if let reachability { line += "; \(reachability.endpoint) \(reachability.result)" }
+        return line
+    }
+
+    private var clock: String {
+        var (seconds, calendar) = (time.calendar.tv_sec, tm())
+        localtime_r(&seconds, &calendar)
+        let parts = [Int(calendar.tm_hour), Int(calendar.tm_min), Int(calendar.tm_sec)].map { padded($0, to: 2) }
+        return parts.joined(separator: ":") + "." + padded(time.calendar.tv_nsec / 1_000_000, to: 3)
+    }
+
+    private func padded(_ number: Int, to width: Int) -> String {
+        String(repeating: "0", count: max(0, width - "\(number)".count)) + "\(number)"
+    }
+
+    /// For programs. `uptime` is in seconds on a clock that goes on while the machine sleeps.
+    var json: String {
+        var members = [
+            "\"uptime\":\(time.uptime.tv_sec).\(padded(time.uptime.tv_nsec, to: 9))",
+            "\"status\":\(quoted(path.status.rawValue))",
+            "\"known\":\(path.isKnown)",
+            "\"ipv4\":\(path.usesIPv4)",
+            "\"ipv6\":\(path.usesIPv6)",
+            "\"defaultRoute\":\(path.hasDefaultRoute)",
+            "\"interfaces\":[\(path.interfaces.map(object).joined(separator: ","))]",
+        ]
+        if let reachability { members.append("\"reach\":\(object(reachability.endpoint, reachability.result))") }
+        return "{\(members.joined(separator: ","))}"
+    }
+
+    private func object(_ interface: NetworkInterface) -> String {
+        let members = [
+            "\"name\":\(quoted(interface.name))",
+            "\"index\":\(interface.index)",
+            "\"kind\":\(quoted(interface.kind.rawValue))",
+            "\"up\":\(interface.isUp)",
+            "\"carrier\":\(interface.hasCarrier)",
+            "\"ipv4\":\(interface.usesIPv4)",
+            "\"ipv6\":\(interface.usesIPv6)",
+            "\"defaultRoute\":\(interface.hasDefaultRoute)",
+            "\"addresses\":[\(interface.addresses.map { quoted("\($0)") }.joined(separator: ","))]",
+        ]
+        return "{\(members.joined(separator: ","))}"
+    }
+
+    private func object(_ endpoint: Endpoint, _ result: Reachability) -> String {
+        var members = [
+            "\"endpoint\":\(quoted("\(endpoint)"))",
+            "\"reachable\":\(result.isReachable)",
+            "\"reason\":\(quoted("\(result.reason)"))",
+        ]
+        if let address = result.address { members.append("\"address\":\(quoted("\(address)"))") }
+        if let interface = result.interface { members.append("\"interface\":\(quoted(interface))") }
+        if let detail = result.detail { members.append("\"detail\":\(quoted(detail))") }
+        return "{\(members.joined(separator: ","))}"
+    }
+
+    /// An interface's name may hold anything but slashes and white space.
+    private func quoted(_ text: String) -> String {
+        var result = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": result += "\\\(scalar)"
+            case _ where scalar.value < 0x20:
+                result += "\\u00" + (scalar.value < 16 ? "0" : "") + String(scalar.value, radix: 16)
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + "\""
+    }
+}

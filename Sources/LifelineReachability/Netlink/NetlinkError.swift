@@ -1,0 +1,21 @@
+/// Why bytes are no netlink message of the kind that they claim to be.
+package enum NetlinkError: Error, Hashable, Sendable {
+    /// Fewer bytes than a message's header are left.
+    case truncatedHeader
+    /// A message's length is below that of its header, or over what was received.
+    case invalidMessageLength(UInt32)
+    /// A message is shorter than the structure that its type begins with.
+    case truncatedPayload(type: UInt16)
+    /// An attribute's length is below that of its header, or over what the message holds.
+    case invalidAttributeLength(UInt16)
+    /// An attribute that has a fixed size has another one, or a text is too long.
+    case invalidAttribute(type: UInt16)
+    /// A link has no name.
+    case missingName(index: Int32)
+    /// A prefix is longer than an address.
+    case invalidPrefixLength(UInt8)
+    /// A dump has more records than the limit.
+    case tooManyRecords
+    /// The kernel answered with this error number.
+    case refused(Int32)
+}

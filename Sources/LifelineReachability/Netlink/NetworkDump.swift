@@ -1,0 +1,65 @@
+internal import CLifelineNetlink
+
+/// Asks the kernel for links, then addresses, then routes, and puts the answers together. It does no I/O: who owns the
+/// socket sends the requests and hands in what comes.
+package struct NetworkDump: Sendable {
+    /// What one request asks for.
+    package enum Subject: UInt32, Sendable, CaseIterable {
+        case links, addresses, routes
+    }
+
+    private var subject = Subject.links
+    private let firstSequence: UInt32
+    private var tables = NetworkTables()
+    private var isInterrupted = false
+
+    /// The request to send first.
+    package var firstRequest: NetlinkRequest { .dump(.links, sequence: firstSequence) }
+
+    /// - Parameter number: which dump on its socket this is. It tells the answers to it from those to earlier ones.
+    package init(number: UInt32) {
+        firstSequence = number &* UInt32(Subject.allCases.count) &+ 1
+    }
+
+    /// What to do after a message.
+    package enum Action: Hashable, Sendable {
+        /// Wait for the next one.
+        case none
+        /// Send this.
+        case send(NetlinkRequest)
+        /// It is done. What was found is consistent unless something changed meanwhile.
+        case finish(NetworkTables, isConsistent: Bool)
+    }
+
+    /// An answer to this socket was received.
+    ///
+    /// - Throws: `NetlinkError` when it makes no sense or the kernel refused; the dump cannot go on.
+    package mutating func received(_ header: NetlinkHeader, _ payload: RawSpan) throws(NetlinkError) -> Action {
+        guard header.sequence == firstSequence &+ subject.rawValue else { return .none }
+        if header.isInterrupted { isInterrupted = true }
+        switch (Int(header.type), subject) {
+        case (RTM_NEWLINK, .links):
+            try tables.add(LinkRecord(payload: payload))
+        case (RTM_NEWADDR, .addresses):
+            if let address = try AddressRecord(payload: payload) { try tables.add(address) }
+        case (RTM_NEWROUTE, .routes):
+            if let route = try RouteRecord(payload: payload) { try tables.add(route) }
+        case (Int(NLMSG_DONE), _), (Int(NLMSG_ERROR), _):
+            // Both begin with an error number, negative, or 0 when all went well.
+            let status = payload.loadNetlink(Int32.self) ?? 0
+            if status != 0 { throw .refused(Int32(clamping: status.magnitude)) }
+            return next()
+        default:
+            break
+        }
+        return .none
+    }
+
+    private mutating func next() -> Action {
+        guard let next = Subject(rawValue: subject.rawValue + 1) else {
+            return .finish(tables, isConsistent: !isInterrupted)
+        }
+        subject = next
+        return .send(.dump(next, sequence: firstSequence &+ next.rawValue))
+    }
+}

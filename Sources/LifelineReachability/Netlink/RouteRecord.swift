@@ -1,0 +1,93 @@
+internal import CLifelineNetlink
+
+/// A route in a dump, or the answer to a look-up (`RTM_NEWROUTE`).
+package struct RouteRecord: Hashable, Sendable {
+    package var version: IPAddress.Version
+    /// Nil for a default route, which has no attribute for it.
+    package var destination: IPAddress?
+    package var prefixLength: UInt8
+    /// The interfaces that it goes out over: several for a multipath route, none for one that goes nowhere.
+    package var interfaces: [Int32]
+    package var gateway: IPAddress?
+    package var metric: UInt32
+    /// The kernel's `RT_TABLE_…`.
+    package var table: UInt32
+    /// The kernel's `RTN_…`.
+    package var type: UInt8
+
+    package init(
+        version: IPAddress.Version,
+        destination: IPAddress?,
+        prefixLength: UInt8,
+        interfaces: [Int32],
+        gateway: IPAddress? = nil,
+        metric: UInt32 = 0,
+        table: UInt32,
+        type: UInt8
+    ) {
+        (self.version, self.destination, self.prefixLength) = (version, destination, prefixLength)
+        (self.interfaces, self.gateway, self.metric) = (interfaces, gateway, metric)
+        (self.table, self.type) = (table, type)
+    }
+
+    package var isUnicast: Bool { type == UInt8(RTN_UNICAST) }
+    /// To the machine itself.
+    package var isLocal: Bool { type == UInt8(RTN_LOCAL) }
+    package var isDefault: Bool { prefixLength == 0 }
+
+    /// Whether it leads to other machines beyond the link.
+    package var isUsable: Bool {
+        guard isUnicast, table != UInt32(RT_TABLE_LOCAL.rawValue) else { return false }
+        guard let destination else { return true }
+        return !destination.isLinkLocal && !destination.isMulticast && !destination.isLoopback
+    }
+}
+
+extension RouteRecord {
+    /// Nil for protocols other than IPv4 and IPv6, and for a cached exception to a route, which is none by itself.
+    package init?(payload: RawSpan) throws(NetlinkError) {
+        guard let header = payload.loadNetlink(rtmsg.self) else { throw .truncatedPayload(type: UInt16(RTM_NEWROUTE)) }
+        guard let version = IPAddress.Version(family: header.rtm_family) else { return nil }
+        guard Int(header.rtm_dst_len) <= version.byteCount * 8 else { throw .invalidPrefixLength(header.rtm_dst_len) }
+        var route = RouteRecord(
+            version: version,
+            destination: nil,
+            prefixLength: header.rtm_dst_len,
+            interfaces: [],
+            table: UInt32(header.rtm_table),
+            type: header.rtm_type
+        )
+        let isDead = header.rtm_flags & UInt32(RTNH_F_DEAD) != 0
+        try payload.forEachNetlinkAttribute(from: MemoryLayout<rtmsg>.size) { (type, value) throws(NetlinkError) in
+            try route.set(type, value, isDead: isDead)
+        }
+        self = route
+    }
+
+    private mutating func set(_ type: UInt16, _ value: RawSpan, isDead: Bool) throws(NetlinkError) {
+        switch Int(type) {
+        case Int(RTA_DST.rawValue): destination = try value.netlinkAddress(version, ofAttribute: type)
+        case Int(RTA_GATEWAY.rawValue): gateway = try value.netlinkAddress(version, ofAttribute: type)
+        case Int(RTA_PRIORITY.rawValue): metric = try value.netlinkNumber(UInt32.self, ofAttribute: type)
+        // All of it, where the header has eight bits only.
+        case Int(RTA_TABLE.rawValue): table = try value.netlinkNumber(UInt32.self, ofAttribute: type)
+        case Int(RTA_OIF.rawValue):
+            let interface = try value.netlinkNumber(Int32.self, ofAttribute: type)
+            if !isDead { interfaces.append(interface) }
+        case Int(RTA_MULTIPATH.rawValue): try addHops(value, ofAttribute: type)
+        default: break
+        }
+    }
+
+    /// A multipath route holds a list of hops, each with a header and attributes of its own.
+    private mutating func addHops(_ hops: RawSpan, ofAttribute type: UInt16) throws(NetlinkError) {
+        var offset = 0
+        while offset < hops.byteCount {
+            guard let hop = hops.loadNetlink(rtnexthop.self, at: offset),
+                Int(hop.rtnh_len) >= MemoryLayout<rtnexthop>.size, Int(hop.rtnh_len) <= hops.byteCount - offset
+            else { throw .invalidAttribute(type: type) }
+            if Int32(hop.rtnh_flags) & Int32(RTNH_F_DEAD) == 0 { interfaces.append(hop.rtnh_ifindex) }
+            offset += netlinkAligned(Int(hop.rtnh_len))
+        }
+    }
+}

@@ -1,0 +1,231 @@
+internal import CLifelineNetlink
+internal import Glibc
+internal import LifelineCore
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+
+/// Runs a `NetworkStateMachine`: owns the socket and the timer, both on one event loop, where it has to be used.
+///
+/// Answers and events share the socket. What another process sends cannot be told from what the kernel sends, but only
+/// root may send here.
+final class NetlinkDriver {
+    private let loop: any EventLoop
+    private let kinds: InterfaceKinds
+    private let logger: Logger
+    private let publish: @Sendable (NetworkPath) -> Void
+
+    private var machine: NetworkStateMachine
+    private var channel: (any Channel)?
+    private var port: UInt32 = 0
+    private var dump: NetworkDump?
+    private var dumpCount: UInt32 = 0
+    /// Tells what belongs to the present socket from what earlier ones report late.
+    private var socketNumber = 0
+    private var timer: (task: Scheduled<Void>, time: MonotonicTime)?
+    private var isStopped = false
+
+    init(
+        configuration: NetworkMonitorConfiguration,
+        loop: any EventLoop,
+        logger: Logger,
+        publish: @escaping @Sendable (NetworkPath) -> Void
+    ) {
+        self.loop = loop
+        self.logger = logger
+        self.publish = publish
+        kinds = InterfaceKinds(sysfs: configuration.sysfs)
+        machine = NetworkStateMachine(configuration: configuration)
+    }
+
+    func start() {
+        run(machine.started(now: .now))
+    }
+
+    func stop() {
+        isStopped = true
+        timer?.task.cancel()
+        timer = nil
+        closeSocket()
+    }
+
+    // MARK: The machine
+
+    private func run(_ actions: [NetworkStateMachine.Action]) {
+        guard !isStopped else { return }
+        for action in actions {
+            switch action {
+            case .open: open()
+            case .dump: beginDump()
+            case .publish(let path): publish(path)
+            }
+        }
+        setTimer()
+    }
+
+    /// A timer that is too early does no harm, and is cheaper than a new one for every event.
+    private func setTimer() {
+        guard !isStopped, let deadline = machine.nextDeadline else { return }
+        if let timer {
+            if timer.time <= deadline { return }
+            timer.task.cancel()
+        }
+        let delay = TimeAmount.nanoseconds(max(0, (deadline - .now).saturatedNanoseconds))
+        let task = loop.assumeIsolated().scheduleTask(in: delay) {
+            self.timer = nil
+            self.run(self.machine.timerFired(now: .now))
+        }
+        timer = (task, deadline)
+    }
+
+    // MARK: The socket
+
+    private func open() {
+        closeSocket()
+        do {
+            try openSocket()
+        } catch {
+            openingFailed(error)
+        }
+    }
+
+    private func openSocket() throws {
+        let socket = try NetlinkSocket.open(subscribingTo: .changes, blocking: false)
+        let number = socketNumber
+        let driver = NIOLoopBound(self, eventLoop: loop)
+        let opened = NIOPipeBootstrap(group: loop)
+            // Fixed, for what of a datagram finds no room is lost. The kernel makes them up to 32 KiB long.
+            .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 64 << 10))
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let handler = NetlinkHandler(driver: driver.value, socketNumber: number)
+                    try channel.pipeline.syncOperations.addHandler(handler)
+                }
+            }
+            .takingOwnershipOfDescriptor(inputOutput: socket.descriptor)
+        opened.assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let channel) where number == self.socketNumber && !self.isStopped:
+                (self.channel, self.port) = (channel, socket.port)
+                self.run(self.machine.opened(now: .now))
+            case .success(let channel):
+                channel.close(promise: nil)
+            case .failure(let error):
+                socket.close()
+                if number == self.socketNumber { self.openingFailed(error) }
+            }
+        }
+    }
+
+    private func openingFailed(_ error: any Error) {
+        logger.warning(
+            "The kernel lets no netlink socket be opened; the network counts as there",
+            metadata: ["error": "\(error)"]
+        )
+        run(machine.openingFailed(now: .now))
+    }
+
+    private func closeSocket() {
+        socketNumber += 1
+        dump = nil
+        channel?.close(promise: nil)
+        channel = nil
+    }
+
+    /// The socket that has this number failed.
+    fileprivate func socketFailed(_ error: (any Error)?, number: Int) {
+        guard number == socketNumber, !isStopped else { return }
+        if let error = error as? IOError, error.errnoCode == ENOBUFS {
+            logger.debug("Events came faster than they were read; everything is read anew")
+        } else {
+            logger.warning("The netlink socket failed", metadata: ["error": "\(error.map { "\($0)" } ?? "closed")"])
+        }
+        closeSocket()
+        run(machine.socketFailed(now: .now))
+    }
+
+    // MARK: Messages
+
+    private func beginDump() {
+        dumpCount &+= 1
+        let dump = NetworkDump(number: dumpCount)
+        self.dump = dump
+        send(dump.firstRequest)
+    }
+
+    private func send(_ request: NetlinkRequest) {
+        channel?.writeAndFlush(ByteBuffer(bytes: request.bytes), promise: nil)
+    }
+
+    fileprivate func received(_ datagram: ByteBuffer, number: Int) {
+        guard number == socketNumber, !isStopped else { return }
+        do throws(NetlinkError) {
+            try datagram.readableBytesSpan.forEachNetlinkMessage { (header, payload) throws(NetlinkError) in
+                // An action may have closed the socket.
+                guard number == socketNumber else { return }
+                if header.port == port {
+                    try receivedAnswer(header, payload)
+                } else if Int(header.type) == NLMSG_OVERRUN {
+                    throw .refused(ENOBUFS)
+                } else if Self.changes.contains(header.type) {
+                    machine.receivedEvent(now: .now)
+                }
+            }
+            setTimer()
+        } catch {
+            socketFailed(error, number: number)
+        }
+    }
+
+    private func receivedAnswer(_ header: NetlinkHeader, _ payload: RawSpan) throws(NetlinkError) {
+        switch try dump?.received(header, payload) {
+        case .send(let request)?:
+            send(request)
+        case .finish(let tables, let isConsistent)?:
+            dump = nil
+            let path = NetworkPath(tables, kind: kinds.kind(of:))
+            run(machine.dumpEnded(path, isConsistent: isConsistent, now: .now))
+        case .some(.none), nil:
+            break
+        }
+    }
+
+    private static let changes = Set(
+        [RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_DELADDR, RTM_NEWROUTE, RTM_DELROUTE].map { UInt16($0) }
+    )
+}
+
+/// Hands what the channel says to the driver.
+private final class NetlinkHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let driver: NetlinkDriver
+    private let socketNumber: Int
+
+    init(driver: NetlinkDriver, socketNumber: Int) {
+        self.driver = driver
+        self.socketNumber = socketNumber
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        driver.received(unwrapInboundIn(data), number: socketNumber)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+        driver.socketFailed(error, number: socketNumber)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        driver.socketFailed(nil, number: socketNumber)
+    }
+}
+
+extension MonotonicTime {
+    /// Now, on the clock that goes on while the machine sleeps.
+    static var now: MonotonicTime {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+}

@@ -1,0 +1,117 @@
+internal import Glibc
+public import LifelineCore
+internal import NIOCore
+internal import NIOPosix
+
+extension NetworkMonitor {
+    /// Whether `endpoint` can be reached now, and why. It can be asked whether or not somebody watches `paths`.
+    ///
+    /// Without a probe nothing is sent but what the name service needs: a host can be reached when the kernel has a route
+    /// to one of its addresses, and the interface of that route is up and has carrier. It may still be switched off. A
+    /// probe makes a connection and closes it at once, which tells for certain.
+    ///
+    /// - Parameters:
+    ///   - probing: whether to make a connection.
+    ///   - timeout: for all of it together.
+    public func reachability(
+        of endpoint: Endpoint,
+        probing: Bool = false,
+        timeout: Duration = .seconds(10)
+    ) async -> Reachability {
+        let loop = group.any()
+        let timeout = TimeAmount.nanoseconds(timeout.clamped(atLeast: .milliseconds(1)).saturatedNanoseconds)
+        let result = loop.makePromise(of: Reachability.self)
+        let timer = loop.scheduleTask(in: timeout) { result.succeed(Reachability(reason: .timedOut)) }
+        let lookup = NIOThreadPool.singleton.runIfActive(eventLoop: loop) { Self.lookUp(endpoint) }
+        lookup.flatMap { found in
+            guard probing, found.isReachable else { return loop.makeSucceededFuture(found) }
+            return Self.probe(endpoint, found: found, on: loop, timeout: timeout)
+        }.whenComplete { outcome in
+            timer.cancel()
+            switch outcome {
+            case .success(let reachability): result.succeed(reachability)
+            // The pool of threads was shut down, which nobody does to the shared one.
+            case .failure(let error): result.succeed(Reachability(reason: .unknown, detail: "\(error)"))
+            }
+        }
+        return await withTaskCancellationHandler {
+            // It never fails.
+            (try? await result.futureResult.get()) ?? Reachability(reason: .cancelled)
+        } onCancel: {
+            // The first one counts.
+            result.succeed(Reachability(reason: .cancelled))
+        }
+    }
+
+    /// Whether `endpoint` can be reached now; see `reachability(of:probing:timeout:)`, which also tells why.
+    public func isReachable(
+        _ endpoint: Endpoint,
+        probing: Bool = false,
+        timeout: Duration = .seconds(10)
+    ) async -> Bool {
+        await reachability(of: endpoint, probing: probing, timeout: timeout).isReachable
+    }
+
+    private static func lookUp(_ endpoint: Endpoint) -> Reachability {
+        switch endpoint.address {
+        case .tcp(let host, _):
+            return RouteLookup.reachability(ofHost: host)
+        case .unix(let path):
+            var status = stat()
+            guard stat(path, &status) == 0 else {
+                return Reachability(reason: .noSocket, detail: String(cString: strerror(errno)))
+            }
+            return Reachability(reason: status.st_mode & S_IFMT == S_IFSOCK ? .local : .noSocket)
+        }
+    }
+
+    /// A name is connected to at all its addresses, the second version of IP a little later than the first (RFC 8305).
+    private static func probe(
+        _ endpoint: Endpoint,
+        found: Reachability,
+        on loop: any EventLoop,
+        timeout: TimeAmount
+    ) -> EventLoopFuture<Reachability> {
+        let bootstrap = ClientBootstrap(group: loop).connectTimeout(timeout)
+        let connected =
+            switch endpoint.address {
+            case .tcp(let host, let port): bootstrap.connect(host: host, port: port)
+            case .unix(let path): bootstrap.connect(unixDomainSocketPath: path)
+            }
+        return connected.map { channel in
+            channel.close(promise: nil)
+            return Reachability(
+                reason: .accepted,
+                address: channel.remoteAddress?.ipAddress.flatMap(IPAddress.init(withoutZone:)) ?? found.address,
+                interface: found.interface
+            )
+        }.flatMapErrorThrowing { error in
+            Reachability(
+                reason: Reachability.Reason(probeFailedWith: error),
+                address: found.address,
+                interface: found.interface,
+                detail: "\(error)"
+            )
+        }
+    }
+}
+
+extension Reachability.Reason {
+    fileprivate init(probeFailedWith error: any Error) {
+        switch error {
+        case ChannelError.connectTimeout:
+            self = .timedOut
+        case let error as NIOConnectionError:
+            let reasons = error.connectionErrors.map { Reachability.Reason(probeFailedWith: $0.error) }
+            // A host that refuses is there, which says more than an address that is silent.
+            let told = [.refused, .timedOut].first { reasons.contains($0) }
+            self = told ?? (reasons.isEmpty ? .nameNotFound : .probeFailed)
+        case let error as IOError where error.errnoCode == ECONNREFUSED:
+            self = .refused
+        case let error as IOError where error.errnoCode == ETIMEDOUT:
+            self = .timedOut
+        default:
+            self = .probeFailed
+        }
+    }
+}
