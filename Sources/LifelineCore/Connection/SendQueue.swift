@@ -273,16 +273,16 @@ extension SendQueue {
             entries = entries[head...].filter { !$0.isEnded }
             head = 0
         }
-        while let first = deadlines.first, first.id == inHand?.id || index(of: first.id) == nil {
-            deadlines.removeFirst()
-        }
         if deadlines.count > 2 * count + 32 {
             deadlines = DeadlineHeap(
                 entries[head...].compactMap { entry in
-                    guard !entry.isEnded, entry.id != inHand?.id, let deadline = entry.deadline else { return nil }
+                    guard !entry.isEnded, let deadline = entry.deadline else { return nil }
                     return DeadlineHeap.Element(deadline: deadline, id: entry.id)
                 }
             )
+        }
+        while let first = deadlines.first, first.id == inHand?.id || index(of: first.id) == nil {
+            deadlines.removeFirst()
         }
     }
 }

@@ -65,6 +65,17 @@ import Testing
         #expect(heartbeat.deadline == at(50))
     }
 
+    /// On a clock that does not tell question and answer apart.
+    @Test(arguments: [nil, at(10)])
+    func bytesAtTheTimeOfTheQuestionAreAnAnswer(earlier: MonotonicTime?) {
+        var heartbeat = heartbeat()
+        if let earlier { heartbeat.received(at: earlier) }
+        _ = heartbeat.probe(now: at(10))
+        #expect(heartbeat.deadline == at(20))
+        heartbeat.received(at: at(10))
+        #expect(heartbeat.deadline == at(40))
+    }
+
     @Test func pongsMeasureTheRoundTripOfTheNewestPingOnly() {
         var heartbeat = heartbeat()
         #expect(heartbeat.roundTripTime == nil)

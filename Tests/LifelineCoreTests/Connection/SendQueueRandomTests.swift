@@ -192,14 +192,15 @@ import Testing
         #expect(run.sent == run.sent.sorted(), "first in, first out")
     }
 
-    /// Most give up while the first one waits on: neither bounds nor order suffer, and the memory follows what waits.
-    @Test func manyThatGiveUpBehindOneThatWaits() {
+    /// Most give up while the first one waits on: the memory follows what waits, whichever deadline is the earliest.
+    @Test(arguments: [Duration.seconds(9), .seconds(90)])
+    func manyThatGiveUpBehindOneThatWaits(timeToLive: Duration) {
         var configuration = SendQueueConfiguration()
         configuration.maximumMessageCount = 3
         var queue = SendQueue(configuration)
-        #expect(queue.offered(byteCount: 1, policy: .wait(), now: at(0)) == .wait(1))
+        #expect(queue.offered(byteCount: 1, policy: .wait(upTo: .seconds(30)), now: at(0)) == .wait(1))
         for id in 2...10_000 as ClosedRange<UInt64> {
-            #expect(queue.offered(byteCount: 1, policy: .drop(after: .seconds(9)), now: at(0)) == .wait(id))
+            #expect(queue.offered(byteCount: 1, policy: .drop(after: timeToLive), now: at(0)) == .wait(id))
             #expect(queue.cancelled(id) == .end(.init(id: id, outcome: .cancelled)))
             #expect(queue.keptEntryCount <= 2 * 3 + 33)
         }

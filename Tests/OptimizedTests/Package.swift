@@ -1,0 +1,51 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// Messages and their tests alone, for building them optimized and with AddressSanitizer (scripts/test does): optimized code
+// frees what it no longer sees a use of. The package above would build everything that it depends on as well, which takes
+// ten minutes. The targets are its own, by links, for a package may not hold a path outside itself.
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+func c(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+    .target(name: name, dependencies: ["CProtobufC"] + dependencies, path: "Links/\(name)")
+}
+
+func swift(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+    .target(name: name, dependencies: dependencies, path: "Links/\(name)", swiftSettings: strict)
+}
+
+let package = Package(
+    name: "optimized-tests",
+    targets: [
+        .systemLibrary(name: "CProtobufC", path: "Links/CProtobufC", pkgConfig: "libprotobuf-c"),
+        c("CLifelineMessages"),
+        swift("LifelineMessages", "CProtobufC", "CLifelineMessages"),
+        c("CLifelineWellKnownTypes", "CLifelineMessages"),
+        swift("LifelineWellKnownTypes", "LifelineMessages", "CLifelineWellKnownTypes"),
+        c("CLifelineProtos", "CLifelineMessages", "CLifelineWellKnownTypes"),
+        swift("LifelineProtos", "LifelineMessages", "LifelineWellKnownTypes", "CLifelineProtos"),
+        c("CTestProtos", "CLifelineMessages", "CLifelineWellKnownTypes"),
+        swift("TestProtos", "LifelineMessages", "LifelineWellKnownTypes", "CTestProtos"),
+        .target(
+            name: "LifelineTestSupport",
+            path: "Links/LifelineTestSupport",
+            sources: ["SeededGenerator.swift"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LifelineMessagesTests",
+            dependencies: [
+                "LifelineMessages", "LifelineProtos", "LifelineTestSupport", "LifelineWellKnownTypes", "TestProtos",
+            ],
+            path: "Links/LifelineMessagesTests",
+            swiftSettings: strict
+        ),
+    ],
+    swiftLanguageModes: [.v6],
+    cLanguageStandard: .c11
+)
