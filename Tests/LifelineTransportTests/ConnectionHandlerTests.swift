@@ -208,6 +208,10 @@ private struct RecordingReceiver: FrameReceiver {
         return inbox.demand
     }
 
+    mutating func takeReplies() -> [UInt8] { [] }
+
+    func pingFrame(number: UInt64) -> [UInt8]? { nil }
+
     mutating func finish(throwing error: ConnectionError?) {
         inbox.hasEnded = true
         inbox.end = error

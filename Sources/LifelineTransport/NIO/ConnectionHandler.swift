@@ -122,6 +122,10 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         }
     }
 
+    // MARK: Liveness
+
+    func probe() {}
+
     // MARK: Output
 
     func flush() {
@@ -212,7 +216,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             with: ClosureReport(
                 failure: failure,
                 failedInUse: machine.failedInUse || violation != nil,
-                unwrittenByteCount: unwritten
+                unwrittenByteCount: unwritten,
+                lastInboundAt: nil
             )
         )
         context.fireChannelInactive()
