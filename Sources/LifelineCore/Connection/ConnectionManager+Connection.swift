@@ -24,9 +24,13 @@ extension ConnectionManager {
 
     /// The attempt or connection is no more, and nobody here gave it up: the peer closed it, it was reset, the peer
     /// violated the protocol, or it was drained.
+    ///
+    /// - Parameter lastInboundAt: When the peer last gave a sign of life. It counts for a connection that the heartbeat
+    ///   found dead: silence is no stability.
     package mutating func connectionEnded(
         _ id: ConnectionID,
         _ reason: TransitionReason,
+        lastInboundAt: MonotonicTime? = nil,
         now: MonotonicTime
     ) -> [Action] {
         let now = observe(now)
@@ -34,7 +38,8 @@ extension ConnectionManager {
         case .connecting(id):
             return tryAgain(after: reason, now: now)
         case .ready(let connection) where connection.id == id:
-            if now - connection.since >= stabilityPeriod { backoff.refill() }
+            let stoodUntil = reason.code == .heartbeatTimeout ? lastInboundAt ?? connection.since : now
+            if stoodUntil - connection.since >= stabilityPeriod { backoff.refill() }
             return tryAgain(after: reason, now: now)
         case .draining(id):
             return leave(to: .closed, reason, now: now)
