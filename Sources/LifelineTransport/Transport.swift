@@ -100,6 +100,9 @@ package struct ClosureReport: Sendable {
     package let unwrittenByteCount: Int
     /// When the peer's last bytes came in; nil when none ever did, and where that is not tracked.
     package let lastInboundAt: MonotonicTime?
+    /// Frames that were accepted, and that the peer's TCP had not acknowledged whole at the end. Nil when that was not
+    /// tracked, and for Unix sockets, which acknowledge nothing.
+    package var unacknowledgedFrameCount: Int?
 }
 
 /// A listening socket and the connections accepted on it.

@@ -9,6 +9,7 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
             case networkLost, heartbeatTimeout, tlsRejected
             case peerUnresponsive, idleTimeout, writeTimeout, tooManyUnansweredBytes
             case notConnected, sendTimedOut, sendQueueFull
+            case alreadyRun
         }
         private let kind: Kind
 
@@ -60,6 +61,8 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let sendTimedOut = Code(kind: .sendTimedOut)
         /// Too much waits for a connection already.
         public static let sendQueueFull = Code(kind: .sendQueueFull)
+        /// Local misuse: a client was run for a second time.
+        public static let alreadyRun = Code(kind: .alreadyRun)
 
         /// The code's name.
         public var description: String { "\(kind)" }

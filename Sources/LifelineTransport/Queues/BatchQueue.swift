@@ -29,6 +29,9 @@ package final class BatchQueue<Element: Sendable>: Sendable {
         return demand
     }
 
+    /// Whether the producer was told to pause, and not yet to go on.
+    package var isPaused: Bool { state.withLockedValue { $0.machine.isPaused } }
+
     /// Ends the queue after what it holds. Only the first call counts.
     package func finish(throwing error: ConnectionError?) {
         state.withLockedValue { $0.machine.finished(throwing: error) ? $0.waiter.take() : nil }?.resume()
