@@ -72,7 +72,11 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         var logger = logger
         logger[metadataKey: "endpoint"] = "\(endpoint)"
         self.logger = logger
-        let inbox = ClientInbox<Received>(marks: configuration.connection.inboundWaterMarks)
+        let observerBell = Doorbell()
+        let inbox = ClientInbox<Received>(
+            marks: configuration.connection.inboundWaterMarks,
+            observerBell: observerBell
+        )
         self.inbox = inbox
         encoder = FrameEncoder(maximumFrameLength: configuration.connection.maximumFrameLength)
         driver = ClientDriver(
@@ -82,6 +86,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
             metrics: ClientMetrics(factory: environment.metricsFactory ?? MetricsSystem.factory),
             seed: environment.seed,
             hasNetwork: environment.network.isAvailableAtFirst,
+            observerBell: observerBell,
             finishInbox: { inbox.finish() }
         )
     }
@@ -113,7 +118,16 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     ///
     /// - Throws: `CancellationError` when the task is cancelled. `ConnectionError` `alreadyRun` for a second call.
     public func run() async throws {
+        try start()
+        try await runToEnd()
+    }
+
+    func start() throws(ConnectionError) {
         guard driver.start() else { throw ConnectionError.alreadyRun }
+    }
+
+    /// What follows the start.
+    func runToEnd() async throws {
         await withTaskCancellationHandler {
             await withGracefulShutdownHandler {
                 await drive()

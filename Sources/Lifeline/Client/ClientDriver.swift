@@ -83,6 +83,8 @@ final class ClientDriver: Sendable {
     let loopBell = Doorbell()
     /// The timer has to be set anew.
     let timerBell = Doorbell()
+    /// A step was made.
+    let observerBell: Doorbell
     /// The connection is closed for good.
     let closed = Latch<Void>()
     let state: NIOLockedValueBox<State>
@@ -94,8 +96,10 @@ final class ClientDriver: Sendable {
         metrics: ClientMetrics,
         seed: UInt64,
         hasNetwork: Bool,
+        observerBell: Doorbell,
         finishInbox: @escaping @Sendable () -> Void
     ) {
+        self.observerBell = observerBell
         self.finishInbox = finishInbox
         self.clock = clock
         self.metrics = metrics
@@ -165,6 +169,7 @@ extension ClientDriver {
             for connection in closing { connection.close() }
             for connection in probed { connection.probe() }
             for wakeup in wakeups { wakeup.run() }
+            if !wakeups.isEmpty { driver.observerBell.ring() }
             for withdrawal in withdrawals { withdrawal.open(with: ()) }
             for (send, result) in endedSends { send.continuation.resume(with: result) }
             if wakesLoop { driver.loopBell.ring() }

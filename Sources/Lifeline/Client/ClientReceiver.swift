@@ -14,10 +14,11 @@ final class ClientInbox<Received: DelimitedMessage>: Sendable {
     private let connection = NIOLockedValueBox<(any TransportConnection)?>(nil)
     /// There is room again.
     private let roomBell = Doorbell()
-    /// A batch has come, or the end, or a ping is sent.
-    let batchBell = Doorbell()
+    /// A batch has come, or a ping is sent, or a step was made.
+    let observerBell: Doorbell
 
-    init(marks: WaterMarks) {
+    init(marks: WaterMarks, observerBell: Doorbell) {
+        self.observerBell = observerBell
         queue = BatchQueue(marks: marks)
     }
 
@@ -40,6 +41,11 @@ final class ClientInbox<Received: DelimitedMessage>: Sendable {
         roomBell.ring()
     }
 
+    /// What has arrived, without waiting: the rest of a batch, or the next one, or nothing.
+    func takeBatch() -> [Received] {
+        queue.takeBatch { resumeReading() }
+    }
+
     /// Waits until the consumer has made room, or may have.
     func waitForRoom() async throws {
         await roomBell.wait()
@@ -49,13 +55,12 @@ final class ClientInbox<Received: DelimitedMessage>: Sendable {
     /// No connection comes any more: ends after what has arrived.
     func finish() {
         queue.finish(throwing: nil)
-        batchBell.ring()
     }
 
     /// A ping is about to be sent.
     func pingWillBeSent(number: UInt64) {
         ping.withLockedValue { $0 = number }
-        batchBell.ring()
+        observerBell.ring()
     }
 
     func takePing() -> UInt64? { ping.withLockedValue { $0.take() } }
@@ -63,7 +68,7 @@ final class ClientInbox<Received: DelimitedMessage>: Sendable {
     /// A batch was received.
     func received(count: Int) {
         self.count.withLockedValue { $0 += count }
-        batchBell.ring()
+        observerBell.ring()
     }
 }
 

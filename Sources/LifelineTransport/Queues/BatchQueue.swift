@@ -79,6 +79,14 @@ package final class BatchQueue<Element: Sendable>: Sendable {
         }
     }
 
+    /// Like `nextBatch(resumeReading:)`, but empty instead of waiting, and at the end.
+    package func takeBatch(resumeReading: () -> Void) -> [Element] {
+        guard case .deliver(let elements, let resumes) = state.withLockedValue({ $0.machine.nextBatchRequested() })
+        else { return [] }
+        if resumes { resumeReading() }
+        return elements
+    }
+
     private nonisolated(nonsending) func waitForBatch() async throws {
         let id = state.withLockedValue { $0.machine.makeConsumerID() }
         try await withTaskCancellationHandler {

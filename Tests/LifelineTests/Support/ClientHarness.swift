@@ -85,3 +85,11 @@ func messages(in bytes: [UInt8]) throws -> [TestMessage] {
     try assembler.finish()
     return collector.messages
 }
+
+/// Gives other tasks their turn until something holds.
+nonisolated(nonsending) func untilAsync(_ condition: () async -> Bool) async throws {
+    while await !condition() {
+        try Task.checkCancellation()
+        await Task.yield()
+    }
+}

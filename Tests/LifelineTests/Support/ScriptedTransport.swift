@@ -112,6 +112,8 @@ struct ScriptedPeer: Sendable {
     let send: @Sendable (_ payloads: [[UInt8]]) -> Bool
     /// Takes what the client has written so far; while nobody does, its outgoing queue fills.
     let read: @Sendable () -> [UInt8]
+    /// Has the client's heartbeat make a ping.
+    let ping: @Sendable (UInt64) -> [UInt8]?
     /// Ends the peer's side.
     let finish: @Sendable () -> Void
     /// Ends the connection: in order, or with an error.
@@ -172,6 +174,7 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
         let peer = ScriptedPeer(
             send: { [self] in receive($0) },
             read: { [self] in takeWritten() },
+            ping: { [self] in ping(number: $0) },
             finish: { [self] in finishInput(throwing: nil) },
             close: { [self] in end($0) }
         )
@@ -189,6 +192,10 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
             for payload in payloads { try? payload.withUnsafeBytes { try receiver.receive(frame: $0) } }
             return receiver.finishBatch() == .more
         }
+    }
+
+    private func ping(number: UInt64) -> [UInt8]? {
+        lock.withLock { try? receiver.pingFrame(number: number) }
     }
 
     private func takeWritten() -> [UInt8] {
