@@ -65,7 +65,13 @@ public struct ConnectionConfiguration: Sendable {
     /// Makes a configuration with the default values.
     public init() {}
 
-    func transportOptions(hasHeartbeat: Bool) -> ConnectionOptions {
+    /// - Parameters:
+    ///   - tracksDelivery: Whether the end of a connection is to tell what was lost.
+    func transportOptions(
+        hasHeartbeat: Bool,
+        tracksDelivery: Bool = false,
+        metrics: TransportMetrics
+    ) -> ConnectionOptions {
         ConnectionOptions(
             maximumFrameLength: maximumFrameLength,
             connectTimeout: connectTimeout,
@@ -77,7 +83,9 @@ public struct ConnectionConfiguration: Sendable {
                 writeTimeout: writeTimeout,
                 unansweredByteLimit: unansweredByteLimit
             ),
-            keepalive: hasHeartbeat ? keepalive?.beginning(after: heartbeat) : keepalive
+            keepalive: hasHeartbeat ? keepalive?.beginning(after: heartbeat) : keepalive,
+            tracksDelivery: tracksDelivery,
+            metrics: metrics
         )
     }
 }

@@ -34,7 +34,10 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
     let listener = try await NIOTransport.shared.listen(
         on: endpoint,
         options: ListenerOptions(
-            connection: configuration.connection.transportOptions(hasHeartbeat: heartbeat != nil),
+            connection: configuration.connection.transportOptions(
+                hasHeartbeat: heartbeat != nil,
+                metrics: TransportMetrics(role: "server")
+            ),
             maximumConnections: configuration.maximumConnections,
             backlog: configuration.backlog,
             logger: logger

@@ -102,7 +102,7 @@ package struct ClosureReport: Sendable {
     package let lastInboundAt: MonotonicTime?
     /// Frames that were accepted, and that the peer's TCP had not acknowledged whole at the end. Nil when that was not
     /// tracked, and for Unix sockets, which acknowledge nothing.
-    package var unacknowledgedFrameCount: Int?
+    package let unacknowledgedFrameCount: Int?
 }
 
 /// A listening socket and the connections accepted on it.
@@ -128,6 +128,10 @@ package struct ConnectionOptions: Sendable {
     package var liveness: LivenessOptions
     /// How the kernel watches the peer, over TCP; nil when it shall not.
     package var keepalive: KeepaliveConfiguration?
+    /// Whether to count the frames that the peer's TCP has not acknowledged. It costs a byte or two for each frame in
+    /// flight, and a descriptor.
+    package var tracksDelivery: Bool
+    package var metrics: TransportMetrics
 
     package init(
         maximumFrameLength: Int,
@@ -135,7 +139,9 @@ package struct ConnectionOptions: Sendable {
         closeTimeout: Duration,
         outboundMarks: WaterMarks,
         liveness: LivenessOptions = LivenessOptions(),
-        keepalive: KeepaliveConfiguration? = nil
+        keepalive: KeepaliveConfiguration? = nil,
+        tracksDelivery: Bool = false,
+        metrics: TransportMetrics
     ) {
         self.maximumFrameLength = maximumFrameLength
         self.connectTimeout = connectTimeout
@@ -143,6 +149,8 @@ package struct ConnectionOptions: Sendable {
         self.outboundMarks = outboundMarks
         self.liveness = liveness
         self.keepalive = keepalive
+        self.tracksDelivery = tracksDelivery
+        self.metrics = metrics
     }
 }
 

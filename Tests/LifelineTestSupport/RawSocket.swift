@@ -44,6 +44,14 @@ package final class RawSocket: Sendable {
         }
     }
 
+    /// Listens on a Unix socket.
+    package static func listen(path: String) async throws -> RawSocket {
+        try await open(AF_UNIX) {
+            try $0.call("bind", withAddress(path: path) { Glibc.bind($1, $0, $2) }($0))
+            try $0.call("listen", Glibc.listen($0.descriptor, 16))
+        }
+    }
+
     /// Binds a Unix socket without listening: with `leavingFile`, what a killed server leaves behind.
     package static func bindAndAbandon(path: String) async throws {
         _ = try await open(AF_UNIX) { try $0.call("bind", withAddress(path: path) { Glibc.bind($1, $0, $2) }($0)) }
@@ -97,9 +105,35 @@ package final class RawSocket: Sendable {
         }
     }
 
+    /// Bytes that have come and were not read.
+    package var unreadByteCount: Int {
+        get throws {
+            var count: Int32 = 0
+            try call("ioctl", ioctl(descriptor, UInt(FIONREAD), &count))
+            return Int(count)
+        }
+    }
+
+    /// Acknowledges everything that has come, which the kernel may put off for some 40 ms.
+    package func acknowledgeNow() throws {
+        var value: Int32 = 1
+        try call(
+            "setsockopt",
+            setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_QUICKACK, &value, socklen_t(MemoryLayout<Int32>.size))
+        )
+    }
+
     /// Ends this side of the connection.
     package func finish() throws {
         try call("shutdown", shutdown(descriptor, Int32(SHUT_WR)))
+    }
+
+    /// Resets the connection.
+    package func reset() throws {
+        // To connect to nowhere is what disconnects (connect(2)); of TCP, at once and with a reset.
+        var address = sockaddr()
+        address.sa_family = sa_family_t(AF_UNSPEC)
+        try call("connect", Glibc.connect(descriptor, &address, socklen_t(MemoryLayout<sockaddr>.size)))
     }
 
     /// Makes the end of the object's life a reset instead of an end of the stream.

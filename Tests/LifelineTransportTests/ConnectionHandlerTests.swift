@@ -1,4 +1,5 @@
 import LifelineCore
+import MetricsTestKit
 import NIOCore
 import NIOEmbedded
 import Testing
@@ -15,6 +16,18 @@ import Testing
         try test.channel.writeInbound(ByteBuffer(bytes: [0x01]))
         #expect(test.record.batches == [[[0xA1], []], [[0xB1, 0xB2]], []])
         #expect(test.record.end == nil)
+    }
+
+    @Test func bytesAndFramesAreCounted() throws {
+        let test = try HandlerTest()
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x01, 0xA1, 0x00, 0x02, 0xB1]))
+        try test.channel.writeInbound(ByteBuffer(bytes: [0xB2]))
+        for frame in [[0x00], [0x01, 0xC1]] as [[UInt8]] { _ = try test.offer(frame) }
+        test.handler.flush()
+        let totals = ["received.bytes", "received.frames", "sent.bytes", "sent.frames"].map {
+            test.metrics.counterTotal(label: "lifeline.\($0)", dimensions: [("role", "test")])
+        }
+        #expect(totals == [6, 3, 3, 2])
     }
 
     @Test func readsAreHeldWhilePaused() throws {
@@ -160,6 +173,7 @@ private struct HandlerTest {
     let record = Record()
     let reads = ReadCounter()
     let writes = WriteHolder()
+    let metrics = TestMetrics()
 
     init(limit: Int = 1000, holdingWrites: Bool = false) throws {
         handler = ConnectionHandler(
@@ -168,7 +182,8 @@ private struct HandlerTest {
                 maximumFrameLength: limit,
                 connectTimeout: .seconds(1),
                 closeTimeout: .seconds(5),
-                outboundMarks: WaterMarks(low: 100, high: 200)
+                outboundMarks: WaterMarks(low: 100, high: 200),
+                metrics: TransportMetrics(role: "test", factory: metrics)
             )
         )
         if holdingWrites { try channel.pipeline.syncOperations.addHandler(writes) }

@@ -25,7 +25,8 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     let driver: ClientDriver
     let inbox: ClientInbox<Received>
     let encoder: FrameEncoder
-    private let configuration: ClientConfiguration
+    private let configuration: ConnectionConfiguration
+    private let options: ConnectionOptions
     private let heartbeat: HeartbeatMessages<Received, Sent>?
     private let environment: ClientEnvironment
     private let logger: Logger
@@ -67,7 +68,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     ) {
         self.heartbeat = heartbeat
         self.endpoint = endpoint
-        self.configuration = configuration
+        self.configuration = configuration.connection
         self.environment = environment
         var logger = logger
         logger[metadataKey: "endpoint"] = "\(endpoint)"
@@ -79,11 +80,17 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         )
         self.inbox = inbox
         encoder = FrameEncoder(maximumFrameLength: configuration.connection.maximumFrameLength)
+        let metricsFactory = environment.metricsFactory ?? MetricsSystem.factory
+        options = configuration.connection.transportOptions(
+            hasHeartbeat: heartbeat != nil,
+            tracksDelivery: true,
+            metrics: TransportMetrics(role: "client", factory: metricsFactory)
+        )
         driver = ClientDriver(
             configuration: configuration,
             sleepWatchInterval: heartbeat.map { _ in configuration.connection.heartbeat.interval },
             clock: environment.clock,
-            metrics: ClientMetrics(factory: environment.metricsFactory ?? MetricsSystem.factory),
+            metrics: ClientMetrics(factory: metricsFactory),
             seed: environment.seed,
             hasNetwork: environment.network.isAvailableAtFirst,
             observerBell: observerBell,
@@ -177,10 +184,9 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
 
     private func serve(_ attempt: ClientDriver.Attempt) async {
         let (driver, inbox, endpoint, heartbeat) = (driver, inbox, endpoint, heartbeat)
-        let (transport, configuration) = (environment.transport, configuration.connection)
+        let (transport, options, configuration) = (environment.transport, options, configuration)
         await driver.serve(attempt, inbox: inbox) {
-            let options = configuration.transportOptions(hasHeartbeat: heartbeat != nil)
-            return try await transport.connect(to: endpoint, options: options) {
+            try await transport.connect(to: endpoint, options: options) {
                 ClientReceiver(
                     MessageReceiver(configuration: configuration, heartbeat: heartbeat, inbox: inbox.queue),
                     inbox: inbox,

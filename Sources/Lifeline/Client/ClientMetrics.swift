@@ -9,18 +9,22 @@ struct ClientMetrics: Sendable {
 
     init(factory: any MetricsFactory) {
         self.factory = factory
-        connectionsOpened = Counter(label: "lifeline_client_connections_opened", dimensions: [], factory: factory)
-        queuedMessages = Gauge(label: "lifeline_client_queued_messages", dimensions: [], factory: factory)
+        connectionsOpened = Counter(
+            label: "lifeline.connections.opened",
+            dimensions: [("role", "client")],
+            factory: factory
+        )
+        queuedMessages = Gauge(label: "lifeline.queued.messages", dimensions: [("role", "client")], factory: factory)
     }
 
     /// A step was made.
     func record(_ transition: ConnectionTransition) {
         if transition.to == .ready { connectionsOpened.increment() }
         if transition.to == .connecting, transition.reason.code != .started {
-            count("lifeline_client_reconnects", transition)
+            count("lifeline.reconnects", transition)
         }
-        if transition.endsConnection { count("lifeline_client_connections_ended", transition) }
-        if transition.to == .gaveUp { count("lifeline_client_give_ups", transition) }
+        if transition.endsConnection { count("lifeline.connections.ended", transition) }
+        if transition.to == .gaveUp { count("lifeline.gave.up", transition) }
     }
 
     /// So many messages wait for a connection.
@@ -30,7 +34,7 @@ struct ClientMetrics: Sendable {
 
     /// Seldom enough to look the counter up each time.
     private func count(_ label: String, _ transition: ConnectionTransition) {
-        let dimensions = [("reason", transition.reason.code.description)]
+        let dimensions = [("role", "client"), ("reason", transition.reason.code.description)]
         Counter(label: label, dimensions: dimensions, factory: factory).increment()
     }
 }

@@ -15,8 +15,10 @@ package struct FrameAssembler: Sendable {
     /// The least that a straddling frame's buffer holds: most messages fit without growing it.
     package static let minimumCapacity = 256
 
-    /// How often bytes were copied: what a test bounds.
+    /// What was done: for metrics, and for tests that bound how often bytes are copied.
     package struct Statistics: Equatable, Sendable {
+        /// Frames handed on.
+        package var frameCount = 0
         /// Bytes copied out of chunks.
         package var copiedByteCount = 0
         /// Bytes moved once more because a buffer grew.
@@ -30,7 +32,7 @@ package struct FrameAssembler: Sendable {
     /// At least so many bytes are missing before `partial` is worth looking at again. Above 0 while it is not empty.
     private var missing = 0
     private var failure: FramingError?
-    /// How often bytes were copied.
+    /// What was done so far.
     package private(set) var statistics = Statistics()
 
     /// Makes an assembler at the start of a stream.
@@ -49,11 +51,15 @@ package struct FrameAssembler: Sendable {
         if let failure { throw failure }
         do {
             guard var offset = try completePartialFrame(from: chunk, into: &sink) else { return }
+            // In a local for the length of a chunk.
+            var count = 0
+            defer { statistics.frameCount &+= count }
             while offset < chunk.count {
                 switch try decoder.nextFrame(in: chunk, from: offset) {
                 case .frame(let payload):
                     try sink.receive(frame: UnsafeRawBufferPointer(rebasing: chunk[payload]))
                     offset = payload.upperBound
+                    count &+= 1
                 case .incomplete(let missing):
                     self.missing = missing
                     append(chunk[offset...], stillMissing: missing)
@@ -95,6 +101,7 @@ package struct FrameAssembler: Sendable {
             case .frame(let payload):
                 let frame = partial
                 partial = []
+                statistics.frameCount &+= 1
                 try frame.withUnsafeBytes { try sink.receive(frame: UnsafeRawBufferPointer(rebasing: $0[payload])) }
                 return offset
             }

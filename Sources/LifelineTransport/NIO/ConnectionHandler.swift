@@ -26,6 +26,9 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private var isReadingPaused = false
     private var isReadHeld = false
     private var closeTimer: Scheduled<Void>?
+    private let metrics: TransportMetrics
+    private let tracksDelivery: Bool
+    private var watch: SocketWatch?
 
     var inbox: Receiver.Inbox { receiver.inbox }
 
@@ -36,7 +39,9 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         whenActive: ((ConnectionHandler, any Channel) -> Void)? = nil
     ) {
         self.receiver = receiver
-        self.outbound = OutboundQueue(marks: options.outboundMarks)
+        self.outbound = OutboundQueue(marks: options.outboundMarks, tracksDelivery: options.tracksDelivery)
+        self.metrics = options.metrics
+        self.tracksDelivery = options.tracksDelivery
         self.assembler = FrameAssembler(decoder: FrameDecoder(maximumFrameLength: options.maximumFrameLength))
         self.closeTimeout = TimeAmount(options.closeTimeout)
         self.whenActive = whenActive
@@ -51,6 +56,11 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     }
 
     func channelActive(context: ChannelHandlerContext) {
+        if tracksDelivery {
+            let pipeline = context.channel.pipeline.syncOperations
+            typealias Handle = NIOBSDSocket.Handle
+            watch = try? pipeline.withUnsafeTransportIfAvailable(of: Handle.self) { SocketWatch($0) } ?? nil
+        }
         whenActive?(self, context.channel)
         context.fireChannelActive()
     }
@@ -59,8 +69,14 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard machine.receivedBytes() == .parse else { return }
+        let bytes = unwrapInboundIn(data)
+        let before = assembler.statistics.frameCount
+        defer {
+            let frameCount = assembler.statistics.frameCount - before
+            metrics.received(byteCount: bytes.readableBytes, frameCount: frameCount)
+        }
         do {
-            try unwrapInboundIn(data).withUnsafeReadableBytes { try assembler.receive($0, into: &receiver) }
+            try bytes.withUnsafeReadableBytes { try assembler.receive($0, into: &receiver) }
             pauseReading(if: receiver.finishBatch())
         } catch {
             _ = receiver.finishBatch()
@@ -133,7 +149,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         switch outbound.takeForFlush() {
         case .none:
             return
-        case .write(let buffer):
+        case .write(let buffer, let frameCount):
+            metrics.sent(byteCount: buffer.readableBytes, frameCount: frameCount)
             let written = context.eventLoop.makePromise(of: Void.self)
             written.futureResult.assumeIsolated().whenComplete { self.completeWrite($0) }
             context.writeAndFlush(wrapOutboundOut(buffer), promise: written)
@@ -151,6 +168,9 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         case .success:
             // The next tick, so that what is sent until then goes out together.
             if outbound.completeWrite() { context?.eventLoop.assumeIsolated().execute { self.flush() } }
+            if let watch, outbound.asksForAcknowledgement {
+                outbound.acknowledge(byteCount: watch.acknowledgedByteCount)
+            }
         }
     }
 
@@ -211,13 +231,16 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         let violation = machine.becameInactive().finishInput.flatMap { finishInput($0) }
         let failure = machine.failure ?? violation
         let unwritten = outbound.close(failure ?? .closedLocally)
+        let unacknowledged = watch.flatMap { outbound.acknowledge(byteCount: $0.acknowledgedByteCount) }
+        watch = nil
         outputEnded.open(with: ())
         closed.open(
             with: ClosureReport(
                 failure: failure,
                 failedInUse: machine.failedInUse || violation != nil,
                 unwrittenByteCount: unwritten,
-                lastInboundAt: nil
+                lastInboundAt: nil,
+                unacknowledgedFrameCount: unacknowledged
             )
         )
         context.fireChannelInactive()

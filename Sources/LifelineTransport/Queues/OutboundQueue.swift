@@ -20,11 +20,22 @@ package final class OutboundQueue: Sendable {
 
     private struct State {
         var machine: StateMachine
+        /// Nil when delivery is not tracked.
+        var ledger: DeliveryLedger?
         var buffer = ByteBuffer()
+        /// Frames in `buffer`.
+        var frameCount = 0
         /// Sends that wait in line. Gone once accepted or refused.
         var waiters: [UInt64: Waiter] = [:]
         /// Why sends were refused before anybody waited for them.
         var refusals: [UInt64: ConnectionError] = [:]
+
+        /// Takes the bytes of an accepted frame.
+        @inline(__always) mutating func append(_ frame: UnsafeRawBufferPointer) {
+            buffer.writeBytes(frame)
+            frameCount += 1
+            ledger?.frameAccepted(byteCount: frame.count)
+        }
 
         /// Drops waiting sends. Returns the tasks to fail; one that does not wait yet finds the reason when it does.
         mutating func refuse(_ ids: [UInt64], _ reason: ConnectionError) -> [CheckedContinuation<Void, any Error>] {
@@ -38,8 +49,9 @@ package final class OutboundQueue: Sendable {
 
     private let state: NIOLockedValueBox<State>
 
-    package init(marks: WaterMarks) {
-        state = NIOLockedValueBox(State(machine: StateMachine(marks: marks)))
+    package init(marks: WaterMarks, tracksDelivery: Bool = false) {
+        let ledger = tracksDelivery ? DeliveryLedger() : nil
+        state = NIOLockedValueBox(State(machine: StateMachine(marks: marks), ledger: ledger))
     }
 
     // MARK: The senders' side
@@ -57,7 +69,7 @@ package final class OutboundQueue: Sendable {
         let result: Result<Offer, ConnectionError> = state.withLockedValue { state in
             switch state.machine.offered(byteCount: frame.count) {
             case .accept(let scheduleFlush):
-                state.buffer.writeBytes(frame)
+                state.append(frame)
                 return .success(.accepted(scheduleFlush: scheduleFlush))
             case .wait(let id):
                 state.waiters[id] = Waiter(frame: Array(frame))
@@ -113,7 +125,7 @@ package final class OutboundQueue: Sendable {
 
     /// What to do on the loop when its turn to flush has come.
     package enum Flush {
-        case write(ByteBuffer)
+        case write(ByteBuffer, frameCount: Int)
         case endOutput
         case none
     }
@@ -127,7 +139,8 @@ package final class OutboundQueue: Sendable {
             case .write:
                 var buffer = ByteBuffer()
                 swap(&buffer, &state.buffer)
-                return .write(buffer)
+                defer { state.frameCount = 0 }
+                return .write(buffer, frameCount: state.frameCount)
             }
         }
     }
@@ -136,10 +149,10 @@ package final class OutboundQueue: Sendable {
     package func completeWrite() -> Bool {
         let (scheduleFlush, admitted) = state.withLockedValue { state in
             let action = state.machine.written()
-            let admitted = action.admitted.compactMap { id in
-                let waiter = state.waiters.removeValue(forKey: id)
-                state.buffer.writeBytes(waiter?.frame ?? [])
-                return waiter?.continuation
+            let admitted = action.admitted.compactMap { id -> CheckedContinuation<Void, any Error>? in
+                guard let waiter = state.waiters.removeValue(forKey: id) else { return nil }
+                waiter.frame.withUnsafeBytes { state.append($0) }
+                return waiter.continuation
             }
             return (action.scheduleFlush, admitted)
         }
@@ -160,6 +173,20 @@ package final class OutboundQueue: Sendable {
 
     /// Bytes accepted and not yet taken by the kernel.
     package var unwrittenByteCount: Int { state.withLockedValue { $0.machine.unwrittenByteCount } }
+
+    // MARK: Delivery
+
+    /// Whether so many frames are in flight that it is worth asking which of them have arrived.
+    package var asksForAcknowledgement: Bool { state.withLockedValue { $0.ledger?.needsTrim ?? false } }
+
+    /// The peer has acknowledged so many bytes in all. Returns how many accepted frames it has not, where that is tracked.
+    @discardableResult
+    package func acknowledge(byteCount: UInt64) -> Int? {
+        state.withLockedValue { state in
+            state.ledger?.bytesAcknowledged(total: byteCount)
+            return state.ledger?.unacknowledgedFrameCount
+        }
+    }
 }
 
 extension ConnectionError {

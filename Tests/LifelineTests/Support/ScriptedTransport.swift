@@ -199,7 +199,7 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
     }
 
     private func takeWritten() -> [UInt8] {
-        guard case .write(let buffer) = outbound.takeForFlush() else { return [] }
+        guard case .write(let buffer, _) = outbound.takeForFlush() else { return [] }
         _ = outbound.completeWrite()
         return Array(buffer.readableBytesView)
     }
