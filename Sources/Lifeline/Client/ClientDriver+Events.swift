@@ -54,8 +54,6 @@ extension ClientDriver {
         change { state, effects, now in
             switch status {
             case .available:
-                // What stands may go over what is no more.
-                if state.manager.state == .ready, let open = state.open { effects.probed.append(open.connection) }
                 perform(state.manager.networkUp(now: now), in: &state, &effects)
             case .unavailable:
                 cutWhatCloses(.networkLost, in: &state, &effects)
@@ -75,7 +73,7 @@ extension ClientDriver {
     /// A deadline may have come.
     func timerFired() {
         change { state, effects, now in
-            perform(state.manager.timerFired(lastInboundAt: nil, now: now), in: &state, &effects)
+            perform(state.manager.timerFired(now: now), in: &state, &effects)
             end(state.queue.timerFired(now: now), in: &state, &effects)
             if state.sleepWatch?.timerFired(now: now) == true, let open = state.open {
                 effects.probed.append(open.connection)
@@ -127,10 +125,12 @@ extension ClientDriver {
             }
             let isInOrder = state.manager.state == .draining && report.failure == nil
             let reason = isInOrder ? TransitionReason(.drained) : .ended(by: report.failure)
+            // A silent peer has been there until it last spoke, which may be never.
+            let never = MonotonicTime(nanoseconds: .min)
             let actions = state.manager.connectionEnded(
                 attempt.id,
                 reason,
-                lastInboundAt: report.lastInboundAt,
+                lastSignOfLife: reason.code == .heartbeatTimeout ? report.lastInboundAt ?? never : nil,
                 now: now
             )
             perform(actions, in: &state, &effects, undeliveredMessageCount: undelivered)
@@ -159,9 +159,8 @@ extension ClientDriver {
                 giveUp(id, reason, in: &state, &effects)
             case .drain(let id):
                 if let open = state.open, open.attempt.id == id { effects.closing.append(open.connection) }
-            case .sendPing:
-                // The manager has no heartbeat of its own: the connection has.
-                break
+            case .probe(let id):
+                if let open = state.open, open.attempt.id == id { effects.probed.append(open.connection) }
             }
         }
     }

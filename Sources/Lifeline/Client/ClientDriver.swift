@@ -106,12 +106,7 @@ final class ClientDriver: Sendable {
         self.sleepWatchInterval = sleepWatchInterval
         state = NIOLockedValueBox(
             State(
-                manager: ConnectionManager(
-                    backoff: configuration.backoff,
-                    heartbeat: nil,
-                    seed: seed,
-                    hasNetwork: hasNetwork
-                ),
+                manager: ConnectionManager(backoff: configuration.backoff, seed: seed, hasNetwork: hasNetwork),
                 queue: SendQueue(configuration.sendQueue)
             )
         )
