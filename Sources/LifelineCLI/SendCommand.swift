@@ -50,8 +50,9 @@ struct SendCommand: AsyncParsableCommand {
     @Option(help: "With --text, how often to send it; with a stream, stop after this many messages.")
     var count: Int?
 
+    /// A minute and a half, in which a receiver is restarted by hand. Connections that last less than 10 s count, too.
     @Option(help: "How often to try to connect in a row before giving up.")
-    var attempts = 4
+    var attempts = 8
 
     @Flag(help: "Do not tell of connections that are lost and made again.")
     var quiet = false

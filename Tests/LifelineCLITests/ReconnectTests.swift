@@ -19,7 +19,7 @@ import Testing
                 async let feeding: Void = sender.feed(range)
                 // Killed in the middle of it; the last one lives.
                 let isLast = death == deaths
-                try await receiver.waitForOutput(isLast ? 1 : part / 8)
+                try await receiver.waitForOutput(isLast ? 1 : part / 8, from: sender)
                 if isLast {
                     try await feeding
                     #expect(try await sender.finish() == 0, "\(sender.errorText)")
@@ -97,6 +97,8 @@ private final class Sender: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: errors) }
 
+    var isRunning: Bool { process.isRunning }
+
     var errorText: String { (try? String(contentsOf: errors, encoding: .utf8)) ?? "" }
 
     func feed(_ range: Range<Int>) async throws {
@@ -133,12 +135,17 @@ private struct Receiver {
     }
 
     /// Waits until it has printed so many messages.
-    func waitForOutput(_ count: Int) async throws {
+    func waitForOutput(_ count: Int, from sender: Sender) async throws {
         while try numbers().count < count {
-            #expect(process.isRunning)
+            guard process.isRunning, sender.isRunning else { throw Ended(errorText: sender.errorText) }
             try Task.checkCancellation()
             await Task.yield()
         }
+    }
+
+    /// One of the commands has ended too early.
+    struct Ended: Error {
+        let errorText: String
     }
 
     func kill() {
