@@ -73,7 +73,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     // MARK: Input
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        liveness?.received(now: now())
+        if liveness?.received(now: now()) == true { armLivenessTimer() }
         guard machine.receivedBytes() == .parse else { return }
         do {
             try unwrapInboundIn(data).withUnsafeReadableBytes { try assembler.receive($0, into: &receiver) }
