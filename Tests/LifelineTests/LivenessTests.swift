@@ -113,7 +113,6 @@ import Testing
         var configuration = ServerConfiguration()
         configuration.connection.idleTimeout = .milliseconds(50)
         let code = try await codeOfServer(configuration: configuration) { peer in
-            try await peer.write(TestMessage(number: 1).delimitedBytes)
             let error = await #expect(throws: RawSocket.Failure.self) { try await peer.read() }
             #expect(error?.code == ECONNRESET)
         }
