@@ -23,6 +23,7 @@ void lifeline_arena_init(LifelineArena *arena, void *memory, size_t size, size_t
     if (next_block_size < smallest_block_size) next_block_size = smallest_block_size;
     arena->next_block_size = (uint16_t)(next_block_size / LIFELINE_ARENA_UNIT);
     arena->may_hold_malformed_text = false;
+    arena->is_loan = false;
     arena->is_overdue = false;
     arena->lending = 0;
 }

@@ -30,7 +30,8 @@ private enum Lending {
 extension LifelineArena {
     // Of a loan's, which has no memory, the fields that would describe it lead to where it comes from.
 
-    @inlinable var isLoan: Bool { next == nil }
+    // Not told by one of those fields, for allocating in an arena writes to them, on any thread.
+    @inlinable var isLoan: Bool { is_loan }
 
     /// The arena that has the memory.
     @inlinable var root: UnsafeMutablePointer<LifelineArena> {
@@ -54,7 +55,9 @@ extension BorrowedStorage {
         loan.withUnsafeMutablePointerToHeader { arena in
             arena.pointee.lender = unmanaged
             arena.pointee.root = root
-            arena.pointee.is_overdue = 0
+            // A loan that has just become overdue, to make room for what is lent, hands that on: its owner might go on with
+            // what is lent and never change the loan again.
+            arena.pointee.is_overdue = ownArena.pointee.isLoan ? ownArena.pointee.is_overdue : 0
         }
         ownArena.pointee.lending = Lending.isOut
         return loan
@@ -114,10 +117,25 @@ extension BorrowedStorage {
 extension MessageStorage {
     /// Ends a loan that is out, when the object is freed.
     @usableFromInline static func endLoan(_ loan: UnsafeMutablePointer<LifelineArena>) {
-        guard let lender = loan.pointee.lender else { return }
-        // It is still there: either the loan counts, or its parent has not settled yet.
-        let borrowed = lender._withUnsafeGuaranteedRef { BorrowedStorage($0) }
-        if borrowed.exchangeLending(Lending.isGone) == Lending.isCounted { lender.release() }
+        var next = loan.pointee.lender
+        while let lender = next {
+            // It is still there: either the loan counts, or its parent has not settled yet.
+            let borrowed = lender._withUnsafeGuaranteedRef { BorrowedStorage($0) }
+            guard borrowed.exchangeLending(Lending.isGone) == Lending.isCounted else { return }
+            // A lender that ends with this can be a loan itself: in a loop, for a chain of them can be of any length.
+            next = nil
+            var storage: MessageStorage? = lender.takeRetainedValue()
+            if isKnownUniquelyReferenced(&storage) { next = storage.unsafelyUnwrapped.takeLender() }
+        }
+    }
+
+    /// Takes the lender, if this is a loan, so that freeing it ends nothing.
+    private func takeLender() -> Unmanaged<MessageStorage>? {
+        withUnsafeMutablePointerToHeader { arena in
+            guard arena.pointee.isLoan else { return nil }
+            defer { arena.pointee.lender = nil }
+            return arena.pointee.lender
+        }
     }
 }
 
@@ -126,7 +144,11 @@ extension MessageStorage {
 // A thread keeps some, so that changing one submessage after the other creates no objects.
 extension MessageStorage {
     fileprivate static func takeSpareLoan() -> MessageStorage {
-        guard let spare = lifeline_spares_take() else { return create(uninitializedByteCount: 0) }
+        guard let spare = lifeline_spares_take() else {
+            let loan = create(uninitializedByteCount: 0)
+            loan.withUnsafeMutablePointerToHeader { $0.pointee.is_loan = true }
+            return loan
+        }
         return Unmanaged<MessageStorage>.fromOpaque(spare).takeRetainedValue()
     }
 

@@ -189,6 +189,19 @@ struct BoundedGrowthTests {
         }
     }
 
+    @Test func aSubmessageThatIsGoneOnWith() async {
+        await #expect(processExitsWith: .success) {
+            var message = ChatMessage()
+            let before = BoundedGrowthTests.residentBytes()
+            for _ in 0..<500_000 {
+                var reply = ChatMessage()
+                swap(&message.replyTo, &reply)
+                message = reply
+            }
+            #expect(BoundedGrowthTests.residentBytes() - before < 32 << 20)
+        }
+    }
+
     // MARK: Small changes
 
     /// Small strings add up too.

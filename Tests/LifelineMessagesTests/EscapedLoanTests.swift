@@ -194,6 +194,19 @@ import Testing
         #expect(before == Self.tree())
     }
 
+    /// Each is lent by the one before, and the last one holds them all. It is freed with a stack of any size.
+    @Test func aLongChainOfLoans() {
+        var tree = Self.tree()
+        for _ in 0..<100_000 {
+            var part = Tree()
+            swap(&tree.left, &part)
+            tree = part
+        }
+        #expect(tree == Tree())
+        tree.name = "last"
+        tree = .init()
+    }
+
     // MARK: Swapping
 
     @Test func partsOfTwoMessagesChangePlaces() {

@@ -19,7 +19,8 @@ typedef struct LifelineArena {
     uint32_t is_overdue : 1;                // for whoever gave it its budget; nothing here asks
     uint32_t budget : 31;                   // what may still be taken from malloc: see lifeline_arena_budget
     uint16_t next_block_size;               // in the same unit
-    bool may_hold_malformed_text;           // strings in it may be other than UTF-8: decoding sets this
+    bool may_hold_malformed_text : 1;       // strings in it may be other than UTF-8: decoding sets this
+    bool is_loan : 1;                       // for whoever lends the arena; nothing here asks
     uint8_t lending;                        // for whoever lends the arena; nothing here asks
 } LifelineArena;
 
