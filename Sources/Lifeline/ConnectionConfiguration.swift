@@ -52,10 +52,12 @@ public struct ConnectionConfiguration: Sendable {
     public var idleTimeout: Duration?
 
     /// How long bytes may wait for the peer while it takes none, until the connection fails with `writeTimeout`; nil for
-    /// as long as it likes. Noticed up to a quarter of it later. Default: 30 s, longer than the pauses of a living
-    /// program, and shorter than the 60 s after which a peer counts as gone, so that one that does not read is told apart
-    /// from it.
-    public var writeTimeout: Duration? = .seconds(30)
+    /// as long as it likes. Noticed up to a quarter of it later. Default: nil, for it cuts peers that read slowly, too: the
+    /// peer's kernel takes more only when a good part of its buffer, which is megabytes, was read. (At 20 KB/s over
+    /// loopback it took nothing for a minute.)
+    ///
+    /// Over TCP, `KeepaliveConfiguration.unacknowledgedTimeout` bounds the same.
+    public var writeTimeout: Duration?
 
     /// How many bytes may be written since the peer last sent one; nil for as many as it takes. A connection that goes
     /// over it is asked for a sign of life, which must come within the heartbeat's `timeout`; one without heartbeat
