@@ -135,10 +135,11 @@ final class NetlinkDriver {
     /// The socket that has this number failed.
     fileprivate func socketFailed(_ error: (any Error)?, number: Int) {
         guard number == socketNumber, !isStopped else { return }
-        if let error = error as? IOError, error.errnoCode == ENOBUFS {
-            logger.debug("Events came faster than they were read; everything is read anew")
+        // On an overrun the channel is closed, with ENOBUFS or without an error: it depends on who sees it first.
+        if let error, (error as? IOError)?.errnoCode != ENOBUFS {
+            logger.warning("The netlink socket failed; everything is read anew", metadata: ["error": "\(error)"])
         } else {
-            logger.warning("The netlink socket failed", metadata: ["error": "\(error.map { "\($0)" } ?? "closed")"])
+            logger.debug("Events came faster than they were read; everything is read anew")
         }
         closeSocket()
         run(machine.socketFailed(now: .now))

@@ -62,12 +62,15 @@ public struct NetworkPaths: AsyncSequence, Sendable {
 
         /// Waits for the next path; nil when the task is cancelled.
         public mutating func next() async -> NetworkPath? {
-            await base.next()
+            let path = await base.next()
+            // One that was there before the cancellation would come first otherwise.
+            return Task.isCancelled ? nil : path
         }
 
         /// Waits for the next path; nil when the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> NetworkPath? {
-            await base.next(isolation: actor)
+            let path = await base.next(isolation: actor)
+            return Task.isCancelled ? nil : path
         }
     }
 

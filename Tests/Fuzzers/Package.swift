@@ -31,7 +31,25 @@ let package = Package(
             path: "Mutations",
             swiftSettings: strict
         ),
+        // The parsing of netlink is no API, so that it is built here once more; what does I/O is left out. (The module
+        // in the first is CLifelineNetlink; two targets of that name there may not be.)
+        .systemLibrary(name: "CNetlink", path: "Links/CLifelineNetlink"),
+        .target(
+            name: "Netlink",
+            dependencies: ["CNetlink"],
+            path: "Links/LifelineReachability",
+            sources: [
+                "IPAddress.swift", "Netlink", "NetworkInterface.swift", "NetworkPath+Tables.swift", "NetworkPath.swift",
+            ],
+            swiftSettings: strict
+        ),
         .systemLibrary(name: "CLibFuzzer", path: "CLibFuzzer"),
+        .executableTarget(
+            name: "netlink",
+            dependencies: ["CLibFuzzer", "Netlink"],
+            path: "NetlinkMain",
+            swiftSettings: strict
+        ),
         .executableTarget(
             name: "mutations",
             dependencies: ["CLibFuzzer", "Mutations"],

@@ -19,7 +19,7 @@ COVERAGE = "edge,inline-8bit-counters,pc-table,trace-cmp"
 
 def build(name: str, folder: Path) -> Path:
     """Builds the fuzzer `name` below `folder` and returns the program."""
-    return build_swift(folder) if name == "mutations" else build_c(name, folder)
+    return build_swift(name, folder) if (FUZZERS / f"{name.capitalize()}Main").exists() else build_c(name, folder)
 
 
 def build_c(name: str, folder: Path) -> Path:
@@ -47,17 +47,17 @@ def compile_c(source: Path, folder: Path, newest: float) -> Path:
     return output
 
 
-def build_swift(folder: Path) -> Path:
+def build_swift(name: str, folder: Path) -> Path:
     resources = Path(output_of([CLANG, "-print-resource-dir"]))
     driver = next(resources.rglob("libclang_rt.fuzzer_no_main*.a"))
     command = ["swift", "build", "--package-path", FUZZERS, "--scratch-path", folder / "swift",
-               "--configuration", "release", "--product", "mutations", "--sanitize=address",
+               "--configuration", "release", "--product", name, "--sanitize=address",
                "-Xswiftc", f"-sanitize-coverage={COVERAGE}", "-Xcc", f"-fsanitize-coverage={COVERAGE}",
                # The toolchain's default, gold, warns of the sanitizer's own symbols.
                "-Xswiftc", "-use-ld=lld", "-Xswiftc", "-warnings-as-errors",
                "-Xlinker", driver, "-Xlinker", "-lstdc++"]
     run(command)
-    return Path(output_of([*command, "--show-bin-path"])) / "mutations"
+    return Path(output_of([*command, "--show-bin-path"])) / name
 
 
 def run(command: list) -> None:
