@@ -34,7 +34,8 @@ import Testing
             }
             let lines = sender.errorText.split(separator: "\n")
             #expect(lines.count { $0.contains("ready → ") } == deaths)
-            #expect(lines.count { $0.contains("connecting → ready") } == deaths)
+            // The first receiver may not have listened yet.
+            #expect(lines.count { $0.contains("connecting → ready") } >= deaths)
             let summary = try #require(lines.last)
             #expect(summary.contains("sent \(count) messages") && summary.contains("3 connections were lost"))
             let undelivered = try #require(summary.firstMatch(of: /of which (\d+) did not arrive/)).output.1
