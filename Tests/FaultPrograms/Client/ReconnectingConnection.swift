@@ -59,8 +59,13 @@ final class ReconnectingConnection: Sendable {
                 receiving: Message.self,
                 sending: Message.self
             ) { connection in
-                state.withLock { $0.connection = connection }
+                let isClosed = state.withLock { state in
+                    state.connection = connection
+                    return state.isClosed
+                }
                 defer { state.withLock { $0.connection = nil } }
+                // Closed while it was being made.
+                if isClosed { try await connection.finishSending() }
                 FaultEvent.transition(from: "connecting", to: "ready", reason: "connected").print()
                 for try await _ in connection.messages {}
             }
