@@ -150,6 +150,16 @@ import Testing
         }
     }
 
+    @Test func noticesAnEndThatComesBeforeTheConnection() async throws {
+        let harness = ClientHarness()
+        var events = harness.client.events.makeAsyncIterator()
+        try await harness.run { _ in
+            try await harness.transport.nextAttempt().acceptAndFinish()
+            _ = try await events.reach(.ready)
+            #expect(try await events.reach(.backingOff).transition.reason.code == .closedByPeer)
+        }
+    }
+
     @Test func doesNotRetryWhatWasRejected() async throws {
         let harness = ClientHarness()
         var events = harness.client.events.makeAsyncIterator()

@@ -30,6 +30,13 @@ import Testing
         #expect(totals == [6, 3, 3, 2])
     }
 
+    /// As on a Unix socket, where nobody would ever say what has arrived.
+    @Test func framesAreNotRememberedWhereNothingIsAcknowledged() throws {
+        let test = try HandlerTest(tracksDelivery: true)
+        _ = try test.offer([0x00])
+        #expect(test.handler.outbound.acknowledge(byteCount: 0) == nil)
+    }
+
     @Test func readsAreHeldWhilePaused() throws {
         let test = try HandlerTest()
         test.channel.read()
@@ -175,7 +182,12 @@ struct HandlerTest {
     let writes = WriteHolder()
     let metrics = TestMetrics()
 
-    init(limit: Int = 1000, holdingWrites: Bool = false, liveness: LivenessOptions = LivenessOptions()) throws {
+    init(
+        limit: Int = 1000,
+        holdingWrites: Bool = false,
+        liveness: LivenessOptions = LivenessOptions(),
+        tracksDelivery: Bool = false
+    ) throws {
         let loop = channel.embeddedEventLoop
         let record = record
         handler = ConnectionHandler(
@@ -186,6 +198,7 @@ struct HandlerTest {
                 closeTimeout: .seconds(5),
                 outboundMarks: WaterMarks(low: 100, high: 200),
                 liveness: liveness,
+                tracksDelivery: tracksDelivery,
                 metrics: TransportMetrics(role: "test", factory: metrics)
             ),
             now: { MonotonicTime(nanoseconds: Int64(loop.now.uptimeNanoseconds)) + record.sleep }

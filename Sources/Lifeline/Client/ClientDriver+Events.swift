@@ -89,6 +89,7 @@ extension ClientDriver {
             guard state.attempt === attempt else { return false }
             state.open = Open(attempt: attempt, connection: connection)
             perform(state.manager.connected(attempt.id, now: now), in: &state, &effects)
+            if state.endedEarly == attempt.id { peerEnded(attempt.id, in: &state, &effects, now) }
             return true
         }
     }
@@ -102,10 +103,23 @@ extension ClientDriver {
     /// The peer ended its side in order: what was accepted is still written, and then this is over.
     func inputEnded(_ id: ConnectionManager.ConnectionID) {
         change { state, effects, now in
-            guard let open = state.open, open.attempt.id == id, state.manager.state == .ready else { return }
-            effects.closing.append(open.connection)
-            perform(state.manager.connectionEnded(id, .ended(by: nil), now: now), in: &state, &effects)
+            if state.open == nil, state.attempt?.id == id {
+                state.endedEarly = id
+            } else {
+                peerEnded(id, in: &state, &effects, now)
+            }
         }
+    }
+
+    private func peerEnded(
+        _ id: ConnectionManager.ConnectionID,
+        in state: inout State,
+        _ effects: inout Effects,
+        _ now: MonotonicTime
+    ) {
+        guard let open = state.open, open.attempt.id == id, state.manager.state == .ready else { return }
+        effects.closing.append(open.connection)
+        perform(state.manager.connectionEnded(id, .ended(by: nil), now: now), in: &state, &effects)
     }
 
     /// The connection is no more.

@@ -68,7 +68,8 @@ extension ClientDriver {
             else { return }
             connection = made
         } catch {
-            // Of an attempt that was given up, or cancelled with the task, the machine wants to know nothing.
+            // The task that runs the client was cancelled, which tells the machine by itself.
+            if error is CancellationError { return }
             let failed = ConnectionError(code: .connectFailed, message: "Connecting failed.", cause: error)
             return connectFailed(attempt, error as? ConnectionError ?? failed)
         }

@@ -40,6 +40,8 @@ extension ClientDriver {
                     }
                     switch state.queue.offered(byteCount: frame.count, policy: policy, now: now) {
                     case .sendNow:
+                        // What waited has ended, maybe before anybody began to hand it over.
+                        state.openDirectPath()
                         effects.endedSends.append((send, .success(nil)))
                     case .fail(let code):
                         effects.endedSends.append((send, .failure(state.queue.error(for: code))))

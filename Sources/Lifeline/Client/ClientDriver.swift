@@ -50,6 +50,8 @@ final class ClientDriver: Sendable {
         /// The attempt that the run loop is to begin.
         var nextAttempt: Attempt?
         var open: Open?
+        /// The attempt whose connection the peer has ended before it was known here.
+        var endedEarly: ConnectionManager.ConnectionID?
         /// Not nil when the connection stands and nothing waits for it.
         var direct: DirectPath?
         var waiting: [SendQueue.ID: WaitingSend] = [:]

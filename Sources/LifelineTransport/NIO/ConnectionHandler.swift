@@ -73,6 +73,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             let pipeline = context.channel.pipeline.syncOperations
             typealias Handle = NIOBSDSocket.Handle
             watch = try? pipeline.withUnsafeTransportIfAvailable(of: Handle.self) { SocketWatch($0) } ?? nil
+            if watch == nil { outbound.stopTracking() }
         }
         liveness = Liveness(livenessOptions, connectedAt: now())
         armLivenessTimer()

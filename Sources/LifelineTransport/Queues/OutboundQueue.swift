@@ -189,6 +189,11 @@ package final class OutboundQueue: Sendable {
 
     // MARK: Delivery
 
+    /// Nobody can tell what arrives: forgets the frames in flight.
+    package func stopTracking() {
+        state.withLockedValue { $0.ledger = nil }
+    }
+
     /// Whether so many frames are in flight that it is worth asking which of them have arrived.
     package var asksForAcknowledgement: Bool { state.withLockedValue { $0.ledger?.needsTrim ?? false } }
 

@@ -30,6 +30,15 @@ final class ScriptedTransport: Transport {
             return peer
         }
 
+        /// Accepts, and ends the peer's side before the client has the connection.
+        @discardableResult
+        func acceptAndFinish() -> ScriptedPeer {
+            let peer = makePeer()
+            peer.finish()
+            decision.open(with: .success(peer))
+            return peer
+        }
+
         func refuse(_ code: ConnectionError.Code = .connectFailed) {
             decision.open(with: .failure(ConnectionError(code: code, message: "Refused by the test.")))
         }
