@@ -152,6 +152,31 @@ import Testing
         }
     }
 
+    /// What is sent once connected does not overtake what has waited for the connection.
+    @Test func goesBehindWhatWaits() async throws {
+        let harness = ClientHarness()
+        try await harness.run { client in
+            var sends = [Task { try await fill(client) }]
+            try await until { client.queuedMessageCount == 1 }
+            for number in 1...2 {
+                sends.append(Task { _ = try await client.send(TestMessage(number: number)) })
+                try await until { client.queuedMessageCount == number + 1 }
+            }
+            let peer = try await harness.transport.nextAttempt().accept()
+            // The connection is full: the first of both waits for room in it, the second behind.
+            try await until { client.queuedMessageCount == 2 }
+            sends.append(Task { _ = try await client.send(TestMessage(number: 3)) })
+            for _ in 0..<100 { await Task.yield() }
+            var bytes: [UInt8] = []
+            while try messages(in: bytes).count < 4 {
+                bytes += peer.read()
+                await Task.yield()
+            }
+            for send in sends { try await send.value }
+            #expect(try numbers(in: bytes) == [1, 2, 3])
+        }
+    }
+
     /// What waited for room in a connection that is lost goes to the next one.
     @Test(arguments: [false, true]) func outlivesTheConnectionItWaitedFor(isQueued: Bool) async throws {
         let harness = ClientHarness()
