@@ -5,9 +5,7 @@ extension ConnectionManager {
         let now = observe(now)
         switch machine {
         case .connecting(id):
-            let heartbeat = heartbeatConfiguration.map { Heartbeat($0, connectedAt: now) }
-            let connection = Connection(id: id, since: now, heartbeat: heartbeat)
-            return [move(to: .ready(connection), TransitionReason(.connected), now: now)]
+            return [move(to: .ready(id, since: now), TransitionReason(.connected), now: now)]
         case .idle, .waitingForNetwork, .connecting, .ready, .backingOff, .draining, .gaveUp, .closed:
             return []
         }
@@ -22,19 +20,26 @@ extension ConnectionManager {
         connectionEnded(id, .connectFailed(error), now: now)
     }
 
-    /// The attempt or connection is no more, and nobody here gave it up: the peer closed it, it was reset, the peer
-    /// violated the protocol, or it was drained.
+    /// The attempt or connection is no more, and it was not given up by an action: the peer closed it, it was reset, the
+    /// peer violated the protocol, its heartbeat found the peer dead, or it was drained.
+    ///
+    /// - Parameter lastSignOfLife: When the peer was last known to be alive, where the heartbeat found it dead: the
+    ///   connection has stood until then, else until now. So a peer that accepts and stays silent uses the budget up
+    ///   instead of being tried for ever.
     package mutating func connectionEnded(
         _ id: ConnectionID,
         _ reason: TransitionReason,
+        lastSignOfLife: MonotonicTime? = nil,
         now: MonotonicTime
     ) -> [Action] {
         let now = observe(now)
         switch machine {
         case .connecting(id):
             return tryAgain(after: reason, now: now)
-        case .ready(let connection) where connection.id == id:
-            if now - connection.since >= stabilityPeriod { backoff.refill() }
+        case .ready(id, let since):
+            // The heartbeat may have begun a little before `connected` was reported.
+            let stoodUntil = max(since, min(lastSignOfLife ?? now, now))
+            if stoodUntil - since >= stabilityPeriod { backoff.refill() }
             return tryAgain(after: reason, now: now)
         case .draining(id):
             return leave(to: .closed, reason, now: now)
@@ -43,50 +48,14 @@ extension ConnectionManager {
         }
     }
 
-    /// Bytes have come in, the last ones at `lastInboundAt`. It is enough to report this to `timerFired`.
-    package mutating func received(lastInboundAt: MonotonicTime, _ id: ConnectionID, now: MonotonicTime) {
-        let now = observe(now)
-        guard case .ready(var connection) = machine, connection.id == id else { return }
-        connection.heartbeat?.received(at: min(lastInboundAt, now))
-        machine = .ready(connection)
-    }
-
-    /// The peer answered the ping of this number.
-    package mutating func receivedPong(number: UInt64, _ id: ConnectionID, now: MonotonicTime) {
-        let now = observe(now)
-        guard case .ready(var connection) = machine, connection.id == id else { return }
-        connection.heartbeat?.receivedPong(number: number, now: now)
-        machine = .ready(connection)
-    }
-
     /// `nextDeadline` has come; calling it early does no harm.
-    ///
-    /// - Parameter lastInboundAt: When bytes last came in on the present connection; nil when none did.
-    package mutating func timerFired(lastInboundAt: MonotonicTime?, now: MonotonicTime) -> [Action] {
+    package mutating func timerFired(now: MonotonicTime) -> [Action] {
         let now = observe(now)
         switch machine {
         case .backingOff(let until):
-            if now < until { return [] }
-            return connect(TransitionReason(.retryDue), now: now)
-        case .ready(var connection):
-            guard let action = connection.heartbeat?.timerFired(lastInboundAt: lastInboundAt, now: now) else {
-                return []
-            }
-            machine = .ready(connection)
-            switch action {
-            case .none: return []
-            case .sendPing(let number): return [.sendPing(connection.id, number: number)]
-            case .timedOut: return peerDied(connection, now: now)
-            }
-        case .idle, .waitingForNetwork, .connecting, .draining, .gaveUp, .closed:
+            return now < until ? [] : connect(TransitionReason(.retryDue), now: now)
+        case .idle, .waitingForNetwork, .connecting, .ready, .draining, .gaveUp, .closed:
             return []
         }
-    }
-
-    private mutating func peerDied(_ connection: Connection, now: MonotonicTime) -> [Action] {
-        // Silence is no stability: a peer that accepts and never speaks is not to be tried for ever.
-        let lastLife = connection.heartbeat?.lastLife ?? now
-        if lastLife - connection.since >= stabilityPeriod { backoff.refill() }
-        return tryAgain(after: TransitionReason(.heartbeatTimeout), now: now, abandoning: connection.id)
     }
 }

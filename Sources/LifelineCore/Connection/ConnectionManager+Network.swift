@@ -9,11 +9,9 @@ extension ConnectionManager {
         case .waitingForNetwork, .backingOff, .gaveUp:
             backoff.refill()
             return connect(reason, now: now)
-        case .ready(var connection):
+        case .ready(let id, _):
             // It may go over what is no more.
-            guard let number = connection.heartbeat?.probe(now: now) else { return [] }
-            machine = .ready(connection)
-            return [.sendPing(connection.id, number: number)]
+            return [.probe(id)]
         case .idle, .connecting, .draining, .closed:
             return []
         }
@@ -25,10 +23,8 @@ extension ConnectionManager {
         hasNetwork = false
         let reason = TransitionReason(.networkLost)
         switch machine {
-        case .connecting(let id):
+        case .connecting(let id), .ready(let id, _):
             return leave(to: .waitingForNetwork, reason, now: now, abandoning: id)
-        case .ready(let connection):
-            return leave(to: .waitingForNetwork, reason, now: now, abandoning: connection.id)
         case .backingOff:
             return leave(to: .waitingForNetwork, reason, now: now)
         case .draining(let id):

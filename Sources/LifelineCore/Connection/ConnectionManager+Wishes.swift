@@ -17,9 +17,9 @@ extension ConnectionManager {
         let now = observe(now)
         let reason = TransitionReason(.reconnectRequested)
         switch machine {
-        case .ready(let connection):
+        case .ready(let id, _):
             backoff.refill()
-            return connect(reason, now: now, insteadOf: connection.id)
+            return connect(reason, now: now, insteadOf: id)
         case .backingOff:
             backoff.refill()
             return connect(reason, now: now)
@@ -37,8 +37,8 @@ extension ConnectionManager {
         let now = observe(now)
         let reason = TransitionReason(.closedByUser)
         switch machine {
-        case .ready(let connection):
-            return [move(to: .draining(connection.id), reason, now: now), .drain(connection.id)]
+        case .ready(let id, _):
+            return [move(to: .draining(id), reason, now: now), .drain(id)]
         case .connecting(let id), .draining(let id):
             return leave(to: .closed, reason, now: now, abandoning: id)
         case .idle, .waitingForNetwork, .backingOff, .gaveUp:

@@ -1,7 +1,8 @@
-/// The decisions over a client's connection: when to connect, when to try again, when to give up, when the peer is dead.
+/// The decisions over a client's connection: when to connect, when to try again, when to give up.
 ///
 /// It knows no sockets, clocks, timers or locks. A driver reports events with the time at which they happened, runs the
-/// actions that they return, in order, and calls `timerFired` when `nextDeadline` has come.
+/// actions that they return, in order, and calls `timerFired` when `nextDeadline` has come. Whether the peer of a
+/// connection is alive is found out where the connection is (see `Heartbeat`), and reported as its end when it is not.
 ///
 /// - Attempts have numbers. What is reported of another one than the present one comes late, and is ignored.
 /// - A time before the latest one reported counts as the latest one.
@@ -10,27 +11,18 @@ package struct ConnectionManager: Sendable {
     /// The number of an attempt to connect and of the connection that it leads to: 1, 2, 3 and so on.
     package typealias ConnectionID = UInt64
 
-    /// A connection that stands.
-    struct Connection {
-        let id: ConnectionID
-        let since: MonotonicTime
-        /// Nil when none was asked for.
-        var heartbeat: Heartbeat?
-    }
-
     /// `ConnectionState` with what belongs to each; there it is said which leads to which.
     enum State {
         case idle
         case waitingForNetwork
         case connecting(ConnectionID)
-        case ready(Connection)
+        case ready(ConnectionID, since: MonotonicTime)
         case backingOff(until: MonotonicTime)
         case draining(ConnectionID)
         case gaveUp
         case closed
     }
 
-    let heartbeatConfiguration: HeartbeatConfiguration?
     let stabilityPeriod: Duration
     var machine = State.idle
     var hasNetwork: Bool
@@ -42,17 +34,10 @@ package struct ConnectionManager: Sendable {
     /// Makes a manager that waits for `start`.
     ///
     /// - Parameters:
-    ///   - heartbeat: nil when pings cannot be sent; only the transport notices dead peers then.
     ///   - seed: What the jitter of delays follows from.
     ///   - hasNetwork: Whether the peer can be reached as far as is known. It stays true for a peer that needs no network.
-    package init(
-        backoff: BackoffConfiguration,
-        heartbeat: HeartbeatConfiguration?,
-        seed: UInt64,
-        hasNetwork: Bool
-    ) {
+    package init(backoff: BackoffConfiguration, seed: UInt64, hasNetwork: Bool) {
         self.backoff = Backoff(backoff, seed: seed)
-        self.heartbeatConfiguration = heartbeat
         self.stabilityPeriod = backoff.stabilityPeriod.clamped(atLeast: .zero)
         self.hasNetwork = hasNetwork
     }
@@ -74,24 +59,17 @@ package struct ConnectionManager: Sendable {
     /// The attempt or connection that there is now.
     package var connectionID: ConnectionID? {
         switch machine {
-        case .connecting(let id), .draining(let id): id
-        case .ready(let connection): connection.id
+        case .connecting(let id), .ready(let id, _), .draining(let id): id
         case .idle, .waitingForNetwork, .backingOff, .gaveUp, .closed: nil
         }
-    }
-
-    /// How long the peer took to answer the last ping of the present connection, where that is known.
-    package var roundTripTime: Duration? {
-        if case .ready(let connection) = machine { connection.heartbeat?.roundTripTime } else { nil }
     }
 
     /// When `timerFired` is to be called; nil: not until there was another event.
     package var nextDeadline: MonotonicTime? {
         switch machine {
         case .backingOff(let until): until
-        case .ready(let connection): connection.heartbeat?.deadline
-        // Connecting and draining are limited by the transport.
-        case .idle, .waitingForNetwork, .connecting, .draining, .gaveUp, .closed: nil
+        // How long connecting, silence and draining may last is limited where the connection is.
+        case .idle, .waitingForNetwork, .connecting, .ready, .draining, .gaveUp, .closed: nil
         }
     }
 
@@ -106,8 +84,8 @@ package struct ConnectionManager: Sendable {
         case connect(ConnectionID)
         /// Write what was accepted, close in order, and report `connectionEnded`.
         case drain(ConnectionID)
-        /// Ask the peer for a sign of life.
-        case sendPing(ConnectionID, number: UInt64)
+        /// There is a reason to doubt this connection: ask the peer for a sign of life, where it can be asked.
+        case probe(ConnectionID)
     }
 }
 
@@ -175,20 +153,16 @@ extension ConnectionManager {
     }
 
     /// An attempt failed or a connection was lost, while there is a network: tries again, now or later, or gives up.
-    mutating func tryAgain(
-        after reason: TransitionReason,
-        now: MonotonicTime,
-        abandoning abandoned: ConnectionID? = nil
-    ) -> [Action] {
-        if reason.isFatal { return leave(to: .gaveUp, reason, now: now, abandoning: abandoned) }
+    mutating func tryAgain(after reason: TransitionReason, now: MonotonicTime) -> [Action] {
+        if reason.isFatal { return leave(to: .gaveUp, reason, now: now) }
         switch backoff.attemptEnded() {
         case .connect:
-            return connect(reason, now: now, insteadOf: abandoned)
+            return connect(reason, now: now)
         case .wait(let delay):
-            return leave(to: .backingOff(until: now + delay), reason, now: now, abandoning: abandoned)
+            return leave(to: .backingOff(until: now + delay), reason, now: now)
         case .giveUp:
             let last = TransitionReason(.attemptsUsedUp, error: reason.asError)
-            return leave(to: .gaveUp, last, now: now, abandoning: abandoned)
+            return leave(to: .gaveUp, last, now: now)
         }
     }
 }

@@ -1,7 +1,8 @@
-/// The liveness of one connection: when to ask the peer for a sign of life, and when it counts as dead.
+/// The liveness of one connection, on either side: when to ask the peer for a sign of life, and when it counts as dead.
 ///
-/// It hears of inbound bytes late: the driver notes their time and reports it when the deadline has come, so that nothing
-/// is to be done per read.
+/// Whoever reads the connection's bytes drives it. Per read only the time is to be noted: it is enough to report the
+/// latest one to `timerFired`. The timer is to be set to `deadline` at the beginning, after `timerFired`, and after
+/// `probe`, which can bring the deadline forward; after signs of life it may stand, since coming early does no harm.
 package struct Heartbeat: Sendable {
     private enum State {
         /// The last sign of life is recent enough. Can go to: probing.
@@ -49,7 +50,7 @@ package struct Heartbeat: Sendable {
     /// The peer answered a ping. Like any byte, even a late or unknown answer is a sign of life.
     package mutating func receivedPong(number: UInt64, now: MonotonicTime) {
         if let ping = unansweredPing, ping.number == number {
-            roundTripTime = now - ping.time
+            roundTripTime = max(now - ping.time, .zero)
             unansweredPing = nil
         }
         received(at: now)
@@ -59,7 +60,7 @@ package struct Heartbeat: Sendable {
     package enum TimerAction: Equatable {
         /// Send a ping with this number.
         case sendPing(number: UInt64)
-        /// The peer counts as dead.
+        /// The peer counts as dead, and has been alive until `lastLife`: give the connection up.
         case timedOut
         /// Nothing: wait for the new deadline.
         case none

@@ -1,7 +1,8 @@
 /// When a silent peer is asked for a sign of life, and when it counts as gone.
 ///
-/// A dead peer is noticed `interval + allowedMisses × timeout` after its last byte: 60 s by default. What is out of range
-/// counts as the nearest value in range.
+/// A dead peer is noticed at most `interval + allowedMisses × timeout` after its last byte: 60 s by default. Where the
+/// timeout is longer than the interval, it counts in the place of the interval. What is out of range counts as the nearest
+/// value in range.
 public struct HeartbeatConfiguration: Sendable, Hashable {
     /// How long nothing may have come in before a ping is sent. Default: 30 s, below the idle time-outs of common
     /// NATs and load balancers, of which 60 s is the shortest usual one. From 1 ms to 365 days.

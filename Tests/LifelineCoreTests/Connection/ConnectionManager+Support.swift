@@ -12,19 +12,16 @@ extension ConnectionError {
 
 extension TransitionReason {
     static let closedByPeer = TransitionReason(.closedByPeer)
+    static let heartbeatTimeout = TransitionReason(.heartbeatTimeout)
 }
 
 extension ConnectionManager {
-    /// Without jitter, so that times can be written down. The defaults otherwise: 1 s × 2, four attempts, 30/10/3.
-    init(
-        attempts: Int? = 4,
-        heartbeat: HeartbeatConfiguration? = HeartbeatConfiguration(),
-        hasNetwork: Bool = true
-    ) {
+    /// Without jitter, so that times can be written down. The defaults otherwise: 1 s × 2, four attempts.
+    init(attempts: Int? = 4, hasNetwork: Bool = true) {
         var backoff = BackoffConfiguration()
         backoff.jitter = 0
         backoff.maximumAttempts = attempts
-        self.init(backoff: backoff, heartbeat: heartbeat, seed: 1, hasNetwork: hasNetwork)
+        self.init(backoff: backoff, seed: 1, hasNetwork: hasNetwork)
     }
 }
 
@@ -38,7 +35,7 @@ func line(_ actions: [ConnectionManager.Action]) -> String {
         case .abort(let id, let reason): "abort \(id) \(reason.code)"
         case .connect(let id): "connect \(id)"
         case .drain(let id): "drain \(id)"
-        case .sendPing(let id, let number): "ping \(id) #\(number)"
+        case .probe(let id): "probe \(id)"
         }
     }.joined(separator: ", ")
 }

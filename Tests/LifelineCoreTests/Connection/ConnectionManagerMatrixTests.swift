@@ -6,15 +6,17 @@ import Testing
     /// Every state, with the variants in which events mean something else.
     enum Situation: CaseIterable, Sendable {
         case idle, idleOffline, waitingForNetwork, connecting
-        /// Connected 1 s ago; 15 s ago; and with an unanswered ping.
-        case ready, stable, probing
+        /// Connected 1 s ago; and 15 s ago.
+        case ready, stable
         case backingOff, draining, gaveUp, gaveUpOffline, closed
     }
 
     enum Event: CaseIterable, Sendable {
         case start, networkUp, networkLost, connected, connectFailed, tlsRejected, peerClosed, drained
+        /// Found dead by the heartbeat: silent from the beginning; and alive until just now.
+        case peerSilent, peerDied
         case otherConnected, otherFailed, otherEnded
-        case received, receivedPong, timerEarly, timerDue, reconnect, close, cancelled
+        case timerEarly, timerDue, reconnect, close, cancelled
     }
 
     /// The time of the event, and the manager before it.
@@ -25,15 +27,10 @@ import Testing
         switch situation {
         case .idle, .idleOffline, .waitingForNetwork, .connecting:
             return (manager, at(1))
-        case .ready, .stable, .probing, .draining:
+        case .ready, .stable, .draining:
             _ = manager.connected(1, now: at(0))
-            if situation == .stable { return (manager, at(15)) }
-            if situation == .probing {
-                _ = manager.timerFired(lastInboundAt: nil, now: at(30))
-                return (manager, at(31))
-            }
             if situation == .draining { _ = manager.closeRequested(now: at(0)) }
-            return (manager, at(1))
+            return (manager, situation == .stable ? at(15) : at(1))
         case .backingOff:
             _ = manager.connectFailed(1, .refused, now: at(0))
             return (manager, at(0.5))
@@ -61,17 +58,13 @@ import Testing
         case .tlsRejected: return manager.connectFailed(1, .badCertificate, now: now)
         case .peerClosed: return manager.connectionEnded(1, .closedByPeer, now: now)
         case .drained: return manager.connectionEnded(1, TransitionReason(.drained), now: now)
+        case .peerSilent: return manager.connectionEnded(1, .heartbeatTimeout, lastSignOfLife: at(0), now: now)
+        case .peerDied: return manager.connectionEnded(1, .heartbeatTimeout, lastSignOfLife: now, now: now)
         case .otherConnected: return manager.connected(0, now: now)
         case .otherFailed: return manager.connectFailed(0, .refused, now: now)
         case .otherEnded: return manager.connectionEnded(0, .closedByPeer, now: now)
-        case .received:
-            manager.received(lastInboundAt: now, 1, now: now)
-            return []
-        case .receivedPong:
-            manager.receivedPong(number: 1, 1, now: now)
-            return []
-        case .timerEarly: return manager.timerFired(lastInboundAt: nil, now: now)
-        case .timerDue: return manager.timerFired(lastInboundAt: nil, now: manager.nextDeadline ?? now)
+        case .timerEarly: return manager.timerFired(now: now)
+        case .timerDue: return manager.timerFired(now: manager.nextDeadline ?? now)
         case .reconnect: return manager.reconnectRequested(now: now)
         case .close: return manager.closeRequested(now: now)
         case .cancelled: return manager.cancelled(now: now)
@@ -85,7 +78,7 @@ import Testing
             switch situation {
             case .idle: "→ connecting started (1), connect 1"
             case .idleOffline: "→ waitingForNetwork started"
-            case .waitingForNetwork, .connecting, .ready, .stable, .probing, .backingOff, .draining, .gaveUp,
+            case .waitingForNetwork, .connecting, .ready, .stable, .backingOff, .draining, .gaveUp,
                 .gaveUpOffline, .closed:
                 ""
             }
@@ -93,13 +86,12 @@ import Testing
             switch situation {
             case .waitingForNetwork: "→ connecting networkUp (1), connect 1"
             case .backingOff, .gaveUp, .gaveUpOffline: "→ connecting networkUp (1), connect 2"
-            case .ready, .stable: "ping 1 #1"
-            case .probing: "ping 1 #2"
+            case .ready, .stable: "probe 1"
             case .idle, .idleOffline, .connecting, .draining, .closed: ""
             }
         case .networkLost:
             switch situation {
-            case .connecting, .ready, .stable, .probing: "→ waitingForNetwork networkLost, abort 1 networkLost"
+            case .connecting, .ready, .stable: "→ waitingForNetwork networkLost, abort 1 networkLost"
             case .backingOff: "→ waitingForNetwork networkLost"
             case .draining: "→ closed networkLost, abort 1 networkLost"
             case .idle, .idleOffline, .waitingForNetwork, .gaveUp, .gaveUpOffline, .closed: ""
@@ -107,32 +99,36 @@ import Testing
         case .connected:
             switch situation {
             case .connecting: "→ ready connected (1)"
-            case .idle, .idleOffline, .waitingForNetwork, .ready, .stable, .probing, .backingOff, .draining, .gaveUp,
+            case .idle, .idleOffline, .waitingForNetwork, .ready, .stable, .backingOff, .draining, .gaveUp,
                 .gaveUpOffline, .closed:
                 ""
             }
         case .connectFailed, .peerClosed, .drained:
             ended(situation, event == .connectFailed ? "connectFailed" : event == .drained ? "drained" : "closedByPeer")
+        case .peerSilent:
+            // Silence is no stability.
+            ended(situation == .stable ? .ready : situation, "heartbeatTimeout")
+        case .peerDied:
+            ended(situation, "heartbeatTimeout")
         case .tlsRejected:
             switch situation {
             case .connecting, .ready: "→ gaveUp tlsRejected (1)"
-            case .stable, .probing: "→ gaveUp tlsRejected"
+            case .stable: "→ gaveUp tlsRejected"
             case .draining: "→ closed tlsRejected"
             case .idle, .idleOffline, .waitingForNetwork, .backingOff, .gaveUp, .gaveUpOffline, .closed: ""
             }
-        case .otherConnected, .otherFailed, .otherEnded, .received, .receivedPong, .timerEarly:
-            // Nothing in any state. What signs of life lead to is in HeartbeatTests.
+        case .otherConnected, .otherFailed, .otherEnded, .timerEarly:
             ""
         case .timerDue:
             switch situation {
-            case .ready, .stable: "ping 1 #1"
-            case .probing: "ping 1 #2"
             case .backingOff: "→ connecting retryDue (2), connect 2"
-            case .idle, .idleOffline, .waitingForNetwork, .connecting, .draining, .gaveUp, .gaveUpOffline, .closed: ""
+            case .idle, .idleOffline, .waitingForNetwork, .connecting, .ready, .stable, .draining, .gaveUp,
+                .gaveUpOffline, .closed:
+                ""
             }
         case .reconnect:
             switch situation {
-            case .ready, .stable, .probing:
+            case .ready, .stable:
                 "→ connecting reconnectRequested (1), abort 1 reconnectRequested, connect 2"
             case .backingOff, .gaveUp: "→ connecting reconnectRequested (1), connect 2"
             case .gaveUpOffline: "→ waitingForNetwork reconnectRequested"
@@ -140,14 +136,14 @@ import Testing
             }
         case .close:
             switch situation {
-            case .ready, .stable, .probing: "→ draining closedByUser, drain 1"
+            case .ready, .stable: "→ draining closedByUser, drain 1"
             case .connecting, .draining: "→ closed closedByUser, abort 1 closedByUser"
             case .idle, .idleOffline, .waitingForNetwork, .backingOff, .gaveUp, .gaveUpOffline: "→ closed closedByUser"
             case .closed: ""
             }
         case .cancelled:
             switch situation {
-            case .connecting, .ready, .stable, .probing, .draining: "→ closed cancelled, abort 1 cancelled"
+            case .connecting, .ready, .stable, .draining: "→ closed cancelled, abort 1 cancelled"
             case .idle, .idleOffline, .waitingForNetwork, .backingOff, .gaveUp, .gaveUpOffline: "→ closed cancelled"
             case .closed: ""
             }
@@ -158,7 +154,7 @@ import Testing
     private func ended(_ situation: Situation, _ reason: String) -> String {
         switch situation {
         case .connecting, .ready: "→ backingOff \(reason) (1) in 1.0 seconds"
-        case .stable, .probing: "→ connecting \(reason) (1), connect 2"
+        case .stable: "→ connecting \(reason) (1), connect 2"
         case .draining: "→ closed \(reason)"
         case .idle, .idleOffline, .waitingForNetwork, .backingOff, .gaveUp, .gaveUpOffline, .closed: ""
         }
@@ -179,10 +175,7 @@ import Testing
             #expect(step.from == before && step.to != before)
             #expect(step.nextAttempt == (step.to == .backingOff ? manager.nextDeadline : nil))
         }
-        switch manager.state {
-        case .backingOff, .ready: #expect(manager.nextDeadline != nil)
-        case .idle, .waitingForNetwork, .connecting, .draining, .gaveUp, .closed: #expect(manager.nextDeadline == nil)
-        }
+        #expect((manager.nextDeadline != nil) == (manager.state == .backingOff))
         switch manager.state {
         case .connecting, .ready, .draining: #expect(manager.connectionID != nil)
         case .idle, .waitingForNetwork, .backingOff, .gaveUp, .closed: #expect(manager.connectionID == nil)

@@ -14,7 +14,12 @@ import Testing
         var steps: UInt64 = 0
         var state = ConnectionState.idle
         var readySince: MonotonicTime?
-        var pings: [UInt64: UInt64] = [:]
+
+        /// Whether the connection, found to be over at `time`, has stood for long enough to refill the budget.
+        func isStable(at time: MonotonicTime, lastSignOfLife: MonotonicTime? = nil) -> Bool {
+            guard let readySince else { return false }
+            return min(time, lastSignOfLife ?? time) - readySince >= .seconds(10)
+        }
 
         /// The first thing that does not hold.
         mutating func check(
@@ -34,6 +39,13 @@ import Testing
                     if (step.to == .backingOff) != (step.nextAttempt != nil) { return "a wrong next attempt" }
                     if let next = step.nextAttempt, next < now { return "a next attempt in the past" }
                     if step.reason.code == .attemptsUsedUp, attempts != maximumAttempts { return "gave up too early" }
+                    let expectedAttempt: Int =
+                        switch step.to {
+                        case .connecting: attempts + 1
+                        case .ready, .backingOff, .gaveUp: attempts
+                        case .idle, .waitingForNetwork, .draining, .closed: 0
+                        }
+                    if step.attempt != expectedAttempt { return "a wrong attempt" }
                     state = step.to
                     readySince = state == .ready ? now : nil
                 case .connect(let id):
@@ -49,18 +61,16 @@ import Testing
                     if open.remove(id) == nil { return "aborts what there is not" }
                 case .drain(let id):
                     if state != .draining || !open.contains(id) { return "drains what there is not" }
-                case .sendPing(let id, let number):
-                    if state != .ready || !open.contains(id) { return "pings what is not connected" }
-                    pings[id, default: 0] += 1
-                    if pings[id] != number { return "a gap in the pings' numbers" }
+                case .probe(let id):
+                    if state != .ready || !open.contains(id) { return "probes what is not connected" }
+                    if !hasNetwork { return "probes without network" }
                 }
             }
             if manager.state != state { return "a change without a step" }
             let expectsConnection = state == .connecting || state == .ready || state == .draining
             if open.count != (expectsConnection ? 1 : 0) { return "\(open.count) connections while \(state)" }
             if manager.connectionID != open.first { return "another connection than is open" }
-            let expectsDeadline = state == .backingOff || state == .ready
-            if (manager.nextDeadline != nil) != expectsDeadline { return "a wrong deadline while \(state)" }
+            if (manager.nextDeadline != nil) != (state == .backingOff) { return "a wrong deadline while \(state)" }
             return nil
         }
     }
@@ -71,12 +81,7 @@ import Testing
         let hasNetwork = Bool.random(using: &random)
         var backoff = BackoffConfiguration()
         backoff.maximumAttempts = [1, 2, 4, nil].randomElement(using: &random)!
-        var manager = ConnectionManager(
-            backoff: backoff,
-            heartbeat: HeartbeatConfiguration(),
-            seed: seed,
-            hasNetwork: hasNetwork
-        )
+        var manager = ConnectionManager(backoff: backoff, seed: seed, hasNetwork: hasNetwork)
         var witness = Witness(maximumAttempts: backoff.maximumAttempts, hasNetwork: hasNetwork)
         var now = at(1000)
         var trace: [String] = []
@@ -99,10 +104,8 @@ import Testing
             let present = manager.connectionID ?? 0
             let isLate = Int.random(in: 0..<4, using: &random) == 0
             let id = isLate ? UInt64.random(in: 0...(present + 1), using: &random) : present
-            let inbound =
-                Bool.random(using: &random) ? now - .milliseconds(Int.random(in: 0..<40_000, using: &random)) : nil
 
-            let (name, actions) = event(&manager, &witness, id, inbound, now, reported, &random)
+            let (name, actions) = event(&manager, &witness, id, now, reported, &random)
             trace.append("\(now) \(name): \(line(actions))")
             if let failure = witness.check(actions, manager, now: now) {
                 Issue.record("seed \(seed): \(failure)\n\(trace.joined(separator: "\n"))")
@@ -115,14 +118,12 @@ import Testing
         _ manager: inout ConnectionManager,
         _ witness: inout Witness,
         _ id: UInt64,
-        _ inbound: MonotonicTime?,
         _ now: MonotonicTime,
         _ reported: MonotonicTime,
         _ random: inout SeededGenerator
     ) -> (String, [ConnectionManager.Action]) {
         let isPresent = id == manager.connectionID
-        // Ends of connections that last refill the budget, as does what asks for a new start.
-        let wasStable = witness.readySince.map { now - $0 >= .seconds(10) } ?? false
+        // Ends of connections that lasted refill the budget, as does what asks for a new start.
         switch Int.random(in: 0..<200, using: &random) {
         case 0..<10:
             return ("start", manager.start(now: reported))
@@ -137,31 +138,25 @@ import Testing
             return ("connected \(id)", manager.connected(id, now: reported))
         case 70..<100:
             if isPresent { witness.open.remove(id) }
-            if isPresent, wasStable { witness.attempts = 0 }
+            if isPresent, witness.isStable(at: now) { witness.attempts = 0 }
             return ("connectFailed \(id)", manager.connectFailed(id, .refused, now: reported))
         case 100..<102:
             if isPresent { witness.open.remove(id) }
-            if isPresent, wasStable { witness.attempts = 0 }
+            if isPresent, witness.isStable(at: now) { witness.attempts = 0 }
             return ("tlsRejected \(id)", manager.connectFailed(id, .badCertificate, now: reported))
         case 102..<120:
             if isPresent { witness.open.remove(id) }
-            if isPresent, wasStable { witness.attempts = 0 }
+            if isPresent, witness.isStable(at: now) { witness.attempts = 0 }
             return ("ended \(id)", manager.connectionEnded(id, .closedByPeer, now: reported))
-        case 120..<130:
-            manager.received(lastInboundAt: inbound ?? now, id, now: reported)
-            return ("received \(id)", [])
-        case 130..<140:
-            manager.receivedPong(number: .random(in: 0...3, using: &random), id, now: reported)
-            return ("pong \(id)", [])
+        case 120..<140:
+            // Sometimes before the connection, sometimes later than now.
+            let last = now - .milliseconds(Int.random(in: -2000..<40_000, using: &random))
+            if isPresent { witness.open.remove(id) }
+            if isPresent, witness.isStable(at: now, lastSignOfLife: last) { witness.attempts = 0 }
+            let actions = manager.connectionEnded(id, .heartbeatTimeout, lastSignOfLife: last, now: reported)
+            return ("dead \(id), alive until \(last)", actions)
         case 140..<192:
-            let actions = manager.timerFired(lastInboundAt: inbound, now: reported)
-            // Only the heartbeat knows when the peer gave its last sign of life; HeartbeatTests tell whether it is right.
-            if case .abort(_, let reason) = actions.dropFirst().first, reason.code == .heartbeatTimeout, wasStable,
-                case .connect = actions.last
-            {
-                witness.attempts = 0
-            }
-            return ("timer, inbound at \(inbound.map { "\($0)" } ?? "-")", actions)
+            return ("timer", manager.timerFired(now: reported))
         case 192..<197:
             if [.ready, .backingOff, .gaveUp].contains(witness.state) { witness.attempts = 0 }
             return ("reconnect", manager.reconnectRequested(now: reported))
@@ -183,7 +178,7 @@ import Testing
             for _ in 0..<200 {
                 now = max(now + .milliseconds(Int.random(in: 0..<3000, using: &random)), manager.nextDeadline ?? now)
                 let id = manager.connectionID ?? 0
-                for case .transition(let step) in event(&manager, &witness, id, nil, now, now, &random).1 {
+                for case .transition(let step) in event(&manager, &witness, id, now, now, &random).1 {
                     seen.insert("\(step.from) \(step.to)")
                 }
             }

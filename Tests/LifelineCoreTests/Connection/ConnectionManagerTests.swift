@@ -8,11 +8,11 @@ import Testing
         var manager = ConnectionManager()
         #expect(line(manager.start(now: at(0))) == "→ connecting started (1), connect 1")
         #expect(line(manager.connectFailed(1, .refused, now: at(0))) == "→ backingOff connectFailed (1) in 1.0 seconds")
-        #expect(line(manager.timerFired(lastInboundAt: nil, now: at(1))) == "→ connecting retryDue (2), connect 2")
+        #expect(line(manager.timerFired(now: at(1))) == "→ connecting retryDue (2), connect 2")
         #expect(line(manager.connectFailed(2, .refused, now: at(1))) == "→ backingOff connectFailed (2) in 2.0 seconds")
-        #expect(line(manager.timerFired(lastInboundAt: nil, now: at(3))) == "→ connecting retryDue (3), connect 3")
+        #expect(line(manager.timerFired(now: at(3))) == "→ connecting retryDue (3), connect 3")
         #expect(line(manager.connectFailed(3, .refused, now: at(3))) == "→ backingOff connectFailed (3) in 4.0 seconds")
-        #expect(line(manager.timerFired(lastInboundAt: nil, now: at(7))) == "→ connecting retryDue (4), connect 4")
+        #expect(line(manager.timerFired(now: at(7))) == "→ connecting retryDue (4), connect 4")
         let actions = manager.connectFailed(4, .refused, now: at(7))
         #expect(line(actions) == "→ gaveUp attemptsUsedUp (4)")
         guard case .transition(let step) = actions.first else { return }
@@ -32,7 +32,7 @@ import Testing
             let expected = "→ backingOff closedByPeer (\(id)) in \(1 << (id - 1)).0 seconds"
             #expect(line(manager.connectionEnded(id, .closedByPeer, now: time)) == expected)
             time = manager.nextDeadline ?? time
-            _ = manager.timerFired(lastInboundAt: nil, now: time)
+            _ = manager.timerFired(now: time)
         }
         _ = manager.connected(4, now: time)
         let last = manager.connectionEnded(4, .closedByPeer, now: time)
@@ -43,7 +43,7 @@ import Testing
         var manager = ConnectionManager()
         _ = manager.start(now: at(0))
         _ = manager.connectFailed(1, .refused, now: at(0))
-        _ = manager.timerFired(lastInboundAt: nil, now: at(1))
+        _ = manager.timerFired(now: at(1))
         _ = manager.connected(2, now: at(1))
         #expect(
             line(manager.connectionEnded(2, .closedByPeer, now: at(11))) == "→ connecting closedByPeer (1), connect 3"
@@ -56,41 +56,50 @@ import Testing
     @Test func silenceIsNoStability() {
         var manager = ConnectionManager(attempts: 2)
         _ = manager.start(now: at(0))
-        #expect(
-            die(1, &manager, from: at(0))
-                == "→ backingOff heartbeatTimeout (1) in 1.0 seconds, abort 1 heartbeatTimeout"
-        )
-        _ = manager.timerFired(lastInboundAt: nil, now: at(61))
-        #expect(die(2, &manager, from: at(61)) == "→ gaveUp attemptsUsedUp (2), abort 2 attemptsUsedUp")
+        #expect(die(1, &manager, from: at(0)) == "→ backingOff heartbeatTimeout (1) in 1.0 seconds")
+        _ = manager.timerFired(now: at(61))
+        #expect(die(2, &manager, from: at(61)) == "→ gaveUp attemptsUsedUp (2)")
     }
 
     @Test func aPeerThatSpokeAndDiedIsTriedAtOnce() {
         var manager = ConnectionManager()
         _ = manager.start(now: at(0))
-        let expected = "→ connecting heartbeatTimeout (1), abort 1 heartbeatTimeout, connect 2"
-        #expect(die(1, &manager, from: at(0), lastLife: at(10)) == expected)
+        let expected = "→ connecting heartbeatTimeout (1), connect 2"
+        #expect(die(1, &manager, from: at(0), lastInboundAt: at(10)) == expected)
     }
 
-    /// Connects and lets the heartbeat find the peer dead.
+    /// Connects and lets a heartbeat find the peer dead, as a driver does.
     private func die(
         _ id: UInt64,
         _ manager: inout ConnectionManager,
         from start: MonotonicTime,
-        lastLife: MonotonicTime? = nil
+        lastInboundAt: MonotonicTime? = nil
     ) -> String {
         _ = manager.connected(id, now: start)
-        var pings: [String] = []
-        while let deadline = manager.nextDeadline {
-            let text = line(manager.timerFired(lastInboundAt: lastLife, now: deadline))
-            if text.isEmpty { continue }
-            guard text.hasPrefix("ping") else {
-                #expect(pings == ["ping \(id) #1", "ping \(id) #2", "ping \(id) #3"])
-                #expect(deadline == (lastLife ?? start) + .seconds(60))
-                return text
-            }
-            pings.append(text)
+        var heartbeat = Heartbeat(HeartbeatConfiguration(), connectedAt: start)
+        // At most: the inbound bytes, three pings, and the end.
+        for _ in 1...5 {
+            let now = heartbeat.deadline
+            guard heartbeat.timerFired(lastInboundAt: lastInboundAt, now: now) == .timedOut else { continue }
+            let life = heartbeat.lastLife
+            return line(manager.connectionEnded(id, .heartbeatTimeout, lastSignOfLife: life, now: now))
         }
-        return ""
+        return "not found dead"
+    }
+
+    /// The connection has stood from `connected` at most until the event, whatever times the heartbeat went by.
+    @Test(arguments: [
+        (life: 100.0, end: 109.9, period: 10, isStable: false), (109.9, 200, 10, false), (110, 200, 10, true),
+        (500, 109.9, 10, false), (500, 110, 10, true), (99, 160, 0, true), (-500, 160, 0, true),
+    ])
+    func stabilityLastsUntilTheLastSignOfLife(life: Double, end: Double, period: Int, isStable: Bool) {
+        var backoff = BackoffConfiguration()
+        backoff.stabilityPeriod = .seconds(period)
+        var manager = ConnectionManager(backoff: backoff, seed: 1, hasNetwork: true)
+        _ = manager.start(now: at(99))
+        _ = manager.connected(1, now: at(100))
+        _ = manager.connectionEnded(1, .heartbeatTimeout, lastSignOfLife: at(life), now: at(end))
+        #expect(manager.state == (isStable ? .connecting : .backingOff))
     }
 
     // MARK: The network
@@ -105,7 +114,7 @@ import Testing
                 line(manager.networkLost(now: at(1))) == "→ waitingForNetwork networkLost, abort \(id) networkLost"
             )
             #expect(manager.nextDeadline == nil)
-            #expect(line(manager.timerFired(lastInboundAt: nil, now: at(1000))).isEmpty)
+            #expect(line(manager.timerFired(now: at(1000))).isEmpty)
         }
     }
 
@@ -127,16 +136,14 @@ import Testing
         #expect(line(manager.networkUp(now: at(4))) == "→ connecting networkUp (1), connect 2")
     }
 
-    @Test func withoutHeartbeatNothingIsProbed() {
-        var manager = ConnectionManager(heartbeat: nil)
+    @Test func everyChangeOfTheNetworkProbesThePresentConnection() {
+        var manager = ConnectionManager()
         _ = manager.start(now: at(0))
-        _ = manager.connected(1, now: at(0))
-        #expect(manager.nextDeadline == nil)
-        #expect(manager.networkUp(now: at(5)).isEmpty)
-        #expect(manager.timerFired(lastInboundAt: nil, now: at(10_000)).isEmpty)
-        manager.received(lastInboundAt: at(1), 1, now: at(10_000))
-        manager.receivedPong(number: 1, 1, now: at(10_000))
-        #expect(manager.state == .ready)
+        for id in 1...3 as ClosedRange<UInt64> {
+            _ = manager.connected(id, now: at(0))
+            for _ in 1...3 { #expect(line(manager.networkUp(now: at(0))) == "probe \(id)") }
+            _ = manager.reconnectRequested(now: at(0))
+        }
     }
 
     // MARK: Lateness
@@ -153,14 +160,7 @@ import Testing
             _ = manager.connected(2, now: at(1))
         }
         #expect(manager.state == .ready)
-        let deadline = manager.nextDeadline
-        manager.received(lastInboundAt: at(20), 1, now: at(20))
-        manager.receivedPong(number: 1, 1, now: at(20))
-        #expect(manager.nextDeadline == deadline, "no sign of life of this peer")
-        manager.received(lastInboundAt: at(20), 2, now: at(20))
-        #expect(manager.nextDeadline == at(50))
-        manager.receivedPong(number: 0, 2, now: at(25))
-        #expect(manager.nextDeadline == at(55))
+        #expect(manager.connectionID == 2)
     }
 
     @Test func timeDoesNotGoBack() {
@@ -169,25 +169,8 @@ import Testing
         let actions = manager.connectFailed(1, .refused, now: at(5))
         #expect(line(actions) == "→ backingOff connectFailed (1) in 1.0 seconds")
         #expect(manager.nextDeadline == at(101))
-        #expect(manager.timerFired(lastInboundAt: nil, now: at(0)).isEmpty)
-        _ = manager.timerFired(lastInboundAt: nil, now: at(101))
-        _ = manager.connected(2, now: at(101))
-        manager.received(lastInboundAt: at(500), 2, now: at(102))
-        #expect(manager.nextDeadline == at(132), "nothing comes in later than now")
-        #expect(line(manager.timerFired(lastInboundAt: at(500), now: at(132))).isEmpty)
-        #expect(manager.nextDeadline == at(162))
-    }
-
-    @Test func theRoundTripIsThatOfThePresentConnection() {
-        var manager = ConnectionManager()
-        _ = manager.start(now: at(0))
-        _ = manager.connected(1, now: at(0))
-        #expect(line(manager.networkUp(now: at(1))) == "ping 1 #1")
-        manager.receivedPong(number: 1, 1, now: at(1.5))
-        #expect(manager.roundTripTime == .milliseconds(500))
-        _ = manager.reconnectRequested(now: at(2))
-        _ = manager.connected(2, now: at(2))
-        #expect(manager.roundTripTime == nil)
+        #expect(manager.timerFired(now: at(0)).isEmpty)
+        #expect(line(manager.timerFired(now: at(101))) == "→ connecting retryDue (2), connect 2")
     }
 
     @Test(arguments: [Duration.seconds(Int64.min), .zero, .seconds(Int64.max)], [Int64.min, 0, Int64.max])
@@ -197,19 +180,18 @@ import Testing
         backoff.cap = duration
         backoff.stabilityPeriod = duration
         backoff.maximumAttempts = nil
-        var heartbeat = HeartbeatConfiguration()
-        heartbeat.interval = duration
-        heartbeat.timeout = duration
-        var manager = ConnectionManager(backoff: backoff, heartbeat: heartbeat, seed: 1, hasNetwork: true)
+        var manager = ConnectionManager(backoff: backoff, seed: 1, hasNetwork: true)
         let now = MonotonicTime(nanoseconds: nanoseconds)
         _ = manager.start(now: now)
-        for _ in 1...50 {
+        for attempt in 1...50 {
             if let id = manager.connectionID { _ = manager.connected(id, now: now) }
             #expect(manager.state == .ready)
-            _ = manager.timerFired(lastInboundAt: MonotonicTime(nanoseconds: .min), now: manager.nextDeadline ?? now)
-            if let id = manager.connectionID { _ = manager.connectionEnded(id, .closedByPeer, now: now) }
+            if let id = manager.connectionID {
+                let life = MonotonicTime(nanoseconds: attempt.isMultiple(of: 2) ? .min : .max)
+                _ = manager.connectionEnded(id, .heartbeatTimeout, lastSignOfLife: life, now: now)
+            }
             if manager.state == .backingOff {
-                _ = manager.timerFired(lastInboundAt: nil, now: manager.nextDeadline ?? now)
+                _ = manager.timerFired(now: manager.nextDeadline ?? now)
             }
             #expect(manager.state == .connecting)
         }

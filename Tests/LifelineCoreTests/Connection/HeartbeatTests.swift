@@ -1,4 +1,5 @@
 import LifelineCore
+import LifelineTestSupport
 import Testing
 
 /// 30 s, 10 s and 3 misses throughout, connected at 0, unless a test says otherwise.
@@ -97,6 +98,20 @@ import Testing
         #expect(heartbeat.lastLife == at(80))
     }
 
+    @Test func nothingComesInLaterThanNow() {
+        var heartbeat = heartbeat()
+        #expect(heartbeat.timerFired(lastInboundAt: at(500), now: at(30)) == .none)
+        #expect(heartbeat.lastLife == at(30))
+        #expect(heartbeat.deadline == at(60))
+    }
+
+    @Test func aClockThatGoesBackMeasuresNothingNegative() {
+        var heartbeat = heartbeat()
+        _ = heartbeat.probe(now: at(10))
+        heartbeat.receivedPong(number: 1, now: at(9))
+        #expect(heartbeat.roundTripTime == .zero)
+    }
+
     // MARK: Sleep and doubt
 
     @Test func aSleepIsNoMiss() {
@@ -141,6 +156,60 @@ import Testing
         #expect(time == 35)
     }
 
+    // MARK: As a handler drives it
+
+    /// A handler that only notes when bytes come in, and sets the timer anew after `timerFired` and `probe` only. The peer
+    /// answers in less than the timeout until it dies.
+    @Test(arguments: 0..<300 as Range<UInt64>)
+    func aDeadPeerIsFoundInTimeAndALiveOneIsNot(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        let interval = Int.random(in: 1...60, using: &random)
+        let timeout = Int.random(in: 2...60, using: &random)
+        let misses = Int.random(in: 1...4, using: &random)
+        var configuration = HeartbeatConfiguration()
+        configuration.interval = .milliseconds(interval)
+        configuration.timeout = .milliseconds(timeout)
+        configuration.allowedMisses = misses
+        let start = at(0)
+        let death = start + .milliseconds(Int.random(in: 0..<1000, using: &random))
+
+        var heartbeat = Heartbeat(configuration, connectedAt: start)
+        var timer = heartbeat.deadline
+        var lastInbound: MonotonicTime?
+        var answers: Set<MonotonicTime> = []
+        var pingCount: UInt64 = 0
+        var now = start
+        func ping(_ number: UInt64) {
+            pingCount += 1
+            if number != pingCount { Issue.record("seed \(seed): a gap in the pings' numbers") }
+            answers.insert(now + .milliseconds(Int.random(in: 1..<timeout, using: &random)))
+        }
+        while now < start + .seconds(2) {
+            now = now + .milliseconds(1)
+            if now < death, answers.contains(now) || Int.random(in: 0..<50, using: &random) == 0 { lastInbound = now }
+            if now >= timer {
+                switch heartbeat.timerFired(lastInboundAt: lastInbound, now: now) {
+                case .sendPing(let number): ping(number)
+                case .none: break
+                case .timedOut:
+                    let life = lastInbound ?? start
+                    #expect(heartbeat.lastLife == life)
+                    #expect(now >= death, "seed \(seed): a live peer found dead")
+                    #expect(now - life >= .milliseconds(timeout * misses))
+                    #expect(now - life <= .milliseconds(max(interval, timeout) + timeout * misses))
+                    return
+                }
+                timer = heartbeat.deadline
+            }
+            if Int.random(in: 0..<100, using: &random) == 0 {
+                ping(heartbeat.probe(now: now))
+                timer = heartbeat.deadline
+            }
+            if timer <= now { Issue.record("seed \(seed): a deadline in the past") }
+        }
+        Issue.record("seed \(seed): the dead peer was not found")
+    }
+
     // MARK: Absurd configurations
 
     @Test(
@@ -159,5 +228,18 @@ import Testing
         #expect(heartbeat.deadline == at(0) + nearest + nearest)
         let action = heartbeat.timerFired(lastInboundAt: nil, now: heartbeat.deadline)
         #expect(action == (misses <= 1 ? .timedOut : .sendPing(number: 2)))
+    }
+
+    @Test(arguments: [Int64.min, 0, .max], [Int64.min, 0, .max])
+    func absurdTimesDoNotTrap(start: Int64, now: Int64) {
+        let (start, now) = (MonotonicTime(nanoseconds: start), MonotonicTime(nanoseconds: now))
+        var heartbeat = Heartbeat(HeartbeatConfiguration(), connectedAt: start)
+        for number in 1...5 as ClosedRange<UInt64> {
+            _ = heartbeat.timerFired(lastInboundAt: nil, now: now)
+            _ = heartbeat.probe(now: now)
+            heartbeat.receivedPong(number: number, now: start)
+            heartbeat.received(at: now)
+            #expect(heartbeat.lastLife == max(start, now))
+        }
     }
 }
