@@ -14,6 +14,8 @@ package struct DeliveryLedger: Sendable {
     private var start: UInt64 = 0
     /// Where the last one ends.
     private var end: UInt64 = 0
+    /// Bytes before `end` that belong to no frame, and to none of the lengths in the ring yet.
+    private var uncountedByteCount: UInt64 = 0
     /// How much of the stream is acknowledged.
     private var acknowledged: UInt64 = 0
     /// Frames of which the peer's TCP has not acknowledged every byte.
@@ -30,9 +32,10 @@ package struct DeliveryLedger: Sendable {
     /// A frame of so many bytes, prefix included, was accepted to be written. No frame has none: 0 is ignored.
     package mutating func frameAccepted(byteCount: Int) {
         guard byteCount > 0 else { return }
-        var rest = UInt64(byteCount)
-        end += rest
+        end += UInt64(byteCount)
         unacknowledgedFrameCount += 1
+        var rest = UInt64(byteCount) + uncountedByteCount
+        uncountedByteCount = 0
         while rest >= 0x80 {
             append(UInt8(truncatingIfNeeded: rest) | 0x80)
             rest &>>= 7
@@ -57,6 +60,13 @@ package struct DeliveryLedger: Sendable {
             ring = []
             head = 0
         }
+    }
+
+    /// Bytes were accepted to be written that are nobody's message: a ping, say.
+    package mutating func uncountedBytesAccepted(_ byteCount: Int) {
+        // A part of the next frame: that one is not acknowledged before they are.
+        uncountedByteCount += UInt64(max(byteCount, 0))
+        end += UInt64(max(byteCount, 0))
     }
 
     @inline(__always)

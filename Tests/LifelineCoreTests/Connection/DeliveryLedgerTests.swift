@@ -14,6 +14,10 @@ import Testing
             ends.append(total)
         }
 
+        mutating func uncountedBytesAccepted(_ byteCount: Int) {
+            total += UInt64(byteCount)
+        }
+
         mutating func bytesAcknowledged(total: UInt64) {
             acknowledged = max(acknowledged, min(total, self.total))
             ends.removeAll { $0 <= acknowledged }
@@ -32,6 +36,24 @@ import Testing
         ledger.bytesAcknowledged(total: 309)
         #expect(ledger.unacknowledgedFrameCount == 1 && ledger.unacknowledgedByteCount == 1)
         ledger.bytesAcknowledged(total: 310)
+        #expect(ledger.unacknowledgedFrameCount == 0 && ledger.unacknowledgedByteCount == 0)
+    }
+
+    @Test func whatIsNoFrameIsNotCounted() {
+        var ledger = DeliveryLedger()
+        ledger.uncountedBytesAccepted(5)
+        #expect(ledger.unacknowledgedFrameCount == 0 && ledger.unacknowledgedByteCount == 5)
+        ledger.frameAccepted(byteCount: 10)
+        ledger.uncountedBytesAccepted(-1)
+        ledger.uncountedBytesAccepted(5)
+        ledger.bytesAcknowledged(total: 14)
+        #expect(ledger.unacknowledgedFrameCount == 1 && ledger.unacknowledgedByteCount == 6)
+        ledger.bytesAcknowledged(total: 15)
+        #expect(ledger.unacknowledgedFrameCount == 0 && ledger.unacknowledgedByteCount == 5)
+        ledger.frameAccepted(byteCount: 1)
+        ledger.bytesAcknowledged(total: 20)
+        #expect(ledger.unacknowledgedFrameCount == 1)
+        ledger.bytesAcknowledged(total: 21)
         #expect(ledger.unacknowledgedFrameCount == 0 && ledger.unacknowledgedByteCount == 0)
     }
 
@@ -86,6 +108,9 @@ import Testing
             if Int.random(in: 0..<3, using: &random) > 0 {
                 for _ in 0..<Int.random(in: 1...20, using: &random) {
                     let length = Int.random(in: 1...(1 << Int.random(in: 0...40, using: &random)), using: &random)
+                    let pingLength = Int.random(in: 0...2, using: &random)
+                    ledger.uncountedBytesAccepted(pingLength)
+                    model.uncountedBytesAccepted(pingLength)
                     ledger.frameAccepted(byteCount: length)
                     model.frameAccepted(byteCount: length)
                 }
