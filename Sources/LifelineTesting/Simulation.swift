@@ -18,8 +18,6 @@ public final class Simulation {
     public var isTracing = true
     /// What has happened, a line each, beginning with the time.
     public private(set) var trace: [String] = []
-    /// What was done after each event, to check what has to hold after every step.
-    package var afterEvent: (() -> Void)?
 
     private struct Event {
         let id: EventID
@@ -94,7 +92,6 @@ public final class Simulation {
         guard let event = events.popLast() else { return false }
         now = event.id.time
         event.body()
-        afterEvent?()
         return true
     }
 

@@ -107,7 +107,7 @@ extension SimulatedClient.Configuration {
     static func random(using random: inout SimulationRandom) -> SimulatedClient.Configuration {
         var configuration = SimulatedClient.Configuration()
         configuration.backoff.maximumAttempts = [1, 2, 4, 4, nil].randomElement(using: &random) ?? nil
-        configuration.backoff.initialDelay = .milliseconds([1, 100, 1_000].randomElement(using: &random) ?? 1)
+        configuration.backoff.initialDelay = .milliseconds([20, 100, 1_000].randomElement(using: &random) ?? 20)
         configuration.backoff.factor = [1, 1.5, 2, 3].randomElement(using: &random) ?? 1
         configuration.backoff.jitter = [0, 0.2, 1].randomElement(using: &random) ?? 0
         configuration.backoff.cap = .seconds([2, 30].randomElement(using: &random) ?? 2)
@@ -118,7 +118,7 @@ extension SimulatedClient.Configuration {
             configuration.sendQueue.maximumByteCount = .random(in: 0...5_000, using: &random)
         }
         if Bool.random(using: &random) { configuration.outboundMarks = WaterMarks(low: 64, high: 1_024) }
-        configuration.connectTimeout = .seconds([1, 10].randomElement(using: &random) ?? 1)
+        configuration.connectTimeout = .seconds([3, 10].randomElement(using: &random) ?? 3)
         return configuration
     }
 }

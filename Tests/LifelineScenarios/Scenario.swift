@@ -52,7 +52,8 @@ package final class Scenario {
             disturb()
             witness.check(client)
             // Often short, so that things meet; sometimes long enough for everything to time out.
-            let limit: Duration = [.milliseconds(50), .seconds(1), .seconds(10), .seconds(60)]
+            let limit: Duration =
+                [.milliseconds(50), .seconds(1), .seconds(10), .seconds(60)]
                 .randomElement(using: &random) ?? .zero
             run(for: .milliseconds(Int64.random(in: 0...limit.milliseconds, using: &random)))
         }
@@ -65,6 +66,7 @@ package final class Scenario {
             seen: witness.seen
         )
         simulation.cancelAllEvents()
+        server.onMessage = nil
         return result
     }
 
@@ -75,7 +77,7 @@ package final class Scenario {
             simulation.runNextEvent()
             eventCount += 1
             // No scenario has a tenth of it: something goes round in circles.
-            if eventCount > 500_000 { return witness.fail("events without end") }
+            if eventCount > 200_000 { return witness.fail("events without end") }
             witness.check(client)
         }
         if witness.failure == nil { simulation.run(until: end) }
@@ -85,14 +87,16 @@ package final class Scenario {
     private func recover() {
         simulation.note("all is well from now on")
         for host in network.hosts {
-            host.conditions.losesEverything = false
+            // On a slow link, full buffers alone can outlast a short heartbeat.
+            host.conditions = LinkConditions()
             host.setLink(up: true)
         }
         if !server.isRunning { server.restart() }
         server.behavior = .accepting
+        for host in network.hosts where host.isAsleep { run(for: host.lastWakeTime - simulation.now) }
         client.send([1], policy: .drop(after: .seconds(1)))
         // Without heartbeat it takes TCP's 15 retransmissions, about 15 minutes, to notice that the peer is gone.
-        run(for: client.configuration.heartbeat == nil ? .seconds(1_500) : .seconds(400))
+        run(for: client.configuration.heartbeat == nil ? .seconds(1_500) : .seconds(200))
         witness.checkRecovery(client)
         if witness.state == .gaveUp {
             client.reconnect()
@@ -102,6 +106,13 @@ package final class Scenario {
         client.send([2])
         run(for: .seconds(200))
         witness.checkEnd(client)
+    }
+}
+
+extension Scenario {
+    /// What to say of a failure, with the command that shows what led to it.
+    package static func failureMessage(_ seed: UInt64, _ what: String) -> String {
+        "scenario \(seed) failed: \(what); replay: scripts/soak --scenario \(seed)"
     }
 }
 

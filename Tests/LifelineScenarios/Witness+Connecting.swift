@@ -17,7 +17,8 @@ extension Witness: SimulatedClientObserver {
             checkDeath(lastSignOfLife)
             if state == .ready, let readySince {
                 let stood = (lastSignOfLife ?? now) - readySince
-                if stood >= configuration.backoff.stabilityPeriod { attempts = 0 }
+                let backoff = configuration.backoff
+                if stood >= max(backoff.stabilityPeriod, backoff.initialDelay) { attempts = 0 }
             }
         case .start, .close, .cancel, .timer, .connected, .connectFailed, .late:
             break
@@ -84,7 +85,8 @@ extension Witness: SimulatedClientObserver {
         guard let next = step.nextAttempt else { return fail("backs off without end") }
         let backoff = configuration.backoff
         var base = backoff.initialDelay
-        for _ in 1..<max(attempts, 1) where base < backoff.cap { base = base * backoff.factor }
+        // The smallest factor over 1 comes up to every cap in so many steps.
+        for _ in 1..<min(max(attempts, 1), 64) where base < backoff.cap { base = base * backoff.factor }
         let delay = Double((next - now).saturatedNanoseconds)
         let expected = Double(min(base, backoff.cap).saturatedNanoseconds)
         // A nanosecond for rounding.

@@ -113,7 +113,7 @@ extension Witness {
     /// A dead peer is noticed in time.
     private func checkLife(_ client: SimulatedClient) {
         guard state == .ready, let heartbeat = configuration.heartbeat, let last = client.lastInboundAt else { return }
-        if client.host.isAsleep { return }
+        if !client.host.hasBeenAwake { return }
         let misses = heartbeat.timeout * heartbeat.allowedMisses
         let bound = max(
             last + max(heartbeat.interval, heartbeat.timeout) + misses,
@@ -127,7 +127,8 @@ extension Witness {
     package func checkRecovery(_ client: SimulatedClient) {
         switch state {
         case .ready, .gaveUp, .closed: break
-        case .idle, .waitingForNetwork, .connecting, .backingOff, .draining: fail("still \(state) long after all is well")
+        case .idle, .waitingForNetwork, .connecting, .backingOff, .draining:
+            fail("still \(state) long after all is well")
         }
     }
 

@@ -62,6 +62,9 @@ final class FrameChannel: StreamOwner {
     private var assembler: FrameAssembler
     private var ledger = DeliveryLedger()
     private var state: State
+    private var isReadHeld = false
+    /// Bytes of answers to the peer's pings, since little was left to write.
+    private var replyByteCount = 0
     private var inputEnded = false
     private var outputEnded = false
     private(set) var lastInboundAt: MonotonicTime?
@@ -156,13 +159,14 @@ extension FrameChannel {
         outbound.removeFirst(count)
         takenByteCount += count
         if outbound.count <= options.marks.low {
+            replyByteCount = 0
             while !line.isEmpty, outbound.count < options.marks.high {
                 let (number, frame) = line.removeFirst()
                 accept(frame)
                 owner?.channel(self, accepted: number)
             }
             if !outbound.isEmpty, count > 0 { return flush() }
-            readAvailable()
+            resumeReading()
         }
         if state == .closing, outbound.isEmpty, !outputEnded {
             outputEnded = true
@@ -193,8 +197,10 @@ extension FrameChannel {
     }
 
     private func readAvailable() {
-        // A peer that asks and does not read the answers is not read either.
-        guard reads, outbound.count < options.marks.high, !inputEnded else { return }
+        // A peer that asks and does not read the answers is not read either. Messages do not count: of two peers that
+        // send much, each would wait for the other to read.
+        isReadHeld = replyByteCount >= options.marks.high
+        guard reads, !isReadHeld, !inputEnded else { return }
         guard state == .open || state == .closing else { return }
         let (bytes, isEnd) = stream.read(side)
         if !bytes.isEmpty {
@@ -203,6 +209,13 @@ extension FrameChannel {
         }
         // What comes with the end is read before it.
         if isEnd, !isClosed { endInput() }
+    }
+
+    private func resumeReading() {
+        guard isReadHeld else { return }
+        isReadHeld = false
+        // Not from within a send.
+        host.simulation.schedule(after: .zero) { self.readAvailable() }
     }
 
     private func receive(_ bytes: [UInt8]) {
@@ -230,6 +243,7 @@ extension FrameChannel {
     private func answer(_ number: UInt64) {
         guard let answerDelay else { return }
         guard let pong = try? SimulatedMessage(kind: .pong, number: number).frame(encoder) else { return }
+        replyByteCount += pong.count
         if answerDelay <= .zero { return sendUncounted(pong) }
         host.simulation.schedule(after: answerDelay) { self.host.whenAwake { self.sendUncounted(pong) } }
     }

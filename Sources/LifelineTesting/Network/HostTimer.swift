@@ -15,23 +15,31 @@ package final class HostTimer {
     }
 
     /// Whether it is to ring.
-    package var isArmed: Bool { event.map(host.simulation.isPending) ?? false }
+    package var isArmed: Bool { event.map(host.simulation.isPending) ?? false || isDeferred }
+    /// Whether it has come due while the machine slept.
+    private var isDeferred = false
+    private var generation = 0
 
     /// Sets it to another time; nil turns it off.
     func set(to deadline: MonotonicTime?) {
         guard deadline != self.deadline else { return }
         if let event { host.simulation.cancel(event) }
         self.deadline = deadline
-        event = deadline.map { host.simulation.schedule(at: $0) { [weak self] in self?.ring() } }
+        generation += 1
+        isDeferred = false
+        event = deadline.map { host.simulation.schedule(at: $0) { [weak self] in self?.comeDue() } }
     }
 
-    private func ring() {
-        if host.isAsleep {
-            event = host.simulation.schedule(at: host.lastWakeTime) { [weak self] in self?.ring() }
-            return
-        }
-        deadline = nil
+    private func comeDue() {
         event = nil
-        body()
+        isDeferred = true
+        let present = generation
+        host.whenAwake { [weak self] in
+            // It may have been set to another time meanwhile.
+            guard let self, isDeferred, generation == present else { return }
+            isDeferred = false
+            deadline = nil
+            body()
+        }
     }
 }

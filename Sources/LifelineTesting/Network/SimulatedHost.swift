@@ -23,6 +23,8 @@ public final class SimulatedHost {
     /// Connections of its clients that are open or opening.
     package internal(set) var openStreamCount = 0
     private var wakeTime = MonotonicTime(nanoseconds: 0)
+    /// What is to be done when it wakes up, in order.
+    private var deferred: [() -> Void] = []
     private var statusObservers: [(Bool) -> Void] = []
 
     init(name: String, simulation: Simulation) {
@@ -56,8 +58,22 @@ public final class SimulatedHost {
     /// Does something in the name of a program on the machine: now, or when it wakes up.
     public func whenAwake(_ body: @escaping () -> Void) {
         guard isAsleep else { return body() }
-        simulation.schedule(at: wakeTime) { self.whenAwake(body) }
+        if deferred.isEmpty { simulation.schedule(at: wakeTime) { self.wake() } }
+        deferred.append(body)
     }
+
+    private func wake() {
+        if isAsleep {
+            simulation.schedule(at: wakeTime) { self.wake() }
+            return
+        }
+        // Each is a step of its own.
+        for body in deferred { simulation.schedule(after: .zero) { self.whenAwake(body) } }
+        deferred = []
+    }
+
+    /// Whether it is awake, and what has come due while it slept is done.
+    package var hasBeenAwake: Bool { wakeTime < simulation.now }
 
     /// When the machine last woke up, or will.
     package var lastWakeTime: MonotonicTime { wakeTime }

@@ -83,7 +83,8 @@ package final class SimulatedStream {
     /// Which one it is of its network's, counted from 1.
     package let number: Int
     private let simulation: Simulation
-    private let server: SimulatedServer
+    /// It holds the connections that it has let in.
+    private weak var server: SimulatedServer?
     private var ends: [End]
     private var directions = [Direction(), Direction()]
     private var isCutOff = false
@@ -119,7 +120,7 @@ extension SimulatedStream {
         handshakes += 1
         schedule(after: transitTime) {
             guard self.ends[0].state == .opening, self.ends[1].state == .opening else { return }
-            if self.isPathOpen { self.server.answer(self) } else { self.retryHandshake { self.connect() } }
+            if self.isPathOpen { self.server?.answer(self) } else { self.retryHandshake { self.connect() } }
         }
     }
 
@@ -157,7 +158,7 @@ extension SimulatedStream {
     private func openServerEnd() {
         guard ends[1].state == .opening else { return }
         move(.server, to: .open)
-        ends[1].owner = server.accepted(self)
+        ends[1].owner = server?.accepted(self)
         if ends[1].owner == nil { abort(.server) }
     }
 
@@ -208,6 +209,8 @@ extension SimulatedStream {
     /// Closes in order, after `finishWriting`. What the kernel has is still sent.
     func close(_ side: Side) {
         guard ends[side.rawValue].state == .open else { return }
+        // As Linux does: the peer is to know that somebody has not read everything.
+        if !directions[side.other.rawValue].unread.isEmpty { return abort(side) }
         move(side, to: .closed)
         ends[side.rawValue].owner = nil
     }

@@ -22,7 +22,9 @@ struct SimulatedMessage {
         frame.removeLast(Varint.maximumLength - prefixLength)
         frame.reserveCapacity(prefixLength + length)
         frame.append(kind.rawValue)
-        for shift in stride(from: 0, to: 64, by: 8) { frame.append(UInt8(truncatingIfNeeded: number &>> UInt64(shift))) }
+        for shift in stride(from: 0, to: 64, by: 8) {
+            frame.append(UInt8(truncatingIfNeeded: number &>> UInt64(shift)))
+        }
         frame += payload
         return frame
     }
