@@ -93,6 +93,7 @@ package final class Scenario {
         }
         if !server.isRunning { server.restart() }
         server.behavior = .accepting
+        server.cancelCuts()
         for host in network.hosts where host.isAsleep { run(for: host.lastWakeTime - simulation.now) }
         client.send([1], policy: .drop(after: .seconds(1)))
         // Without heartbeat it takes TCP's 15 retransmissions, about 15 minutes, to notice that the peer is gone.

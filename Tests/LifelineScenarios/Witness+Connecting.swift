@@ -8,13 +8,14 @@ extension Witness: SimulatedClientObserver {
         switch event {
         case .networkUp:
             hasNetwork = true
+            isProbeDue = state == .ready
             if [.waitingForNetwork, .backingOff, .gaveUp].contains(state) { attempts = 0 }
         case .networkLost:
             hasNetwork = false
         case .reconnect:
             if [.ready, .backingOff, .gaveUp].contains(state) { attempts = 0 }
         case .ended(let lastSignOfLife):
-            checkDeath(lastSignOfLife)
+            checkDeath(lastSignOfLife, client.host)
             if state == .ready, let readySince {
                 let stood = (lastSignOfLife ?? now) - readySince
                 let backoff = configuration.backoff
@@ -34,6 +35,7 @@ extension Witness: SimulatedClientObserver {
         case .drain: if state != .draining { fail("drains while \(state)") }
         case .probe:
             see("probe")
+            isProbeDue = false
             if state != .ready { fail("probes while \(state)") }
         }
     }
@@ -112,11 +114,15 @@ extension Witness: SimulatedClientObserver {
     }
 
     /// A peer is dead only after so much silence that every ping had its time.
-    private func checkDeath(_ lastSignOfLife: MonotonicTime?) {
+    private func checkDeath(_ lastSignOfLife: MonotonicTime?, _ host: SimulatedHost) {
         guard let lastSignOfLife, let heartbeat = configuration.heartbeat else { return }
         see("heartbeat found the peer dead")
         if now - lastSignOfLife < heartbeat.timeout * heartbeat.allowedMisses {
             fail("the peer counts as dead \(now - lastSignOfLife) after its last byte")
+        }
+        let slept = host.lastWakeTime - host.lastSleepTime
+        if now == host.lastWakeTime, slept > heartbeat.interval + heartbeat.timeout {
+            fail("the peer counts as dead because the machine slept")
         }
     }
 }

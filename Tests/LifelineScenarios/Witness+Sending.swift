@@ -18,6 +18,9 @@ extension Witness {
         if sends[index].isAccepted { fail("message \(number) is accepted twice") }
         if sends[index].outcome != nil { fail("message \(number) is accepted after it has ended") }
         if state != .ready { fail("message \(number) is accepted while \(state)") }
+        // First in, first out, over all connections.
+        if number < lastAccepted { fail("message \(number) is overtaken by message \(lastAccepted)") }
+        lastAccepted = number
         sends[index].isAccepted = true
         connections[attempt]?.accepted.append((number, end))
     }
@@ -89,6 +92,7 @@ extension Witness {
         if failure != nil { return }
         if client.state != state { fail("\(client.state) without a step") }
         if let fault = client.bookkeepingFault { fail(fault) }
+        if isProbeDue { fail("the connection is not probed when the network has changed") }
         checkWaiting(client)
         checkLife(client)
     }

@@ -35,9 +35,12 @@ package final class Witness {
     var attempts = 0
     var readySince: MonotonicTime?
     var lastEvent: SimulatedClientEvent?
+    /// The network has changed under a connection.
+    var isProbeDue = false
 
     // Sending.
     var sends: [Send] = []
+    var lastAccepted: UInt64 = 0
     var connections: [UInt64: Connection] = [:]
     var attemptOfStream: [Int: UInt64] = [:]
 

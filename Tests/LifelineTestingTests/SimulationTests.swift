@@ -62,7 +62,7 @@ import Testing
             let ourClient = SimulatedClient(on: network.addHost("client"), connectingTo: ourServer)
             ourClient.start()
             ourClient.send([UInt8](repeating: 1, count: 100_000))
-            ours.run(for: .milliseconds(50))
+            ours.run(for: .milliseconds(70))
             // Some is on its way.
             #expect(ourServer.openConnectionCount == 1)
             #expect(ours.pendingEventCount > 0)

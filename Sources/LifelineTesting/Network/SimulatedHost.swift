@@ -22,6 +22,8 @@ public final class SimulatedHost {
     private(set) var reportedStatus = true
     /// Connections of its clients that are open or opening.
     package internal(set) var openStreamCount = 0
+    /// When the machine last fell asleep.
+    package private(set) var lastSleepTime = MonotonicTime(nanoseconds: 0)
     private var wakeTime = MonotonicTime(nanoseconds: 0)
     /// What is to be done when it wakes up, in order.
     private var deferred: [() -> Void] = []
@@ -52,6 +54,7 @@ public final class SimulatedHost {
     /// due meanwhile fire when it wakes up.
     public func sleep(for duration: Duration) {
         simulation.note("\(name): sleeps for \(duration)")
+        if !isAsleep { lastSleepTime = simulation.now }
         wakeTime = max(wakeTime, simulation.now + duration)
     }
 

@@ -235,6 +235,11 @@ extension SimulatedStream {
         }
     }
 
+    /// Takes back a cut that has not come yet.
+    package func cancelCut() {
+        directions[0].cut = nil
+    }
+
     private func cutOff(_ cut: Cut) {
         guard !isCutOff else { return }
         simulation.note("network: connection \(number) \(cut == .reset ? "reset" : "goes silent")")
@@ -268,23 +273,26 @@ extension SimulatedStream {
                 count = Int.random(in: 1...count, using: &simulation.random)
             }
             directions[index].inFlight += count
-            let (burst, epoch) = (count, directions[index].epoch)
+            let (burst, epoch, arrived) = (count, directions[index].epoch, directions[side.other.rawValue].arrived)
             send(from: side, byteCount: burst) {
-                if self.directions[index].epoch == epoch { self.arrive(burst, from: side) }
+                if self.directions[index].epoch == epoch { self.arrive(burst, from: side, acknowledging: arrived) }
             }
         }
         if directions[index].end, !directions[index].endInFlight,
             directions[index].inFlight == directions[index].pending.count
         {
             directions[index].endInFlight = true
-            let epoch = directions[index].epoch
-            send(from: side) { if self.directions[index].epoch == epoch { self.arriveEnd(from: side) } }
+            let (epoch, arrived) = (directions[index].epoch, directions[side.other.rawValue].arrived)
+            send(from: side) {
+                if self.directions[index].epoch == epoch { self.arriveEnd(from: side, acknowledging: arrived) }
+            }
         }
     }
 
-    private func arrive(_ count: Int, from side: Side) {
+    private func arrive(_ count: Int, from side: Side, acknowledging total: UInt64) {
         let index = side.rawValue
         guard canArrive(from: side) else { return }
+        noteAcknowledgement(of: side.other, total)
         directions[index].retransmissions = 0
         let arriving = min(count, directions[index].cut?.after ?? count)
         directions[index].unread += directions[index].pending.prefix(arriving)
@@ -301,11 +309,13 @@ extension SimulatedStream {
         acknowledge(side)
         ends[side.other.rawValue].owner?.streamBecameReadable()
         // The rest of a burst that a silent cut stopped.
-        if arriving < count, canArrive(from: side) { arrive(count - arriving, from: side) }
+        if arriving < count { arrive(count - arriving, from: side, acknowledging: total) }
     }
 
-    private func arriveEnd(from side: Side) {
+    private func arriveEnd(from side: Side, acknowledging total: UInt64) {
         guard canArrive(from: side) else { return }
+        // The end says, too, what has come in before it: else a graceful close would not know that nothing is lost.
+        noteAcknowledgement(of: side.other, total)
         directions[side.rawValue].endArrived = true
         ends[side.other.rawValue].owner?.streamBecameReadable()
     }
@@ -329,23 +339,28 @@ extension SimulatedStream {
         }
     }
 
-    /// What is on its way is lost: it is sent again after 200 ms, 400 ms and so on, up to 120 s, as Linux does.
+    /// What is on its way is lost.
     private func lose(_ side: Side) {
         let index = side.rawValue
         directions[index].epoch += 1
         directions[index].inFlight = 0
         directions[index].endInFlight = false
+        directions[index].awaitsRetransmission = true
+        retransmit(side) {
+            self.directions[index].awaitsRetransmission = false
+            self.pump(side)
+        }
+    }
+
+    /// Sends again after 200 ms, 400 ms and so on, up to 120 s, as Linux does, and gives up in the end.
+    private func retransmit(_ side: Side, _ body: @escaping () -> Void) {
+        let index = side.rawValue
         guard ends[index].state == .open || ends[index].state == .closed else { return }
         directions[index].retransmissions += 1
         if directions[index].retransmissions > SimulatedStream.maximumRetransmissions {
             return fail(side, .transmissionTimedOut)
         }
-        directions[index].awaitsRetransmission = true
-        let delay = Duration.milliseconds(200 << (directions[index].retransmissions - 1))
-        schedule(after: min(delay, .seconds(120))) {
-            self.directions[index].awaitsRetransmission = false
-            self.pump(side)
-        }
+        schedule(after: min(.milliseconds(200 << (directions[index].retransmissions - 1)), .seconds(120)), body)
     }
 
     /// Tells the sender what has arrived.
@@ -358,15 +373,20 @@ extension SimulatedStream {
             self.directions[index].isAcknowledging = false
             guard self.ends[index].state != .gone else { return }
             guard self.isPathOpen else {
-                // The sender asks again when it has not heard for a while.
-                self.schedule(after: .seconds(1)) { self.acknowledge(side) }
-                return
+                // The sender sends it once more, and is told then.
+                return self.retransmit(side) { self.acknowledge(side) }
             }
-            self.directions[index].acknowledged = total
+            self.noteAcknowledgement(of: side, total)
             if total < self.directions[index].arrived { self.acknowledge(side) }
             self.pump(side)
             self.ends[index].owner?.streamBecameWritable()
         }
+    }
+
+    private func noteAcknowledgement(of side: Side, _ total: UInt64) {
+        guard total > directions[side.rawValue].acknowledged else { return }
+        directions[side.rawValue].acknowledged = total
+        directions[side.rawValue].retransmissions = 0
     }
 
     private func sendReset(from side: Side) {

@@ -96,6 +96,11 @@ public final class SimulatedServer {
         for peer in peers { peer.channel.stream.cut(cut, afterClientBytes: count) }
     }
 
+    /// Takes back the cuts that have not come yet.
+    package func cancelCuts() {
+        for peer in peers { peer.channel.stream.cancelCut() }
+    }
+
     func nextStreamNumber() -> Int {
         lastStreamNumber += 1
         return lastStreamNumber
