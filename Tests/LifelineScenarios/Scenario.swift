@@ -24,6 +24,7 @@ package final class Scenario {
     let witness: Witness
     var random: SimulationRandom
     private var eventCount = 0
+    private var eventsAtThisTime = 0
 
     /// Prepares it. The trace costs about as much time as the rest.
     package init(seed: UInt64, isTracing: Bool) {
@@ -74,10 +75,12 @@ package final class Scenario {
     func run(for duration: Duration) {
         let end = simulation.now + duration
         while witness.failure == nil, let next = simulation.nextEventTime, next <= end {
+            eventsAtThisTime = next == simulation.now ? eventsAtThisTime + 1 : 0
             simulation.runNextEvent()
             eventCount += 1
-            // No scenario has a tenth of it: something goes round in circles.
-            if eventCount > 200_000 { return witness.fail("events without end") }
+            // Far more than in any scenario: something goes round in circles.
+            if eventsAtThisTime > 5_000 { return witness.fail("time stands still") }
+            if eventCount > 500_000 { return witness.fail("events without end") }
             witness.check(client)
         }
         if witness.failure == nil { simulation.run(until: end) }

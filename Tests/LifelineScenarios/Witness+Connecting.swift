@@ -67,6 +67,7 @@ extension Witness: SimulatedClientObserver {
         if step.number != transitionCount { fail("step \(step.number) follows step \(transitionCount - 1)") }
         if step.from != state || step.to == state { fail("\(step) follows \(state)") }
         if step.time != now { fail("the time of \(step)") }
+        if step.reason.code == .tlsRejected, step.to != .gaveUp { fail("tries again what is rejected") }
         switch step.to {
         case .backingOff: checkDelay(step)
         case .gaveUp: checkGivingUp(step)

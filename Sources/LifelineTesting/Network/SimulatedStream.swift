@@ -65,6 +65,7 @@ package final class SimulatedStream {
         var epoch = 0
         var retransmissions = 0
         var awaitsRetransmission = false
+        var isProbingWindow = false
         var lastArrival = MonotonicTime(nanoseconds: .min)
         /// So many bytes still arrive before the connection is cut.
         var cut: (after: Int, Cut)?
@@ -264,10 +265,15 @@ extension SimulatedStream {
         guard ends[index].state == .open || ends[index].state == .closed else { return }
         guard !directions[index].awaitsRetransmission, !directions[index].endArrived else { return }
         while true {
-            let room = SimulatedStream.bufferSize - directions[index].unread.count - directions[index].inFlight
+            // Who is there no more keeps nothing, and answers with a reset.
+            let unreadCount = ends[side.other.rawValue].state == .gone ? 0 : directions[index].unread.count
+            let room = SimulatedStream.bufferSize - unreadCount - directions[index].inFlight
             let waiting = directions[index].pending.count - directions[index].inFlight
             var count = min(waiting, room, SimulatedStream.burstSize)
-            if count <= 0 { break }
+            if count <= 0 {
+                if waiting > 0, directions[index].inFlight == 0 { probeWindow(side) }
+                break
+            }
             // Reads at the other end are cut anywhere.
             if Int.random(in: 0..<4, using: &simulation.random) == 0 {
                 count = Int.random(in: 1...count, using: &simulation.random)
@@ -286,6 +292,16 @@ extension SimulatedStream {
             send(from: side) {
                 if self.directions[index].epoch == epoch { self.arriveEnd(from: side, acknowledging: arrived) }
             }
+        }
+    }
+
+    /// Asks a peer that has no room every now and then, for it may be gone, or what it said may be lost.
+    private func probeWindow(_ side: Side) {
+        if directions[side.rawValue].isProbingWindow { return }
+        directions[side.rawValue].isProbingWindow = true
+        schedule(after: .seconds(5)) {
+            self.directions[side.rawValue].isProbingWindow = false
+            self.pump(side)
         }
     }
 
