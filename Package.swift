@@ -14,6 +14,7 @@ let package = Package(
         .library(name: "Lifeline", targets: ["Lifeline"]),
         .library(name: "LifelineReachability", targets: ["LifelineReachability"]),
         .library(name: "LifelineMessages", targets: ["LifelineMessages", "LifelineWellKnownTypes"]),
+        .library(name: "LifelineTesting", targets: ["LifelineTesting"]),
         .executable(name: "lifeline", targets: ["LifelineCLI"]),
         .plugin(name: "GenerateMessages", targets: ["GenerateMessages"]),
         .executable(name: "protoc-gen-lifeline", targets: ["protoc-gen-lifeline"]),
@@ -130,6 +131,7 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        .target(name: "LifelineTesting", dependencies: ["LifelineCore"], swiftSettings: strict),
         .executableTarget(
             name: "LifelineCLI",
             dependencies: [
@@ -181,6 +183,23 @@ let package = Package(
         .testTarget(
             name: "LifelineCoreTests",
             dependencies: ["LifelineCore", "LifelineTestSupport"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "LifelineScenarios",
+            dependencies: ["LifelineCore", "LifelineTesting"],
+            path: "Tests/LifelineScenarios",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "ScenarioSoak",
+            dependencies: ["LifelineScenarios"],
+            path: "Tests/ScenarioSoak",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LifelineTestingTests",
+            dependencies: ["LifelineScenarios", "LifelineTesting"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -38,7 +38,8 @@ package struct ConnectionManager: Sendable {
     ///   - hasNetwork: Whether the peer can be reached as far as is known. It stays true for a peer that needs no network.
     package init(backoff: BackoffConfiguration, seed: UInt64, hasNetwork: Bool) {
         self.backoff = Backoff(backoff, seed: seed)
-        self.stabilityPeriod = backoff.stabilityPeriod.clamped(atLeast: .zero)
+        // A connection that was stable is followed by an attempt at once.
+        self.stabilityPeriod = max(backoff.stabilityPeriod, backoff.initialDelay).clamped(atLeast: .milliseconds(1))
         self.hasNetwork = hasNetwork
     }
 

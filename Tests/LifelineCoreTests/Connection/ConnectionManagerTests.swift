@@ -90,7 +90,9 @@ import Testing
     /// The connection has stood from `connected` at most until the event, whatever times the heartbeat went by.
     @Test(arguments: [
         (life: 100.0, end: 109.9, period: 10, isStable: false), (109.9, 200, 10, false), (110, 200, 10, true),
-        (500, 109.9, 10, false), (500, 110, 10, true), (99, 160, 0, true), (-500, 160, 0, true),
+        (500, 109.9, 10, false), (500, 110, 10, true), (99, 160, 10, false), (-500, 160, 10, false),
+        // It is at least the initial delay, or who accepts and drops would be connected to again and again without any.
+        (200, 100, 0, false), (200, 100.9, 0, false), (200, 101, 0, true),
     ])
     func stabilityLastsUntilTheLastSignOfLife(life: Double, end: Double, period: Int, isStable: Bool) {
         var backoff = BackoffConfiguration()

@@ -1,0 +1,112 @@
+package import LifelineCore
+
+/// A machine with one link to the network.
+public final class SimulatedHost {
+    /// Its name in the trace.
+    public let name: String
+    /// What moves its time.
+    public let simulation: Simulation
+    /// What its link does to what passes it.
+    public var conditions = LinkConditions()
+    /// How long programs on the machine take to learn that the link went up or down, or that the address changed.
+    /// Default: 100 ms, over which a monitor waits for more news.
+    public var statusDelay = Duration.milliseconds(100)
+    /// Whether the link is up.
+    public private(set) var isLinkUp = true
+    /// Whether the machine sleeps.
+    public var isAsleep: Bool { wakeTime > simulation.now }
+    /// Which of its addresses it has, counted from 1.
+    public private(set) var addressNumber = 1
+
+    /// What programs on the machine know of the link.
+    private(set) var reportedStatus = true
+    /// Connections of its clients that are open or opening.
+    package internal(set) var openStreamCount = 0
+    /// When the machine last fell asleep.
+    package private(set) var lastSleepTime = MonotonicTime(nanoseconds: 0)
+    private var wakeTime = MonotonicTime(nanoseconds: 0)
+    /// What is to be done when it wakes up, in order.
+    private var deferred: [() -> Void] = []
+    private var statusObservers: [(Bool) -> Void] = []
+
+    init(name: String, simulation: Simulation) {
+        self.name = name
+        self.simulation = simulation
+    }
+
+    /// Takes the link up or down. What was on its way is lost. Programs learn of it after `statusDelay`.
+    public func setLink(up: Bool) {
+        guard up != isLinkUp else { return }
+        simulation.note("\(name): link \(up ? "up" : "down")")
+        isLinkUp = up
+        report(up)
+    }
+
+    /// Gives the machine another address: nothing reaches it any more on connections made with the one before, and the
+    /// peer is not told. Programs learn after `statusDelay` that the network has changed.
+    public func changeAddress() {
+        addressNumber += 1
+        simulation.note("\(name): address \(addressNumber)")
+        if isLinkUp { report(true) }
+    }
+
+    /// Lets the machine sleep: nothing reaches it, and its programs stand still while the time goes on. Timers that come
+    /// due meanwhile fire when it wakes up.
+    public func sleep(for duration: Duration) {
+        simulation.note("\(name): sleeps for \(duration)")
+        if !isAsleep { lastSleepTime = simulation.now }
+        wakeTime = max(wakeTime, simulation.now + duration)
+    }
+
+    /// Does something in the name of a program on the machine: now, or when it wakes up.
+    public func whenAwake(_ body: @escaping () -> Void) {
+        guard isAsleep else { return body() }
+        if deferred.isEmpty { simulation.schedule(at: wakeTime) { self.wake() } }
+        deferred.append(body)
+    }
+
+    private func wake() {
+        if isAsleep {
+            simulation.schedule(at: wakeTime) { self.wake() }
+            return
+        }
+        // Each is a step of its own.
+        for body in deferred { simulation.schedule(after: .zero) { self.whenAwake(body) } }
+        deferred = []
+    }
+
+    /// Whether it is awake, and what has come due while it slept is done.
+    package var hasBeenAwake: Bool { wakeTime < simulation.now }
+
+    /// When the machine last woke up, or will.
+    package var lastWakeTime: MonotonicTime { wakeTime }
+
+    func observeStatus(_ observer: @escaping (Bool) -> Void) {
+        statusObservers.append(observer)
+    }
+
+    private func report(_ isUp: Bool) {
+        simulation.schedule(after: statusDelay) {
+            self.whenAwake {
+                self.reportedStatus = isUp
+                for observer in self.statusObservers { observer(isUp) }
+            }
+        }
+    }
+
+    /// Whether packets pass the link.
+    var passesPackets: Bool { isLinkUp && !isAsleep && !conditions.losesEverything }
+
+    /// How long a packet takes to pass the link.
+    var randomLatency: Duration {
+        let jitter = conditions.jitter > .zero ? simulation.random.duration(upTo: conditions.jitter) : .zero
+        return max(conditions.latency + jitter, .zero)
+    }
+
+    /// How long `byteCount` bytes keep others from passing the link.
+    func occupation(by byteCount: Int) -> Duration {
+        guard let rate = conditions.bytesPerSecond else { return .zero }
+        // Doubles hold it with room to spare: no burst is longer than 2⁶⁴ ns at a byte a second.
+        return .nanoseconds(Int64(Double(byteCount) / Double(max(rate, 1)) * 1e9))
+    }
+}

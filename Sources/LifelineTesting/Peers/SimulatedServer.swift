@@ -1,0 +1,205 @@
+public import LifelineCore
+
+/// A program that listens on a host, reads messages, and answers pings, or behaves as badly as it is told to.
+public final class SimulatedServer {
+    /// When it asks silent clients for a sign of life, and the limits of its connections.
+    public struct Configuration: Sendable {
+        /// When a silent client is asked, and when it counts as dead. Default: as a client's. Nil: never.
+        public var heartbeat: HeartbeatConfiguration? = HeartbeatConfiguration()
+        /// How long a graceful close may go on without progress. Default: 5 s.
+        public var closeTimeout = Duration.seconds(5)
+        /// The largest frame. Default: 4 MiB.
+        public var maximumFrameLength = 4 << 20
+        /// Between which marks it reads a client that does not read its answers. Default: 64 and 256 KiB.
+        public var outboundMarks = WaterMarks(low: 64 << 10, high: 256 << 10)
+
+        /// Makes a configuration with the default values.
+        public init() {}
+    }
+
+    /// A message that has come in.
+    public struct ReceivedMessage: Sendable, Hashable {
+        /// On which connection of the server's, counted from 1 in the order in which they were let in.
+        public let connection: Int
+        /// Which message of the client's it is: what `SimulatedClient.send` returned.
+        public let number: UInt64
+        /// The bytes sent.
+        public let payload: [UInt8]
+    }
+
+    /// Where it runs.
+    public let host: SimulatedHost
+    /// What it does. A change counts for the connections that there are, too, except for `endsAfterBytes`.
+    public var behavior = PeerBehavior() { didSet { adopt(oldValue) } }
+    /// Whether the program runs; if not, connections are refused.
+    public private(set) var isRunning = true
+    /// All messages that have come in, in order.
+    public private(set) var receivedMessages: [ReceivedMessage] = []
+    /// How many connections have been let in.
+    public private(set) var connectionCount = 0
+
+    package var onMessage: ((_ stream: Int, SimulatedServer.ReceivedMessage) -> Void)?
+
+    private struct Peer {
+        let number: Int
+        let channel: FrameChannel
+        var messageCount = 0
+    }
+
+    private let configuration: Configuration
+    private var peers: [Peer] = []
+    private var lastStreamNumber = 0
+
+    /// Starts the program on a host.
+    public init(on host: SimulatedHost, configuration: Configuration = Configuration()) {
+        self.host = host
+        self.configuration = configuration
+    }
+
+    /// How many connections are open.
+    public var openConnectionCount: Int { peers.count }
+
+    /// Kills the program: its kernel resets its connections.
+    public func kill() {
+        host.simulation.note("\(host.name): killed")
+        isRunning = false
+        resetConnections()
+    }
+
+    /// Starts the program again after `kill()`.
+    public func restart() {
+        host.simulation.note("\(host.name): restarted")
+        isRunning = true
+    }
+
+    /// Resets every connection.
+    public func resetConnections() {
+        for peer in peers { peer.channel.abort(.closedByServer) }
+    }
+
+    /// Closes every connection in order.
+    public func closeConnections() {
+        for peer in peers { _ = peer.channel.close() }
+    }
+
+    /// Sends a message on every connection. It is dropped where it would have to wait.
+    public func broadcast(_ payload: [UInt8]) {
+        let encoder = FrameEncoder(maximumFrameLength: configuration.maximumFrameLength)
+        guard let frame = try? SimulatedMessage(kind: .message, number: 0, payload: payload).frame(encoder) else {
+            return
+        }
+        for peer in peers where peer.channel.offer(frame, number: 0) == .waits { _ = peer.channel.withdraw(0) }
+    }
+
+    /// Cuts the connections on their way, after so many more bytes from each client.
+    package func cutConnections(_ cut: SimulatedStream.Cut, afterBytes count: Int) {
+        for peer in peers { peer.channel.stream.cut(cut, afterClientBytes: count) }
+    }
+
+    /// Takes back the cuts that have not come yet.
+    package func cancelCuts() {
+        for peer in peers { peer.channel.stream.cancelCut() }
+    }
+
+    func nextStreamNumber() -> Int {
+        lastStreamNumber += 1
+        return lastStreamNumber
+    }
+
+    private func adopt(_ old: PeerBehavior) {
+        if behavior != old { host.simulation.note("\(host.name): \(behavior)") }
+        for peer in peers { adopt(for: peer.channel) }
+    }
+
+    private func adopt(for channel: FrameChannel) {
+        channel.answerDelay = behavior.answersPings ? behavior.answerDelay : nil
+        if channel.reads != behavior.reads { channel.reads = behavior.reads }
+    }
+}
+
+// Letting connections in.
+extension SimulatedServer {
+    func answer(_ stream: SimulatedStream) {
+        guard isRunning else { return stream.refuse(.connectionRefused) }
+        switch behavior.greeting {
+        case .accept, .acceptAndClose, .acceptAndReset:
+            if behavior.answerDelay <= .zero { return stream.accept() }
+            host.simulation.schedule(after: behavior.answerDelay) { self.host.whenAwake { stream.accept() } }
+        case .refuse: stream.refuse(.connectionRefused)
+        case .ignore: stream.ignore()
+        case .rejectTLS: stream.refuse(.certificateRejected)
+        }
+    }
+
+    /// Nil when it is not let in after all.
+    func accepted(_ stream: SimulatedStream) -> (any StreamOwner)? {
+        guard isRunning else { return nil }
+        if behavior.greeting == .acceptAndReset { return nil }
+        let options = FrameChannel.Options(
+            maximumFrameLength: configuration.maximumFrameLength,
+            marks: configuration.outboundMarks,
+            closeTimeout: configuration.closeTimeout,
+            heartbeat: configuration.heartbeat
+        )
+        let channel = FrameChannel(stream: stream, side: .server, host: host, options: options)
+        channel.owner = self
+        connectionCount += 1
+        peers.append(Peer(number: connectionCount, channel: channel))
+        adopt(for: channel)
+        if let count = behavior.endsAfterBytes {
+            stream.cut(behavior.manner == .fallSilent ? .silence : .reset, afterClientBytes: count)
+        }
+        host.simulation.note("\(host.name): connection \(connectionCount) is open")
+        // The stream is to know its owner first.
+        if behavior.greeting == .acceptAndClose { host.simulation.schedule(after: .zero) { _ = channel.close() } }
+        return channel
+    }
+
+    private func end(_ channel: FrameChannel) {
+        switch behavior.manner {
+        case .close: _ = channel.close()
+        case .reset: channel.abort(.closedByServer)
+        case .violateProtocol: channel.sendUncounted([0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF])
+        case .fallSilent: channel.stream.cut(.silence, afterClientBytes: 0)
+        }
+    }
+}
+
+extension SimulatedServer: FrameChannelOwner {
+    func channelOpened(_ channel: FrameChannel) {}
+
+    func channel(_ channel: FrameChannel, received message: SimulatedMessage) {
+        guard let index = peers.firstIndex(where: { $0.channel === channel }) else { return }
+        peers[index].messageCount += 1
+        let received = ReceivedMessage(
+            connection: peers[index].number,
+            number: message.number,
+            payload: message.payload
+        )
+        receivedMessages.append(received)
+        host.simulation.note("\(host.name): message \(message.number) on connection \(received.connection)")
+        onMessage?(channel.stream.number, received)
+        if peers[index].messageCount == behavior.endsAfterMessages { end(channel) }
+    }
+
+    func channelInputEnded(_ channel: FrameChannel) {
+        _ = channel.close()
+    }
+
+    func channel(_ channel: FrameChannel, accepted number: UInt64) {}
+
+    func channelWillSendPing(_ channel: FrameChannel, number: UInt64) {}
+
+    func channelClosed(_ channel: FrameChannel, _ report: FrameChannel.ClosureReport, refused: [UInt64]) {
+        guard let index = peers.firstIndex(where: { $0.channel === channel }) else { return }
+        let reason = report.failure.map { "\($0.code)" } ?? "in order"
+        host.simulation.note("\(host.name): connection \(peers[index].number) is closed: \(reason)")
+        peers.remove(at: index)
+    }
+}
+
+extension ConnectionError {
+    static var closedByServer: ConnectionError {
+        ConnectionError(code: .closedLocally, message: "The server gave the connection up.")
+    }
+}

@@ -1,0 +1,143 @@
+internal import LifelineCore
+internal import LifelineTesting
+
+// What happens.
+extension Scenario {
+    func disturb() {
+        switch Int.random(in: 0..<100, using: &random) {
+        case 0..<30: sendSome()
+        case 30..<50: disturbNetwork()
+        case 50..<70: disturbServer()
+        case 70..<85: server.behavior = .random(using: &random)
+        case 85..<90: disturbMachine()
+        default: wish()
+        }
+    }
+
+    private func sendSome() {
+        for _ in 0..<Int.random(in: 1...8, using: &random) {
+            let policy: SendPolicy =
+                switch Int.random(in: 0..<4, using: &random) {
+                case 0: .fail
+                case 1: .drop(after: .milliseconds(Int.random(in: 0...20_000, using: &random)))
+                default: .wait(upTo: .milliseconds(Int.random(in: 0...60_000, using: &random)))
+                }
+            // Mostly short; now and then longer than what kernels keep.
+            let limit = [10, 300, 3_000, 150_000].randomElement(using: &random) ?? 0
+            let length = Int.random(in: 0...limit, using: &random)
+            let payload = [UInt8](repeating: .random(in: 0...255, using: &random), count: length)
+            client.host.whenAwake { [client] in client.send(payload, policy: policy) }
+        }
+    }
+
+    private func disturbNetwork() {
+        let host = Bool.random(using: &random) ? client.host : server.host
+        switch Int.random(in: 0..<12, using: &random) {
+        case 0..<4: client.host.setLink(up: false)
+        case 4..<7: client.host.setLink(up: true)
+        case 7: host.setLink(up: !host.isLinkUp)
+        case 8: host.conditions.losesEverything.toggle()
+        case 9: host.changeAddress()
+        case 10: client.host.changeAddress()
+        default: server.cutConnections(.silence, afterBytes: .random(in: 0...2_000, using: &random))
+        }
+    }
+
+    private func disturbServer() {
+        switch Int.random(in: 0..<6, using: &random) {
+        case 0: server.resetConnections()
+        case 1: server.closeConnections()
+        case 2: if server.isRunning { server.kill() } else { server.restart() }
+        case 3: server.cutConnections(.reset, afterBytes: .random(in: 0...2_000, using: &random))
+        default: server.broadcast([UInt8](repeating: 7, count: .random(in: 0...1_000, using: &random)))
+        }
+    }
+
+    private func disturbMachine() {
+        let host = Int.random(in: 0..<4, using: &random) == 0 ? server.host : client.host
+        let limit = [1_000, 30_000, 300_000].randomElement(using: &random) ?? 0
+        host.sleep(for: .milliseconds(Int.random(in: 0...limit, using: &random)))
+    }
+
+    private func wish() {
+        let number = UInt64.random(in: 0...UInt64(client.sendOutcomes.count), using: &random)
+        let choice = Int.random(in: 0..<40, using: &random)
+        client.host.whenAwake { [client] in
+            switch choice {
+            case 0: client.close()
+            case 1: client.cancel()
+            case 2..<20: client.reconnect()
+            default: client.cancelSend(number)
+            }
+        }
+    }
+}
+
+extension PeerBehavior {
+    static func random(using random: inout SimulationRandom) -> PeerBehavior {
+        var behavior = PeerBehavior()
+        switch Int.random(in: 0..<10, using: &random) {
+        case 0: behavior = .refusing
+        case 1: behavior = .dropping
+        case 2: behavior = .unreachable
+        case 3: behavior = .stalling
+        case 4: behavior.answersPings = false
+        case 5: behavior.answerDelay = .milliseconds(Int.random(in: 0...30_000, using: &random))
+        case 6: behavior.endsAfterMessages = .random(in: 1...5, using: &random)
+        case 7: behavior.endsAfterBytes = .random(in: 0...3_000, using: &random)
+        case 8: behavior.greeting = Int.random(in: 0..<3, using: &random) == 0 ? .rejectTLS : .acceptAndReset
+        default: break
+        }
+        behavior.manner = [.close, .reset, .violateProtocol, .fallSilent].randomElement(using: &random) ?? .close
+        return behavior
+    }
+}
+
+extension LinkConditions {
+    static func random(using random: inout SimulationRandom) -> LinkConditions {
+        var conditions = LinkConditions()
+        conditions.latency = .milliseconds([0, 1, 20, 300].randomElement(using: &random) ?? 0)
+        conditions.jitter = .milliseconds([0, 0, 5, 100].randomElement(using: &random) ?? 0)
+        conditions.bytesPerSecond = [nil, nil, 20_000, 1_000_000].randomElement(using: &random) ?? nil
+        return conditions
+    }
+}
+
+extension SimulatedClient.Configuration {
+    static func random(using random: inout SimulationRandom) -> SimulatedClient.Configuration {
+        var configuration = SimulatedClient.Configuration()
+        configuration.backoff.maximumAttempts = [1, 2, 4, 4, nil].randomElement(using: &random) ?? nil
+        configuration.backoff.initialDelay = .milliseconds([20, 100, 1_000].randomElement(using: &random) ?? 20)
+        configuration.backoff.factor = [1, 1.5, 2, 3].randomElement(using: &random) ?? 1
+        configuration.backoff.jitter = [0, 0.2, 1].randomElement(using: &random) ?? 0
+        configuration.backoff.cap = .seconds([2, 30].randomElement(using: &random) ?? 2)
+        configuration.backoff.stabilityPeriod = .seconds([0, 1, 10].randomElement(using: &random) ?? 0)
+        configuration.heartbeat = .random(using: &random)
+        if Bool.random(using: &random) {
+            configuration.sendQueue.maximumMessageCount = .random(in: 0...10, using: &random)
+            configuration.sendQueue.maximumByteCount = .random(in: 0...5_000, using: &random)
+        }
+        if Bool.random(using: &random) { configuration.outboundMarks = WaterMarks(low: 64, high: 1_024) }
+        configuration.connectTimeout = .seconds([3, 10].randomElement(using: &random) ?? 3)
+        return configuration
+    }
+}
+
+extension SimulatedServer.Configuration {
+    static func random(using random: inout SimulationRandom) -> SimulatedServer.Configuration {
+        var configuration = SimulatedServer.Configuration()
+        configuration.heartbeat = .random(using: &random)
+        return configuration
+    }
+}
+
+extension HeartbeatConfiguration? {
+    static func random(using random: inout SimulationRandom) -> HeartbeatConfiguration? {
+        if Int.random(in: 0..<5, using: &random) == 0 { return nil }
+        var configuration = HeartbeatConfiguration()
+        configuration.interval = .seconds([1, 5, 30].randomElement(using: &random) ?? 1)
+        configuration.timeout = .seconds([1, 4, 10].randomElement(using: &random) ?? 1)
+        configuration.allowedMisses = .random(in: 1...3, using: &random)
+        return configuration
+    }
+}

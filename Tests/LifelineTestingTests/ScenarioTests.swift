@@ -1,0 +1,73 @@
+import LifelineScenarios
+import LifelineTesting
+import Testing
+
+/// Random stories, in which everything has to hold after every step. `scripts/soak --scenarios` runs more of them.
+@Suite struct ScenarioTests {
+    /// In portions, so that they run side by side.
+    @Test(arguments: stride(from: 0, to: 2_000, by: 50).map { UInt64($0) })
+    func everythingHoldsAfterEveryStep(first: UInt64) {
+        for seed in first..<first + 50 {
+            if let failure = Scenario(seed: seed, isTracing: false).run().failure {
+                Issue.record("\(Scenario.failureMessage(seed, failure))")
+            }
+        }
+    }
+
+    /// What the stories never reach, they cannot check.
+    @Test func scenariosReachEveryStepReasonAndOutcome() {
+        var seen: Set<String> = []
+        for seed in 0..<400 as Range<UInt64> { seen.formUnion(Scenario(seed: seed, isTracing: true).run().seen) }
+        let documented: [ConnectionState: [ConnectionState]] = [
+            .idle: [.connecting],
+            .waitingForNetwork: [.connecting, .closed],
+            .connecting: [.ready, .waitingForNetwork, .backingOff, .gaveUp, .closed],
+            .ready: [.waitingForNetwork, .connecting, .backingOff, .gaveUp, .draining, .closed],
+            .backingOff: [.connecting, .waitingForNetwork, .closed],
+            .draining: [.closed],
+            .gaveUp: [.connecting, .waitingForNetwork, .closed],
+        ]
+        let steps = documented.flatMap { from, to in to.map { "\(from) → \($0)" } }
+        let reasons = [
+            "started", "networkUp", "networkLost", "connected", "connectFailed", "retryDue", "attemptsUsedUp",
+            "closedByPeer", "connectionFailed", "heartbeatTimeout", "protocolViolation", "tlsRejected",
+            "reconnectRequested", "closedByUser", "drained", "cancelled",
+        ]
+        let outcomes = [
+            "accepted", "dropped", "cancelled", "failed(notConnected)", "failed(sendTimedOut)",
+            "failed(sendQueueFull)", "failed(closedLocally)",
+        ]
+        let events = [
+            "abort", "probe", "undelivered", "delivered and not acknowledged", "heartbeat found the peer dead",
+        ]
+        let missing = Set(steps + reasons + outcomes + events).subtracting(seen)
+        #expect(missing.isEmpty)
+    }
+
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func oneSeedGivesOneTrace(seed: UInt64) {
+        let trace = Scenario(seed: seed, isTracing: true).run().trace
+        #expect(trace.count > 20)
+        #expect(Scenario(seed: seed, isTracing: true).run().trace == trace)
+        #expect(Scenario(seed: seed + 1, isTracing: true).run().trace != trace)
+    }
+
+    /// Hashing, and with it the order of sets and dictionaries, differs from process to process.
+    @Test func oneSeedGivesOneTraceInEveryProcess() async throws {
+        let other = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+            for line in Scenario(seed: 7, isTracing: true).run().trace { print(line) }
+        }
+        let text = String(decoding: try #require(other).standardOutputContent, as: UTF8.self)
+        let lines = Scenario(seed: 7, isTracing: true).run().trace
+        #expect(lines.count > 20)
+        // The process that runs it may say something of its own, before or after.
+        #expect(text.contains(lines.joined(separator: "\n") + "\n"))
+    }
+
+    @Test func tracingChangesNothing() {
+        let traced = Scenario(seed: 11, isTracing: true).run()
+        let untraced = Scenario(seed: 11, isTracing: false).run()
+        #expect(untraced.trace.isEmpty)
+        #expect(traced.eventCount == untraced.eventCount)
+    }
+}

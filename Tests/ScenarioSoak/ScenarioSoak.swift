@@ -1,0 +1,109 @@
+internal import Glibc
+internal import LifelineScenarios
+
+/// Runs random scenarios on simulated time; `scripts/soak` calls it and explains the arguments.
+@main
+enum ScenarioSoak {
+    static func main() async {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        switch (arguments.first, arguments.dropFirst().first.flatMap { UInt64($0) }) {
+        case ("--scenarios", let count?): exit(await runAll(count) ? 0 : 1)
+        case ("--scenario", let seed?): exit(replay(seed) ? 0 : 1)
+        case ("--hour", _): runHour()
+        default:
+            print("Usage: ScenarioSoak --scenarios COUNT | --scenario SEED | --hour")
+            exit(64)
+        }
+    }
+
+    private struct Total {
+        var scenarioCount: UInt64 = 0
+        var eventCount = 0
+        var simulatedTime = Duration.zero
+        var failures: [(seed: UInt64, what: String)] = []
+
+        mutating func add(_ other: Total) {
+            scenarioCount += other.scenarioCount
+            eventCount += other.eventCount
+            simulatedTime += other.simulatedTime
+            failures += other.failures
+        }
+    }
+
+    /// Two at a time, in portions of so many.
+    private static let portion: UInt64 = 200
+
+    private static func runAll(_ count: UInt64) async -> Bool {
+        let started = ContinuousClock.now
+        var total = Total()
+        await withTaskGroup(of: Total.self) { group in
+            var next: UInt64 = 0
+            func begin() {
+                guard next < count, total.failures.count < 10 else { return }
+                let seeds = next..<min(next + portion, count)
+                next = seeds.upperBound
+                group.addTask { run(seeds) }
+            }
+            begin()
+            begin()
+            for await part in group {
+                total.add(part)
+                for (seed, what) in part.failures { print(Scenario.failureMessage(seed, what)) }
+                progress("\(total.scenarioCount) of \(count) scenarios")
+                begin()
+            }
+        }
+        progress("")
+        let seconds = (ContinuousClock.now - started) / .seconds(1)
+        let days = total.simulatedTime / .seconds(86_400)
+        print(
+            "\(total.scenarioCount) scenarios, \(total.eventCount) events, \(Int(days)) simulated days",
+            "in \(Int(seconds)) s (\(Int(Double(total.scenarioCount) / seconds)) scenarios a second):",
+            total.failures.isEmpty ? "everything held" : "\(total.failures.count) FAILED"
+        )
+        return total.failures.isEmpty
+    }
+
+    private static func run(_ seeds: Range<UInt64>) -> Total {
+        var total = Total()
+        for seed in seeds {
+            let result = Scenario(seed: seed, isTracing: false).run()
+            total.scenarioCount += 1
+            total.eventCount += result.eventCount
+            total.simulatedTime += result.simulatedTime
+            if let failure = result.failure { total.failures.append((seed, failure)) }
+        }
+        return total
+    }
+
+    private static func replay(_ seed: UInt64) -> Bool {
+        let result = Scenario(seed: seed, isTracing: true).run()
+        for line in result.trace { print(line) }
+        if let failure = result.failure { print(Scenario.failureMessage(seed, failure)) }
+        return result.failure == nil
+    }
+
+    private static func runHour() {
+        var fastest = Duration.seconds(3_600)
+        var hour: OutageHour?
+        // The first run also loads and warms what the others find.
+        for _ in 0..<5 {
+            let started = ContinuousClock.now
+            hour = OutageHour.run(seed: 1)
+            fastest = min(fastest, ContinuousClock.now - started)
+        }
+        guard let hour else { return }
+        let milliseconds = Double(Int(fastest / .microseconds(10))) / 100
+        print(
+            "one simulated hour: \(hour.outageCount) outages, \(hour.transitionCount) steps,",
+            "\(hour.deliveredCount) messages delivered, in \(milliseconds) ms (fastest of 5)"
+        )
+    }
+
+    /// Shows one line that changes, on a terminal only.
+    private static func progress(_ text: String) {
+        guard isatty(2) == 1 else { return }
+        let line = "\r\u{1B}[K\(text)"
+        _ = line.utf8.withContiguousStorageIfAvailable { write(2, $0.baseAddress, $0.count) }
+    }
+}
