@@ -60,7 +60,9 @@ extension Scenario {
     }
 
     private func wish() {
-        let number = UInt64.random(in: 0...UInt64(client.sendOutcomes.count), using: &random)
+        // Mostly one that still waits; cancelling one that has ended does nothing.
+        let waiting = client.sendOutcomes.indices.filter { client.sendOutcomes[$0] == nil }
+        let number = UInt64((waiting.randomElement(using: &random) ?? 0) + 1)
         let choice = Int.random(in: 0..<40, using: &random)
         client.host.whenAwake { [client] in
             switch choice {

@@ -15,6 +15,7 @@ extension SimulatedClient {
         let channel = self.channel
         let heartbeatDeadline = channel?.isOpen == true ? channel?.heartbeat?.deadline : nil
         if channel?.heartbeatTimer.deadline != heartbeatDeadline { return "the heartbeat's timer is set wrongly" }
+        if let heartbeatDeadline, heartbeatDeadline < now, host.hasBeenAwake { return "the heartbeat is overdue" }
         if heartbeatDeadline != nil, channel?.heartbeatTimer.isArmed != true {
             return "the heartbeat's timer is not armed"
         }
