@@ -24,6 +24,8 @@ final class NetlinkDriver {
     private var socketNumber = 0
     private var timer: (task: Scheduled<Void>, time: MonotonicTime)?
     private var isStopped = false
+    /// A sandbox refuses every few seconds for ever.
+    private var hasWarned = false
 
     init(
         configuration: NetworkMonitorConfiguration,
@@ -118,10 +120,7 @@ final class NetlinkDriver {
     }
 
     private func openingFailed(_ error: any Error) {
-        logger.warning(
-            "The kernel lets no netlink socket be opened; the network counts as there",
-            metadata: ["error": "\(error)"]
-        )
+        warn("The kernel lets no netlink socket be opened; the network counts as there", error)
         run(machine.openingFailed(now: .now))
     }
 
@@ -137,12 +136,17 @@ final class NetlinkDriver {
         guard number == socketNumber, !isStopped else { return }
         // On an overrun the channel is closed, with ENOBUFS or without an error: it depends on who sees it first.
         if let error, (error as? IOError)?.errnoCode != ENOBUFS {
-            logger.warning("The netlink socket failed; everything is read anew", metadata: ["error": "\(error)"])
+            warn("The netlink socket failed; everything is read anew", error)
         } else {
             logger.debug("Events came faster than they were read; everything is read anew")
         }
         closeSocket()
         run(machine.socketFailed(now: .now))
+    }
+
+    private func warn(_ message: Logger.Message, _ error: any Error) {
+        logger.log(level: hasWarned ? .debug : .warning, message, metadata: ["error": "\(error)"])
+        hasWarned = true
     }
 
     // MARK: Messages
@@ -168,8 +172,8 @@ final class NetlinkDriver {
                     try receivedAnswer(header, payload)
                 } else if Int(header.type) == NLMSG_OVERRUN {
                     throw .refused(ENOBUFS)
-                } else if Self.changes.contains(header.type) {
-                    machine.receivedEvent(now: .now)
+                } else if let subject = Self.subjects[header.type] {
+                    machine.receivedEvent(about: subject, now: .now)
                 }
             }
             setTimer()
@@ -183,7 +187,7 @@ final class NetlinkDriver {
         case .send(let request)?:
             send(request)
         case .finish(let tables, let isConsistent)?:
-            dump = nil
+            (dump, hasWarned) = (nil, false)
             let path = NetworkPath(tables, kind: kinds.kind(of:))
             run(machine.dumpEnded(path, isConsistent: isConsistent, now: .now))
         case .some(.none), nil:
@@ -191,9 +195,11 @@ final class NetlinkDriver {
         }
     }
 
-    private static let changes = Set(
-        [RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_DELADDR, RTM_NEWROUTE, RTM_DELROUTE].map { UInt16($0) }
-    )
+    private static let subjects: [UInt16: NetworkStateMachine.Subject] = [
+        UInt16(RTM_NEWLINK): .link, UInt16(RTM_DELLINK): .link,
+        UInt16(RTM_NEWADDR): .other, UInt16(RTM_DELADDR): .other,
+        UInt16(RTM_NEWROUTE): .other, UInt16(RTM_DELROUTE): .other,
+    ]
 }
 
 /// Hands what the channel says to the driver.
