@@ -182,6 +182,7 @@ let package = Package(
         .testTarget(
             name: "LifelineReachabilityTests",
             dependencies: [
+                "FaultSupport",
                 "LifelineCLI",
                 "LifelineCore",
                 "LifelineReachability",
