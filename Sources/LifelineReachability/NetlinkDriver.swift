@@ -93,6 +93,14 @@ final class NetlinkDriver {
 
     private func openSocket() throws {
         let socket = try NetlinkSocket.open(subscribingTo: .changes, blocking: false)
+        let writing: CInt
+        do throws(IOError) {
+            // NIO would make it without O_CLOEXEC, and children of this process would inherit it.
+            writing = try socket.duplicate()
+        } catch {
+            socket.close()
+            throw error
+        }
         let number = socketNumber
         let driver = NIOLoopBound(self, eventLoop: loop)
         let opened = NIOPipeBootstrap(group: loop)
@@ -104,7 +112,7 @@ final class NetlinkDriver {
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }
             }
-            .takingOwnershipOfDescriptor(inputOutput: socket.descriptor)
+            .takingOwnershipOfDescriptors(input: socket.descriptor, output: writing)
         opened.assumeIsolated().whenComplete { result in
             switch result {
             case .success(let channel) where number == self.socketNumber && !self.isStopped:
@@ -114,6 +122,7 @@ final class NetlinkDriver {
                 channel.close(promise: nil)
             case .failure(let error):
                 socket.close()
+                Glibc.close(writing)
                 if number == self.socketNumber { self.openingFailed(error) }
             }
         }

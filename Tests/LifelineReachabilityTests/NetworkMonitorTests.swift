@@ -11,12 +11,12 @@ import Testing
 @Suite(.timeLimit(.minutes(1)), .serialized) struct NetworkMonitorTests {
     /// Of the sockets with these inodes, those that this process has open. (A child that is just being started by another
     /// test may hold more.)
-    private func ownSocketCount(_ inodes: some Sequence<Substring>) throws -> Int {
-        let links = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
-            try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
-        }
+    private func ownDescriptors(ofSockets inodes: some Sequence<Substring>) throws -> [Int32] {
         let wanted = Set(inodes.map { "socket:[\($0)]" })
-        return links.count { wanted.contains($0) }
+        return try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").filter {
+            let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
+            return link.map(wanted.contains) ?? false
+        }.compactMap { Int32($0) }
     }
 
     /// Rows and columns of one of the kernel's tables of sockets.
@@ -28,7 +28,7 @@ import Testing
 
     /// Sockets of the netlink family that this process has open.
     private func netlinkSocketCount() throws -> Int {
-        try ownSocketCount(table("netlink").compactMap(\.last))
+        try ownDescriptors(ofSockets: table("netlink").compactMap(\.last)).count
     }
 
     /// With a loop of its own, so that what the loop still has to do can be waited for.
@@ -56,6 +56,18 @@ import Testing
             }
             try await settle()
             #expect(try netlinkSocketCount() == before)
+        }
+    }
+
+    @Test func childrenDoNotInheritTheSocket() async throws {
+        try await withMonitor { monitor, settle in
+            for await _ in monitor.paths {
+                let descriptors = try ownDescriptors(ofSockets: table("netlink").compactMap(\.last))
+                #expect(!descriptors.isEmpty)
+                #expect(descriptors.allSatisfy { fcntl($0, F_GETFD) & FD_CLOEXEC != 0 })
+                break
+            }
+            try await settle()
         }
     }
 
@@ -163,7 +175,8 @@ import Testing
     private func connectingSocketCount(to port: Int) throws -> Int {
         let end = ":" + String(format: "%04X", port)
         // The third column is the other's address, the fourth the state, where 02 is SYN_SENT, and the tenth the inode.
-        return try ownSocketCount(table("tcp").filter { $0[2].hasSuffix(end) && $0[3] == "02" }.map { $0[9] })
+        let sockets = try table("tcp").filter { $0[2].hasSuffix(end) && $0[3] == "02" }
+        return try ownDescriptors(ofSockets: sockets.map { $0[9] }).count
     }
 
     @Test func aProbeThatIsGivenUpLeavesNoSocket() async throws {
