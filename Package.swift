@@ -205,6 +205,7 @@ let package = Package(
         .testTarget(
             name: "LifelineReachabilityTests",
             dependencies: [
+                "FaultSupport",
                 "LifelineCLI",
                 "LifelineCore",
                 "LifelineReachability",

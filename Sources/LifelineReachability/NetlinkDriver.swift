@@ -24,6 +24,8 @@ final class NetlinkDriver {
     private var socketNumber = 0
     private var timer: (task: Scheduled<Void>, time: MonotonicTime)?
     private var isStopped = false
+    /// A sandbox refuses every few seconds for ever.
+    private var hasWarned = false
 
     init(
         configuration: NetworkMonitorConfiguration,
@@ -91,6 +93,14 @@ final class NetlinkDriver {
 
     private func openSocket() throws {
         let socket = try NetlinkSocket.open(subscribingTo: .changes, blocking: false)
+        let writing: CInt
+        do throws(IOError) {
+            // NIO would make it without O_CLOEXEC, and children of this process would inherit it.
+            writing = try socket.duplicate()
+        } catch {
+            socket.close()
+            throw error
+        }
         let number = socketNumber
         let driver = NIOLoopBound(self, eventLoop: loop)
         let opened = NIOPipeBootstrap(group: loop)
@@ -102,7 +112,7 @@ final class NetlinkDriver {
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }
             }
-            .takingOwnershipOfDescriptor(inputOutput: socket.descriptor)
+            .takingOwnershipOfDescriptors(input: socket.descriptor, output: writing)
         opened.assumeIsolated().whenComplete { result in
             switch result {
             case .success(let channel) where number == self.socketNumber && !self.isStopped:
@@ -112,16 +122,14 @@ final class NetlinkDriver {
                 channel.close(promise: nil)
             case .failure(let error):
                 socket.close()
+                Glibc.close(writing)
                 if number == self.socketNumber { self.openingFailed(error) }
             }
         }
     }
 
     private func openingFailed(_ error: any Error) {
-        logger.warning(
-            "The kernel lets no netlink socket be opened; the network counts as there",
-            metadata: ["error": "\(error)"]
-        )
+        warn("The kernel lets no netlink socket be opened; the network counts as there", error)
         run(machine.openingFailed(now: .now))
     }
 
@@ -137,12 +145,17 @@ final class NetlinkDriver {
         guard number == socketNumber, !isStopped else { return }
         // On an overrun the channel is closed, with ENOBUFS or without an error: it depends on who sees it first.
         if let error, (error as? IOError)?.errnoCode != ENOBUFS {
-            logger.warning("The netlink socket failed; everything is read anew", metadata: ["error": "\(error)"])
+            warn("The netlink socket failed; everything is read anew", error)
         } else {
             logger.debug("Events came faster than they were read; everything is read anew")
         }
         closeSocket()
         run(machine.socketFailed(now: .now))
+    }
+
+    private func warn(_ message: Logger.Message, _ error: any Error) {
+        logger.log(level: hasWarned ? .debug : .warning, message, metadata: ["error": "\(error)"])
+        hasWarned = true
     }
 
     // MARK: Messages
@@ -168,8 +181,8 @@ final class NetlinkDriver {
                     try receivedAnswer(header, payload)
                 } else if Int(header.type) == NLMSG_OVERRUN {
                     throw .refused(ENOBUFS)
-                } else if Self.changes.contains(header.type) {
-                    machine.receivedEvent(now: .now)
+                } else if let subject = Self.subjects[header.type] {
+                    machine.receivedEvent(about: subject, now: .now)
                 }
             }
             setTimer()
@@ -183,7 +196,7 @@ final class NetlinkDriver {
         case .send(let request)?:
             send(request)
         case .finish(let tables, let isConsistent)?:
-            dump = nil
+            (dump, hasWarned) = (nil, false)
             let path = NetworkPath(tables, kind: kinds.kind(of:))
             run(machine.dumpEnded(path, isConsistent: isConsistent, now: .now))
         case .some(.none), nil:
@@ -191,9 +204,11 @@ final class NetlinkDriver {
         }
     }
 
-    private static let changes = Set(
-        [RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_DELADDR, RTM_NEWROUTE, RTM_DELROUTE].map { UInt16($0) }
-    )
+    private static let subjects: [UInt16: NetworkStateMachine.Subject] = [
+        UInt16(RTM_NEWLINK): .link, UInt16(RTM_DELLINK): .link,
+        UInt16(RTM_NEWADDR): .other, UInt16(RTM_DELADDR): .other,
+        UInt16(RTM_NEWROUTE): .other, UInt16(RTM_DELROUTE): .other,
+    ]
 }
 
 /// Hands what the channel says to the driver.

@@ -35,6 +35,13 @@ struct NetlinkSocket {
         }
     }
 
+    /// Another descriptor of the same socket.
+    func duplicate() throws(IOError) -> CInt {
+        let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard copy >= 0 else { throw IOError(errnoCode: errno, reason: "fcntl(F_DUPFD_CLOEXEC)") }
+        return copy
+    }
+
     func close() {
         Glibc.close(descriptor)
     }

@@ -1,5 +1,6 @@
 internal import Glibc
 public import LifelineCore
+internal import NIOConcurrencyHelpers
 internal import NIOCore
 internal import NIOPosix
 
@@ -18,16 +19,24 @@ extension NetworkMonitor {
         probing: Bool = false,
         timeout: Duration = .seconds(10)
     ) async -> Reachability {
+        if Task.isCancelled { return Reachability(reason: .cancelled) }
         let loop = group.any()
         let timeout = TimeAmount.nanoseconds(timeout.clamped(atLeast: .milliseconds(1)).saturatedNanoseconds)
         let result = loop.makePromise(of: Reachability.self)
         let timer = loop.scheduleTask(in: timeout) { result.succeed(Reachability(reason: .timedOut)) }
-        let lookup = NIOThreadPool.singleton.runIfActive(eventLoop: loop) { Self.lookUp(endpoint) }
+        let isDecided = NIOLockedValueBox(false)
+        result.futureResult.whenComplete { _ in
+            timer.cancel()
+            isDecided.withLockedValue { $0 = true }
+        }
+        let lookup = NIOThreadPool.singleton.runIfActive(eventLoop: loop) {
+            // Where the name service is silent, what nobody waits for any more must not hold up the others.
+            isDecided.withLockedValue { $0 } ? Reachability(reason: .cancelled) : Self.lookUp(endpoint)
+        }
         lookup.flatMap { found in
             guard probing, found.isReachable else { return loop.makeSucceededFuture(found) }
-            return Self.probe(endpoint, found: found, on: loop, timeout: timeout)
+            return Self.probe(endpoint, found: found, on: loop, timeout: timeout, until: result.futureResult)
         }.whenComplete { outcome in
-            timer.cancel()
             switch outcome {
             case .success(let reachability): result.succeed(reachability)
             // The pool of threads was shut down, which nobody does to the shared one.
@@ -70,17 +79,21 @@ extension NetworkMonitor {
         _ endpoint: Endpoint,
         found: Reachability,
         on loop: any EventLoop,
-        timeout: TimeAmount
+        timeout: TimeAmount,
+        until decision: EventLoopFuture<Reachability>
     ) -> EventLoopFuture<Reachability> {
-        let bootstrap = ClientBootstrap(group: loop).connectTimeout(timeout)
+        let bootstrap = ClientBootstrap(group: loop).connectTimeout(timeout).channelInitializer { channel in
+            // Also when the time is up or the task was cancelled, and it is still connecting.
+            decision.whenComplete { _ in channel.close(promise: nil) }
+            return channel.eventLoop.makeSucceededVoidFuture()
+        }
         let connected =
             switch endpoint.address {
             case .tcp(let host, let port): bootstrap.connect(host: host, port: port)
             case .unix(let path): bootstrap.connect(unixDomainSocketPath: path)
             }
         return connected.map { channel in
-            channel.close(promise: nil)
-            return Reachability(
+            Reachability(
                 reason: .accepted,
                 address: channel.remoteAddress?.ipAddress.flatMap(IPAddress.init(withoutZone:)) ?? found.address,
                 interface: found.interface

@@ -43,7 +43,7 @@ public final class NetworkMonitor: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled before it is known.
     public var currentPath: NetworkPath {
-        get async throws {
+        get async throws(CancellationError) {
             for await path in paths { return path }
             throw CancellationError()
         }
@@ -55,22 +55,28 @@ public struct NetworkPaths: AsyncSequence, Sendable {
     /// What iterates. When it is dropped, or its task is cancelled, it takes no part in the monitor any more.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private var base: AsyncStream<NetworkPath>.AsyncIterator
+        private var last: NetworkPath?
 
-        fileprivate init(base: AsyncStream<NetworkPath>.AsyncIterator) {
+        package init(base: AsyncStream<NetworkPath>.AsyncIterator) {
             self.base = base
         }
 
         /// Waits for the next path; nil when the task is cancelled.
         public mutating func next() async -> NetworkPath? {
-            let path = await base.next()
-            // One that was there before the cancellation would come first otherwise.
-            return Task.isCancelled ? nil : path
+            await next(isolation: nil)
         }
 
         /// Waits for the next path; nil when the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> NetworkPath? {
-            let path = await base.next(isolation: actor)
-            return Task.isCancelled ? nil : path
+            while let path = await base.next(isolation: actor) {
+                // One that was there before the cancellation would come first otherwise.
+                if Task.isCancelled { return nil }
+                // To who is slow, a change and its reversal are none.
+                guard path != last else { continue }
+                last = path
+                return path
+            }
+            return nil
         }
     }
 

@@ -10,7 +10,9 @@ public struct NetworkMonitorConfiguration: Sendable, Hashable {
     }
 
     /// How often the kernel is asked although it reported nothing, since a few changes come without an event. Default:
-    /// 5 s, which costs a millisecond each time. Taken as at least 100 ms and at most 365 days.
+    /// 5 s, which costs a millisecond each time. For a second after a link has changed it is asked every quarter of the
+    /// quiet period, at least 20 ms apart, since the kernel tells of repeated losses of carrier late. Taken as at least
+    /// 100 ms and at most 365 days.
     public var pollInterval: Duration {
         didSet { pollInterval = pollInterval.clamped(atLeast: .milliseconds(100)) }
     }

@@ -5,7 +5,8 @@
 /// - it has an address of that version that is valid beyond the link: neither link-local (169.254.0.0/16, fe80::/10, or
 ///   of link or host scope) nor loopback, and neither tentative nor refused by duplicate address detection;
 /// - a unicast route of that version goes out over it, in any table but the kernel's `local`, to a destination that is
-///   neither link-local nor multicast. It need not be a default route: a network without a router counts.
+///   neither link-local nor loopback nor multicast. It need not be a default route: a network without a router counts, and
+///   so does a bridge to containers of this machine. Neither metrics nor rules between tables are weighed.
 ///
 /// The path is satisfied when some version works over some interface. That says nothing of a particular host: see
 /// `NetworkMonitor.reachability(of:)`. Connections within the machine work without any of it: see `mayReach(_:)`.

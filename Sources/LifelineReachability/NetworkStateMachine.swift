@@ -5,7 +5,8 @@ package import LifelineCore
 /// Events are signs that something changed and nothing more: some changes have none (the routes that go with a link), and
 /// events get lost when they come too fast. So every change leads to a dump of everything, once nothing has happened for
 /// the quiet period, at the latest after three of them. A flap shorter than the quiet period is thereby one change, or
-/// none when everything is as before; going down and coming up are treated alike. A poll finds what no event told.
+/// none when everything is as before; going down and coming up are treated alike. A poll finds what no event told, every
+/// few seconds, and much oftener while the kernel may be holding an event back.
 ///
 /// It does no I/O and reads no clock. `now` must not go back; if it does, the latest one that was seen counts.
 package struct NetworkStateMachine: Sendable {
@@ -34,7 +35,7 @@ package struct NetworkStateMachine: Sendable {
 
     private struct Dump {
         let occasion: Occasion
-        let deadline: MonotonicTime
+        let begun: MonotonicTime
         /// What happened after it was begun.
         var burst: Burst?
     }
@@ -57,6 +58,12 @@ package struct NetworkStateMachine: Sendable {
     private let configuration: NetworkMonitorConfiguration
     private var state = State.stopped
     private var latest = MonotonicTime(nanoseconds: .min)
+    /// Until when the kernel may tell late that a carrier was lost.
+    private var carrierIsUncertainUntil = MonotonicTime(nanoseconds: .min)
+    /// No dump begins before, so that dumps of large tables leave time for other things.
+    private var dumpsRestUntil = MonotonicTime(nanoseconds: .min)
+    /// How many sockets in a row did not last for one dump.
+    private var failedSocketCount = 0
     /// What was published last.
     package private(set) var path: NetworkPath?
 
@@ -103,9 +110,11 @@ package struct NetworkStateMachine: Sendable {
         advance(to: now)
         switch state {
         case .dumping(let dump) where dump.occasion.isOpening:
-            // A new socket that does not last for one dump: no need to hurry with the next.
-            state = .resting(until: latest + configuration.pollInterval)
-            return publish(.unknown)
+            failedSocketCount += 1
+            let isHopeless = failedSocketCount >= Self.maximumFailedSocketCount
+            state = .resting(until: latest + (isHopeless ? configuration.pollInterval : configuration.quietPeriod))
+            // What is known stays the best guess for a while: events may be coming too fast for one dump.
+            return isHopeless || path == nil ? publish(.unknown) : []
         case .dumping, .settled, .gathering:
             // What was too much for the socket may be going on.
             state = .resting(until: latest + configuration.quietPeriod)
@@ -115,9 +124,17 @@ package struct NetworkStateMachine: Sendable {
         }
     }
 
-    /// Something changed: a link, an address or a route.
-    package mutating func receivedEvent(now: MonotonicTime) {
+    /// What an event is about.
+    package enum Subject: Hashable, Sendable, CaseIterable {
+        case link
+        /// An address or a route.
+        case other
+    }
+
+    /// Something changed.
+    package mutating func receivedEvent(about subject: Subject, now: MonotonicTime) {
         advance(to: now)
+        if subject == .link { carrierIsUncertainUntil = latest + Self.longestCarrierDelay }
         switch state {
         case .settled:
             state = .gathering(Burst(first: latest, last: latest))
@@ -136,6 +153,8 @@ package struct NetworkStateMachine: Sendable {
     package mutating func dumpEnded(_ found: NetworkPath, isConsistent: Bool, now: MonotonicTime) -> [Action] {
         advance(to: now)
         guard case .dumping(let dump) = state else { return [] }
+        failedSocketCount = 0
+        dumpsRestUntil = latest + min((latest - dump.begun) * Self.restAfterDumps, Self.longestRestAfterDumps)
         if !isConsistent {
             let interruptions = (dump.occasion.earlier?.interruptions ?? 0) + 1
             // Where changes never end, something that may be half wrong is better than nothing. The poll mends it.
@@ -162,7 +181,7 @@ package struct NetworkStateMachine: Sendable {
         if let burst = dump.burst {
             state = .gathering(burst)
         } else {
-            state = .settled(pollAt: latest + configuration.pollInterval)
+            state = .settled(pollAt: nextPoll)
         }
         return publish(found)
     }
@@ -178,7 +197,7 @@ package struct NetworkStateMachine: Sendable {
         case .settled:
             return dump(.poll)
         case .gathering(let burst):
-            return dump(.burst(burst, isOverdue: burst.last + configuration.quietPeriod > latest))
+            return dump(.burst(burst, isOverdue: latestReport(of: burst) <= latest))
         case .dumping:
             return socketFailed(now: latest)
         case .stopped, .opening:
@@ -190,18 +209,30 @@ package struct NetworkStateMachine: Sendable {
     package var nextDeadline: MonotonicTime? {
         switch state {
         case .stopped, .opening: nil
-        case .resting(let time), .settled(let time): time
-        case .gathering(let burst): deadline(of: burst)
-        case .dumping(let dump): dump.deadline
+        case .resting(let time): time
+        case .settled(let time): max(time, dumpsRestUntil)
+        case .gathering(let burst): max(deadline(of: burst), dumpsRestUntil)
+        case .dumping(let dump): dump.begun + Self.dumpTimeout
         }
     }
 
     private func deadline(of burst: Burst) -> MonotonicTime {
-        min(burst.last + configuration.quietPeriod, burst.first + configuration.quietPeriod * 3)
+        min(burst.last + configuration.quietPeriod, latestReport(of: burst))
+    }
+
+    /// From then on it is reported whatever goes on.
+    private func latestReport(of burst: Burst) -> MonotonicTime {
+        burst.first + configuration.quietPeriod * 3
+    }
+
+    private var nextPoll: MonotonicTime {
+        guard latest < carrierIsUncertainUntil else { return latest + configuration.pollInterval }
+        let interval = max(configuration.quietPeriod / 4, Self.shortestPollInterval)
+        return latest + min(interval, configuration.pollInterval)
     }
 
     private mutating func dump(_ occasion: Occasion) -> [Action] {
-        state = .dumping(Dump(occasion: occasion, deadline: latest + Self.dumpTimeout))
+        state = .dumping(Dump(occasion: occasion, begun: latest))
         return [.dump]
     }
 
@@ -219,4 +250,15 @@ package struct NetworkStateMachine: Sendable {
     package static let dumpTimeout = Duration.seconds(5)
     /// A dump is inconsistent when a change falls within its millisecond, so that several in a row are rare.
     package static let maximumInterruptions = 5
+    /// One may be overrun in a burst of events; several mean that the kernel does not answer as it should.
+    package static let maximumFailedSocketCount = 3
+    /// The kernel tells of lost carriers once a second (net/core/link_watch.c), so that the next event may be so late. A
+    /// dump shows at once what is.
+    package static let longestCarrierDelay = Duration.seconds(1)
+    /// However short the quiet period is.
+    package static let shortestPollInterval = Duration.milliseconds(20)
+    /// Dumps rest for this many times as long as one took: at most a fifth of a core goes into a stream of events.
+    package static let restAfterDumps = 4
+    /// For a dump that was long because the process stood still.
+    package static let longestRestAfterDumps = Duration.seconds(2)
 }

@@ -45,11 +45,14 @@ package struct TestNetwork: Sendable {
     }
 
     /// Says what is missing, where something is.
-    package static func checkRequirements() throws {
-        guard geteuid() == 0 else {
+    package static func checkRequirements(
+        user: UInt32 = geteuid(),
+        tools: [String] = ["ip", "nft", "ss"]
+    ) throws {
+        guard user == 0 else {
             throw FaultFailure("Network namespaces need root's rights: run it as root, for example with sudo.")
         }
-        for tool in ["ip", "nft", "ss"] { _ = try Tool.path(of: tool) }
+        for tool in tools { _ = try Tool.path(of: tool) }
     }
 
     private static let count = Mutex(0)

@@ -95,6 +95,13 @@ import Testing
         #expect(try Records([route(family: 2, prefix: 0, attribute(9, dead + alive))]).routes[0].interfaces == [3])
     }
 
+    @Test func anExceptionToARouteIsNotUsable() throws {
+        // RTM_F_CLONED, which is 0x200 of the flags, in the machine's order of bytes.
+        let exception = [2, 32, 0, 0, 254, 3, 0, 1] + bytes(of: UInt32(0x200)) + attribute(4, bytes(of: Int32(2)))
+        let route = try Records([message(type: Kernel.newRoute, exception)]).routes[0]
+        #expect(route.isCached && route.isUnicast && !route.isUsable)
+    }
+
     @Test func aCutAnywhereIsAnErrorOrTheBeginning() throws {
         for dump in [CapturedDumps.links, CapturedDumps.addresses, CapturedDumps.routes] {
             let datagram = dump[0]

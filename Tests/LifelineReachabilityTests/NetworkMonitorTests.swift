@@ -9,14 +9,26 @@ import Testing
 
 /// The monitor in the process's own network namespace, whatever that is like.
 @Suite(.timeLimit(.minutes(1)), .serialized) struct NetworkMonitorTests {
+    /// Of the sockets with these inodes, those that this process has open. (A child that is just being started by another
+    /// test may hold more.)
+    private func ownDescriptors(ofSockets inodes: some Sequence<Substring>) throws -> [Int32] {
+        let wanted = Set(inodes.map { "socket:[\($0)]" })
+        return try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").filter {
+            let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
+            return link.map(wanted.contains) ?? false
+        }.compactMap { Int32($0) }
+    }
+
+    /// Rows and columns of one of the kernel's tables of sockets.
+    private func table(_ name: String) throws -> [[Substring]] {
+        try String(contentsOfFile: "/proc/net/\(name)", encoding: .utf8).split(separator: "\n").dropFirst().map {
+            $0.split(separator: " ")
+        }
+    }
+
     /// Sockets of the netlink family that this process has open.
     private func netlinkSocketCount() throws -> Int {
-        let own = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
-            try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
-        }
-        let inodes = try String(contentsOfFile: "/proc/net/netlink", encoding: .utf8).split(separator: "\n").dropFirst()
-            .compactMap { $0.split(separator: " ").last }
-        return own.filter { link in inodes.contains { link == "socket:[\($0)]" } }.count
+        try ownDescriptors(ofSockets: table("netlink").compactMap(\.last)).count
     }
 
     /// With a loop of its own, so that what the loop still has to do can be waited for.
@@ -44,6 +56,18 @@ import Testing
             }
             try await settle()
             #expect(try netlinkSocketCount() == before)
+        }
+    }
+
+    @Test func childrenDoNotInheritTheSocket() async throws {
+        try await withMonitor { monitor, settle in
+            for await _ in monitor.paths {
+                let descriptors = try ownDescriptors(ofSockets: table("netlink").compactMap(\.last))
+                #expect(!descriptors.isEmpty)
+                #expect(descriptors.allSatisfy { fcntl($0, F_GETFD) & FD_CLOEXEC != 0 })
+                break
+            }
+            try await settle()
         }
     }
 
@@ -82,6 +106,19 @@ import Testing
             try await settle()
             #expect(try netlinkSocketCount() == before)
         }
+    }
+
+    @Test func toWhoIsSlowAChangeAndItsReversalAreNone() async throws {
+        let here = NetworkPath(interfaces: [])
+        let stream = AsyncStream { continuation in
+            for path in [here, here, .unknown, .unknown, here] { continuation.yield(path) }
+            continuation.finish()
+        }
+        var iterator = NetworkPaths.AsyncIterator(base: stream.makeAsyncIterator())
+        #expect(await iterator.next() == here)
+        #expect(await iterator.next() == .unknown)
+        #expect(await iterator.next(isolation: nil) == here)
+        #expect(await iterator.next() == nil)
     }
 
     @Test func aTaskThatIsCancelledAlreadyLeavesNothing() async throws {
@@ -132,6 +169,35 @@ import Testing
         let refused = await monitor.reachability(of: try Endpoint("tcp://127.0.0.1:1"), probing: true)
         #expect(refused.reason == .refused)
         #expect(!refused.isReachable)
+    }
+
+    /// The sockets that are still connecting to a port of this machine.
+    private func connectingSocketCount(to port: Int) throws -> Int {
+        let end = ":" + String(format: "%04X", port)
+        // The third column is the other's address, the fourth the state, where 02 is SYN_SENT, and the tenth the inode.
+        let sockets = try table("tcp").filter { $0[2].hasSuffix(end) && $0[3] == "02" }
+        return try ownDescriptors(ofSockets: sockets.map { $0[9] }).count
+    }
+
+    @Test func aProbeThatIsGivenUpLeavesNoSocket() async throws {
+        try await withMonitor { monitor, settle in
+            let listener = try await RawSocket.listen(backlog: 0)
+            let endpoint = Endpoint.tcp(host: "127.0.0.1", port: UInt16(listener.port))
+            // The one that the queue has room for.
+            let first = try await RawSocket.connect(toPort: listener.port)
+            let probe = Task { await monitor.reachability(of: endpoint, probing: true, timeout: .seconds(3_600)) }
+            while try connectingSocketCount(to: listener.port) == 0 { await Task.yield() }
+            probe.cancel()
+            #expect(await probe.value.reason == .cancelled)
+            try await settle()
+            #expect(try connectingSocketCount(to: listener.port) == 0)
+
+            let late = await monitor.reachability(of: endpoint, probing: true, timeout: .milliseconds(50))
+            #expect(late.reason == .timedOut)
+            try await settle()
+            #expect(try connectingSocketCount(to: listener.port) == 0)
+            withExtendedLifetime(first) {}
+        }
     }
 
     @Test func aUnixSocketIsThereOrNot() async throws {

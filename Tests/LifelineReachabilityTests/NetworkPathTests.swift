@@ -19,6 +19,7 @@ import Testing
         var prefixLength: UInt8 = 24
         var table: UInt32 = 254
         var type: UInt8 = 1
+        var isCached = false
         var routeInterface: Int32 = 2
         var isSatisfied = false
 
@@ -75,6 +76,7 @@ import Testing
         Case(name: "a black hole", type: 6),
         Case(name: "a route in the table of local addresses", table: 255),
         Case(name: "a route to the link only", destination: "169.254.0.0"),
+        Case(name: "an exception to a route", destination: "198.51.100.1", prefixLength: 32, isCached: true),
         Case(name: "a multicast route", destination: "224.0.0.0"),
     ]
 
@@ -102,7 +104,8 @@ import Testing
                 prefixLength: test.prefixLength,
                 interfaces: [test.routeInterface],
                 table: test.table,
-                type: test.type
+                type: test.type,
+                isCached: test.isCached
             )
         )
         return NetworkPath(tables) { _ in .ethernet }

@@ -57,7 +57,7 @@ import Testing
             case .pollDump:
                 _ = machine.timerFired(now: at(10_000))
             default:
-                machine.receivedEvent(now: at(9_900))
+                machine.receivedEvent(about: .other, now: at(9_900))
                 if self == .burstDump { _ = machine.timerFired(now: at(10_000)) }
             }
             return machine
@@ -65,7 +65,8 @@ import Testing
     }
 
     enum Event: CaseIterable {
-        case started, opened, openingFailed, socketFailed, receivedEvent, dumpedSame, dumpedOther, dumpedInconsistent,
+        case started, opened, openingFailed, socketFailed, receivedEvent, receivedLinkEvent, dumpedSame, dumpedOther,
+            dumpedInconsistent,
             timer
 
         func happen(to machine: inout Machine, now: MonotonicTime) -> [Machine.Action] {
@@ -76,7 +77,11 @@ import Testing
             case .socketFailed: machine.socketFailed(now: now)
             case .receivedEvent:
                 {
-                    machine.receivedEvent(now: now); return []
+                    machine.receivedEvent(about: .other, now: now); return []
+                }()
+            case .receivedLinkEvent:
+                {
+                    machine.receivedEvent(about: .link, now: now); return []
                 }()
             case .dumpedSame: machine.dumpEnded(path(1), isConsistent: true, now: now)
             case .dumpedOther: machine.dumpEnded(path(2), isConsistent: true, now: now)
@@ -102,16 +107,18 @@ import Testing
         .resting: [:],
         .settled: [
             .receivedEvent: Expectation(deadline: 10_100),
+            .receivedLinkEvent: Expectation(deadline: 10_100),
             .socketFailed: Expectation(deadline: 10_100),
             .timer: Expectation(actions: [.dump], deadline: 15_000),
         ],
         .gathering: [
             .receivedEvent: Expectation(deadline: 10_100),
+            .receivedLinkEvent: Expectation(deadline: 10_100),
             .socketFailed: Expectation(deadline: 10_100),
             .timer: Expectation(actions: [.dump], deadline: 15_000),
         ],
         .firstDump: [
-            .socketFailed: Expectation(actions: [.publish(.unknown)], deadline: 15_000),
+            .socketFailed: Expectation(actions: [.publish(.unknown)], deadline: 10_100),
             .dumpedSame: Expectation(actions: [.publish(path(1))], deadline: 15_000),
             .dumpedOther: Expectation(actions: [.publish(path(2))], deadline: 15_000),
             .dumpedInconsistent: Expectation(deadline: 10_100),
@@ -154,8 +161,8 @@ import Testing
 
     @Test func aFlapThatLeavesNothingIsNoChange() {
         var machine = settled()
-        machine.receivedEvent(now: at(1_000))
-        machine.receivedEvent(now: at(1_099))
+        machine.receivedEvent(about: .other, now: at(1_000))
+        machine.receivedEvent(about: .other, now: at(1_099))
         #expect(machine.timerFired(now: at(1_100)) == [])
         #expect(machine.timerFired(now: at(1_199)) == [.dump])
         #expect(machine.dumpEnded(a, isConsistent: true, now: at(1_200)) == [])
@@ -163,8 +170,8 @@ import Testing
 
     @Test func aFlapThatLeavesADifferenceIsOneChange() {
         var machine = settled()
-        machine.receivedEvent(now: at(1_000))
-        machine.receivedEvent(now: at(1_099))
+        machine.receivedEvent(about: .other, now: at(1_000))
+        machine.receivedEvent(about: .other, now: at(1_099))
         #expect(machine.timerFired(now: at(1_199)) == [.dump])
         #expect(machine.dumpEnded(b, isConsistent: true, now: at(1_200)) == [.publish(b)])
         #expect(machine.path == b)
@@ -172,11 +179,11 @@ import Testing
 
     @Test func aFlapThatBeginsDuringTheDumpIsWaitedFor() {
         var machine = settled()
-        machine.receivedEvent(now: at(1_000))
+        machine.receivedEvent(about: .other, now: at(1_000))
         #expect(machine.timerFired(now: at(1_100)) == [.dump])
-        machine.receivedEvent(now: at(1_101))
+        machine.receivedEvent(about: .other, now: at(1_101))
         #expect(machine.dumpEnded(b, isConsistent: true, now: at(1_102)) == [])
-        machine.receivedEvent(now: at(1_150))
+        machine.receivedEvent(about: .other, now: at(1_150))
         #expect(machine.timerFired(now: at(1_250)) == [.dump])
         #expect(machine.dumpEnded(a, isConsistent: true, now: at(1_251)) == [])
     }
@@ -185,13 +192,13 @@ import Testing
         var machine = settled()
         var time: Int64 = 1_000
         while time < 1_300 {
-            machine.receivedEvent(now: at(time))
+            machine.receivedEvent(about: .other, now: at(time))
             #expect(machine.timerFired(now: at(time)) == [])
             time += 50
         }
         #expect(machine.nextDeadline == at(1_300))
         #expect(machine.timerFired(now: at(1_300)) == [.dump])
-        machine.receivedEvent(now: at(1_301))
+        machine.receivedEvent(about: .other, now: at(1_301))
         #expect(machine.dumpEnded(b, isConsistent: true, now: at(1_302)) == [.publish(b)])
         #expect(machine.nextDeadline == at(1_401))
     }
@@ -206,7 +213,7 @@ import Testing
 
     @Test func whereDumpsAreNeverConsistentTheFifthIsTaken() {
         var machine = settled()
-        machine.receivedEvent(now: at(1_000))
+        machine.receivedEvent(about: .other, now: at(1_000))
         var time: Int64 = 1_000
         for _ in 1..<Machine.maximumInterruptions {
             time += 100
@@ -217,7 +224,74 @@ import Testing
         #expect(machine.dumpEnded(b, isConsistent: false, now: at(time + 100)) == [.publish(b)])
     }
 
+    @Test func eventsDuringSlowDumpsDoNotKeepNewsBack() {
+        var machine = settled()
+        machine.receivedEvent(about: .other, now: at(1_000))
+        #expect(machine.timerFired(now: at(1_100)) == [.dump])
+        machine.receivedEvent(about: .other, now: at(1_200))
+        #expect(machine.dumpEnded(b, isConsistent: true, now: at(1_600)) == [])
+        // The third quiet period is over: nothing counts any more.
+        let next = at(1_600 + 2_000)
+        #expect(machine.nextDeadline == next)
+        #expect(machine.timerFired(now: next) == [.dump])
+        machine.receivedEvent(about: .other, now: at(3_700))
+        #expect(machine.dumpEnded(b, isConsistent: true, now: at(4_100)) == [.publish(b)])
+    }
+
+    @Test func dumpsRestForFourTimesAsLongAsOneTook() {
+        var machine = settled()
+        machine.receivedEvent(about: .other, now: at(1_000))
+        #expect(machine.timerFired(now: at(1_100)) == [.dump])
+        #expect(machine.dumpEnded(a, isConsistent: true, now: at(1_150)) == [])
+        machine.receivedEvent(about: .other, now: at(1_151))
+        #expect(machine.nextDeadline == at(1_350))
+        #expect(machine.timerFired(now: at(1_349)) == [])
+        #expect(machine.timerFired(now: at(1_350)) == [.dump])
+        // One that was long because the process stood still counts less.
+        #expect(machine.dumpEnded(a, isConsistent: true, now: at(100_000)) == [])
+        machine.receivedEvent(about: .other, now: at(100_001))
+        #expect(machine.nextDeadline == at(102_000))
+    }
+
+    @Test func afterAnEventOfALinkTheKernelIsAskedOftenerForASecond() {
+        var machine = settled()
+        machine.receivedEvent(about: .link, now: at(1_000))
+        #expect(machine.timerFired(now: at(1_100)) == [.dump])
+        #expect(machine.dumpEnded(b, isConsistent: true, now: at(1_100)) == [.publish(b)])
+        var polls: [Int64] = []
+        while let deadline = machine.nextDeadline, polls.count < 100 {
+            let time = deadline.nanoseconds / 1_000_000
+            guard time < 3_000 else { break }
+            polls.append(time)
+            #expect(machine.timerFired(now: deadline) == [.dump])
+            #expect(machine.dumpEnded(b, isConsistent: true, now: deadline) == [])
+        }
+        #expect(polls == Array(stride(from: 1_125, through: 2_000, by: 25)))
+        #expect(machine.nextDeadline == at(7_000))
+    }
+
     // MARK: Failures
+
+    @Test func whatIsKnownIsKeptUntilTheThirdSocketInARowFails() {
+        var machine = settled()
+        #expect(machine.socketFailed(now: at(1_000)) == [])
+        for time in [1_100, 1_200, 1_300] as [Int64] {
+            #expect(machine.path == a)
+            #expect(machine.timerFired(now: at(time)) == [.open])
+            #expect(machine.opened(now: at(time)) == [.dump])
+            #expect(machine.socketFailed(now: at(time)) == (time == 1_300 ? [.publish(.unknown)] : []))
+        }
+        // And no hurry any more.
+        #expect(machine.nextDeadline == at(6_300))
+        #expect(machine.timerFired(now: at(6_300)) == [.open])
+        #expect(machine.opened(now: at(6_300)) == [.dump])
+        #expect(machine.dumpEnded(a, isConsistent: true, now: at(6_300)) == [.publish(a)])
+        // A dump that ended is a new beginning.
+        #expect(machine.socketFailed(now: at(6_400)) == [])
+        #expect(machine.timerFired(now: at(6_500)) == [.open])
+        #expect(machine.opened(now: at(6_500)) == [.dump])
+        #expect(machine.socketFailed(now: at(6_500)) == [])
+    }
 
     @Test func afterAnOverrunEverythingIsReadAnewOnAnotherSocket() {
         var machine = settled()
@@ -229,7 +303,7 @@ import Testing
 
     @Test func aDumpThatDoesNotEndIsAFailure() {
         var machine = settled()
-        machine.receivedEvent(now: at(1_000))
+        machine.receivedEvent(about: .other, now: at(1_000))
         #expect(machine.timerFired(now: at(1_100)) == [.dump])
         #expect(machine.timerFired(now: at(6_099)) == [])
         #expect(machine.timerFired(now: at(6_100)) == [])
@@ -249,8 +323,8 @@ import Testing
 
     @Test func timeThatGoesBackCountsAsTheLatest() {
         var machine = settled()
-        machine.receivedEvent(now: at(1_000))
-        machine.receivedEvent(now: at(10))
+        machine.receivedEvent(about: .other, now: at(1_000))
+        machine.receivedEvent(about: .other, now: at(10))
         #expect(machine.nextDeadline == at(1_100))
     }
 
@@ -265,52 +339,7 @@ import Testing
         _ = machine.started(now: at(0))
         _ = machine.opened(now: at(0))
         _ = machine.dumpEnded(a, isConsistent: true, now: MonotonicTime(nanoseconds: .max))
-        machine.receivedEvent(now: MonotonicTime(nanoseconds: .max))
+        machine.receivedEvent(about: .other, now: MonotonicTime(nanoseconds: .max))
         #expect(machine.nextDeadline == MonotonicTime(nanoseconds: .max))
-    }
-
-    // MARK: Any order
-
-    @Test(arguments: 0..<50 as Range<UInt64>)
-    func anyOrderOfEvents(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
-        var machine = Machine(configuration: NetworkMonitorConfiguration())
-        var now: Int64 = 0
-        var published: [NetworkPath] = []
-        var dumpsUnderWay = 0
-        var lastEvent: Int64 = .min
-        for _ in 0..<2_000 {
-            now += .random(in: -5...120, using: &random)
-            let event = Event.allCases.randomElement(using: &random) ?? .timer
-            let actions = event.happen(to: &machine, now: at(now))
-            if event == .receivedEvent { lastEvent = now }
-            for action in actions {
-                switch action {
-                case .open: dumpsUnderWay = 0
-                case .dump:
-                    dumpsUnderWay += 1
-                    #expect(dumpsUnderWay == 1)
-                case .publish(let path):
-                    #expect(path != published.last)
-                    published.append(path)
-                }
-            }
-            switch event {
-            case .dumpedSame, .dumpedOther, .dumpedInconsistent, .socketFailed: dumpsUnderWay = 0
-            case .timer where actions.isEmpty && machine.nextDeadline != nil: break
-            default: break
-            }
-            #expect(machine.path == published.last)
-        }
-        #expect(lastEvent > .min)
-        // From wherever that left it: a machine that is served comes to rest with what is true then.
-        for _ in 0..<20 {
-            _ = machine.started(now: at(now))
-            _ = machine.opened(now: at(now))
-            _ = machine.dumpEnded(Self.path(3), isConsistent: true, now: at(now))
-            now += 200
-            _ = machine.timerFired(now: at(max(now, (machine.nextDeadline?.nanoseconds ?? 0) / 1_000_000)))
-        }
-        #expect(machine.path == Self.path(3))
     }
 }

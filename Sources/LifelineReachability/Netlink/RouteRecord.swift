@@ -14,6 +14,9 @@ package struct RouteRecord: Hashable, Sendable {
     package var table: UInt32
     /// The kernel's `RTN_…`.
     package var type: UInt8
+    /// A way that was found for one destination. Look-ups are answered with it, and dumps of IPv4 hold the exceptions to
+    /// routes that the kernel learnt, which may outlast the route.
+    package var isCached: Bool
 
     package init(
         version: IPAddress.Version,
@@ -23,11 +26,12 @@ package struct RouteRecord: Hashable, Sendable {
         gateway: IPAddress? = nil,
         metric: UInt32 = 0,
         table: UInt32,
-        type: UInt8
+        type: UInt8,
+        isCached: Bool = false
     ) {
         (self.version, self.destination, self.prefixLength) = (version, destination, prefixLength)
         (self.interfaces, self.gateway, self.metric) = (interfaces, gateway, metric)
-        (self.table, self.type) = (table, type)
+        (self.table, self.type, self.isCached) = (table, type, isCached)
     }
 
     package var isUnicast: Bool { type == UInt8(RTN_UNICAST) }
@@ -37,14 +41,14 @@ package struct RouteRecord: Hashable, Sendable {
 
     /// Whether it leads to other machines beyond the link.
     package var isUsable: Bool {
-        guard isUnicast, table != UInt32(RT_TABLE_LOCAL.rawValue) else { return false }
+        guard isUnicast, !isCached, table != UInt32(RT_TABLE_LOCAL.rawValue) else { return false }
         guard let destination else { return true }
         return !destination.isLinkLocal && !destination.isMulticast && !destination.isLoopback
     }
 }
 
 extension RouteRecord {
-    /// Nil for protocols other than IPv4 and IPv6, and for a cached exception to a route, which is none by itself.
+    /// Nil for protocols other than IPv4 and IPv6.
     package init?(payload: RawSpan) throws(NetlinkError) {
         guard let header = payload.loadNetlink(rtmsg.self) else { throw .truncatedPayload(type: UInt16(RTM_NEWROUTE)) }
         guard let version = IPAddress.Version(family: header.rtm_family) else { return nil }
@@ -55,7 +59,8 @@ extension RouteRecord {
             prefixLength: header.rtm_dst_len,
             interfaces: [],
             table: UInt32(header.rtm_table),
-            type: header.rtm_type
+            type: header.rtm_type,
+            isCached: header.rtm_flags & UInt32(RTM_F_CLONED) != 0
         )
         let isDead = header.rtm_flags & UInt32(RTNH_F_DEAD) != 0
         try payload.forEachNetlinkAttribute(from: MemoryLayout<rtmsg>.size) { (type, value) throws(NetlinkError) in

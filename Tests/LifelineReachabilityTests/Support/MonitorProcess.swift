@@ -1,7 +1,8 @@
+import FaultSupport
 import Foundation
 import LifelineTestSupport
 
-/// `lifeline monitor --json`, running in a network namespace.
+/// `lifeline monitor --json`, running at the client of a test network.
 final class MonitorProcess: Sendable {
     struct Line: Decodable, Sendable, CustomStringConvertible {
         struct Interface: Decodable, Sendable {
@@ -40,11 +41,11 @@ final class MonitorProcess: Sendable {
 
     /// Runs it as long as `body` runs.
     static func with(
-        in namespace: String,
+        in network: TestNetwork,
         _ arguments: String...,
         body: (_ monitor: MonitorProcess, _ first: Line) async throws -> Void
     ) async throws {
-        let monitor = try MonitorProcess(namespace: namespace, arguments: arguments)
+        let monitor = try MonitorProcess(network: network, arguments: arguments)
         defer { monitor.stop() }
         try await body(monitor, monitor.next { _ in true })
     }
@@ -61,12 +62,11 @@ final class MonitorProcess: Sendable {
         throw Ended()
     }
 
-    private init(namespace: String, arguments: [String]) throws {
+    private init(network: TestNetwork, arguments: [String]) throws {
         let program = try Program.product("lifeline", []).path
         let process = Process()
-        process.executableURL = URL(filePath: "/usr/sbin/ip")
-        // It becomes the program, which so has its process's number.
-        process.arguments = ["netns", "exec", namespace, program, "monitor", "--json"] + arguments
+        process.executableURL = URL(filePath: try Tool.path(of: "ip"))
+        process.arguments = network.arguments(toRun: program, ["monitor", "--json"] + arguments, at: .client)
         let pipe = Pipe()
         process.standardOutput = pipe
         let (lines, continuation) = AsyncThrowingStream.makeStream(of: Line.self, throwing: (any Error).self)

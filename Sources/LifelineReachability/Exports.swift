@@ -1,0 +1,2 @@
+// Who asks whether an endpoint can be reached names it: one import brings both.
+@_exported public import LifelineCore
