@@ -34,17 +34,58 @@ public struct ConnectionConfiguration: Sendable {
     /// What messages are accepted from the peer.
     public var decodingOptions = DecodingOptions()
 
+    /// When a silent peer is asked for a sign of life, on a connection that has heartbeat messages. Default: after 30 s,
+    /// and 60 s until it counts as gone; the connection fails with `heartbeatTimeout` then.
+    ///
+    /// While this side does not read, because its consumer has too much already, no peer is held to be silent.
+    public var heartbeat = HeartbeatConfiguration()
+
+    /// How the kernel watches the peer, over TCP; nil when it shall not. When it gives the peer up, the connection fails
+    /// with `peerUnresponsive`. Default: gone after 60 s, as with heartbeat messages.
+    ///
+    /// On a connection that has heartbeat messages it begins only where the heartbeat ends, and matters only while there
+    /// is none: when this side does not read for long, or has finished sending.
+    public var keepalive: KeepaliveConfiguration? = KeepaliveConfiguration()
+
+    /// How long the peer may send nothing until the connection fails with `idleTimeout`; nil for as long as it likes.
+    /// Any byte counts, also one of a heartbeat. Default: nil, since a peer that only listens is no fault.
+    public var idleTimeout: Duration?
+
+    /// How long bytes may wait for the peer while it takes none, until the connection fails with `writeTimeout`; nil for
+    /// as long as it likes. Noticed up to a quarter of it later. Default: 30 s, longer than the pauses of a living
+    /// program, and shorter than the 60 s after which a peer counts as gone, so that one that does not read is told apart
+    /// from it.
+    public var writeTimeout: Duration? = .seconds(30)
+
+    /// How many bytes may be written since the peer last sent one; nil for as many as it takes. A connection that goes
+    /// over it is asked for a sign of life, which must come within the heartbeat's `timeout`; one without heartbeat
+    /// messages fails at once. The code is `tooManyUnansweredBytes`. Default: nil, since not every protocol answers.
+    public var unansweredByteLimit: Int?
+
     /// Makes a configuration with the default values.
     public init() {}
 
-    /// - Parameter role: What metrics tell clients and servers apart by.
-    func transportOptions(role: String) -> ConnectionOptions {
+    /// - Parameters:
+    ///   - tracksDelivery: Whether the end of a connection is to tell what was lost.
+    func transportOptions(
+        hasHeartbeat: Bool,
+        tracksDelivery: Bool = false,
+        metrics: TransportMetrics
+    ) -> ConnectionOptions {
         ConnectionOptions(
             maximumFrameLength: maximumFrameLength,
             connectTimeout: connectTimeout,
             closeTimeout: closeTimeout,
             outboundMarks: outboundWaterMarks,
-            metrics: TransportMetrics(role: role)
+            liveness: LivenessOptions(
+                heartbeat: hasHeartbeat ? heartbeat : nil,
+                idleTimeout: idleTimeout,
+                writeTimeout: writeTimeout,
+                unansweredByteLimit: unansweredByteLimit
+            ),
+            keepalive: hasHeartbeat ? keepalive?.beginning(after: heartbeat) : keepalive,
+            tracksDelivery: tracksDelivery,
+            metrics: metrics
         )
     }
 }

@@ -2,20 +2,31 @@ internal import LifelineCore
 internal import LifelineMessages
 internal import LifelineTransport
 
-/// Decodes the frames of one connection on its event loop and hands the messages of each read on together.
+/// Decodes the frames of one connection on its event loop and hands the messages of each read on together. Pings are
+/// answered, and they and their answers taken out, once a batch: without heartbeat messages no frame costs more.
 struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
     /// What a message takes besides its bytes, roughly: its value and its storage's header. Without it, a peer that
     /// sends empty messages could fill the queue with a hundred times what is counted.
     private static var overheadPerMessage: Int { 64 }
 
     let inbox: BatchQueue<Received>
+    /// How many messages the last batch put into the inbox.
+    private(set) var lastBatchCount = 0
     private let decodingOptions: DecodingOptions
+    private let heartbeat: HeartbeatFrames<Received>?
     private var batch: [Received] = []
     private var cost = 0
+    private var replies: Result<[UInt8], ConnectionError> = .success([])
 
-    init(configuration: ConnectionConfiguration) {
-        self.inbox = BatchQueue(marks: configuration.inboundWaterMarks)
+    /// - Parameter inbox: where messages go; a queue of the receiver's own when nil.
+    init(
+        configuration: ConnectionConfiguration,
+        heartbeat: HeartbeatMessages<Received, some DelimitedMessage>?,
+        inbox: BatchQueue<Received>? = nil
+    ) {
+        self.inbox = inbox ?? BatchQueue(marks: configuration.inboundWaterMarks)
         self.decodingOptions = configuration.decodingOptions
+        self.heartbeat = heartbeat.map { HeartbeatFrames($0, maximumFrameLength: configuration.maximumFrameLength) }
     }
 
     mutating func receive(frame: UnsafeRawBufferPointer) throws {
@@ -25,10 +36,78 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
 
     mutating func finishBatch() -> ReadDemand {
         defer { (batch, cost) = ([], 0) }
+        if let heartbeat { takeHeartbeats(heartbeat) }
+        lastBatchCount = batch.count
         return inbox.receive(batch, cost: cost)
+    }
+
+    mutating func takeReplies() throws(ConnectionError) -> [UInt8] {
+        guard heartbeat != nil else { return [] }
+        defer { replies = .success([]) }
+        return try replies.get()
+    }
+
+    func pingFrame(number: UInt64) throws(ConnectionError) -> [UInt8]? {
+        try heartbeat?.ping(number)
     }
 
     mutating func finish(throwing error: ConnectionError?) {
         inbox.finish(throwing: error)
+    }
+
+    /// Takes the heartbeat's messages out of the batch and answers pings. Their cost remains in the batch's, which lasts
+    /// until the consumer takes it.
+    private mutating func takeHeartbeats(_ heartbeat: HeartbeatFrames<Received>) {
+        var kept = 0
+        do throws(ConnectionError) {
+            var answers: [UInt8] = []
+            for index in batch.indices {
+                if try heartbeat.isHeartbeat(batch[index], &answers) { continue }
+                if kept != index { batch.swapAt(kept, index) }
+                kept += 1
+            }
+            replies = .success(answers)
+        } catch {
+            replies = .failure(error)
+        }
+        batch.removeSubrange(kept...)
+    }
+}
+
+/// Heartbeat messages as frames, for a receiver that need not know the type of what is sent.
+private struct HeartbeatFrames<Received: DelimitedMessage>: Sendable {
+    /// Makes a ping.
+    let ping: @Sendable (UInt64) throws(ConnectionError) -> [UInt8]
+    /// Whether a message is the heartbeat's. The answer to a ping is added to the bytes.
+    let isHeartbeat: @Sendable (Received, inout [UInt8]) throws(ConnectionError) -> Bool
+
+    init<Sent>(_ messages: HeartbeatMessages<Received, Sent>, maximumFrameLength: Int) {
+        let encoder = FrameEncoder(maximumFrameLength: maximumFrameLength)
+        ping = { (number) throws(ConnectionError) in
+            try HeartbeatFrames.frame(of: messages.ping(number), encoder)
+        }
+        isHeartbeat = { (message, answers) throws(ConnectionError) in
+            guard let answer = messages.answer(message) else { return messages.isAnswer(message) }
+            answers += try HeartbeatFrames.frame(of: answer, encoder)
+            return true
+        }
+    }
+
+    private static func frame(
+        of message: some DelimitedMessage,
+        _ encoder: FrameEncoder
+    ) throws(ConnectionError) -> [UInt8] {
+        do {
+            return try message.withDelimitedBytes(partial: false) { frame in
+                try encoder.checkFrame(frame)
+                return Array(frame)
+            }
+        } catch {
+            throw ConnectionError(
+                code: .messageRefused,
+                message: "A message of the heartbeat cannot be sent; see HeartbeatMessages.",
+                cause: error
+            )
+        }
     }
 }

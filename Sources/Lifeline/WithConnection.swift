@@ -11,6 +11,8 @@ internal import LifelineTransport
 ///
 /// One call makes one connection: nothing reconnects.
 ///
+/// - Parameter heartbeat: which messages ask the peer for a sign of life, and answer it; they do not reach `body`. With
+///   nil, the kernel's keepalive watches the peer.
 /// - Throws: `ConnectionError` when connecting fails, when the connection failed and `body` returned all the same, or
 ///   when accepted messages could not be written; what `body` throws; `CancellationError`.
 public nonisolated(nonsending) func withConnection<Received: DelimitedMessage, Sent: DelimitedMessage, Result>(
@@ -18,11 +20,15 @@ public nonisolated(nonsending) func withConnection<Received: DelimitedMessage, S
     configuration: ConnectionConfiguration = ConnectionConfiguration(),
     receiving: Received.Type,
     sending: Sent.Type,
+    heartbeat: HeartbeatMessages<Received, Sent>? = nil,
     _ body: nonisolated(nonsending) (Connection<Received, Sent>) async throws -> Result
 ) async throws -> Result {
-    let options = configuration.transportOptions(role: "client")
+    let options = configuration.transportOptions(
+        hasHeartbeat: heartbeat != nil,
+        metrics: TransportMetrics(role: "client")
+    )
     let opened = try await NIOTransport.shared.connect(to: endpoint, options: options) {
-        MessageReceiver<Received>(configuration: configuration)
+        MessageReceiver<Received>(configuration: configuration, heartbeat: heartbeat)
     }
     return try await Connection<Received, Sent>(opened, configuration: configuration).closing(after: body)
 }

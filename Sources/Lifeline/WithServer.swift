@@ -15,8 +15,11 @@ public import Logging
 /// A Unix socket's file is removed at the end. One that a killed server left behind is replaced; one on which a server
 /// answers is not.
 ///
-/// - Parameter logger: gets what happens to single connections. Errors of `accept`: `error`; connections that failed:
-///   `warning`; the connection limit: `notice`.
+/// - Parameters:
+///   - heartbeat: which messages ask the peer for a sign of life, and answer it; they do not reach the handler. With nil,
+///     the kernel's keepalive watches the peer.
+///   - logger: gets what happens to single connections. Errors of `accept`: `error`; connections that failed: `warning`; the
+///     connection limit: `notice`.
 /// - Throws: `ConnectionError` when listening fails; what `body` throws.
 public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent: DelimitedMessage, Result>(
     listeningOn endpoint: Endpoint,
@@ -24,19 +27,23 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
     logger: Logger = Logger(label: "lifeline.server"),
     receiving: Received.Type,
     sending: Sent.Type,
+    heartbeat: HeartbeatMessages<Received, Sent>? = nil,
     handler: @escaping @Sendable (Connection<Received, Sent>) async throws -> Void,
     _ body: nonisolated(nonsending) (Server) async throws -> Result
 ) async throws -> Result {
     let listener = try await NIOTransport.shared.listen(
         on: endpoint,
         options: ListenerOptions(
-            connection: configuration.connection.transportOptions(role: "server"),
+            connection: configuration.connection.transportOptions(
+                hasHeartbeat: heartbeat != nil,
+                metrics: TransportMetrics(role: "server")
+            ),
             maximumConnections: configuration.maximumConnections,
             backlog: configuration.backlog,
             logger: logger
         )
     ) {
-        MessageReceiver<Received>(configuration: configuration.connection)
+        MessageReceiver<Received>(configuration: configuration.connection, heartbeat: heartbeat)
     }
     let server = Server(endpoint: listener.endpoint) { await listener.close() }
     let service = Service(

@@ -4,17 +4,18 @@ internal import LifelineMessages
 internal import LifelineProtos
 internal import LifelineWellKnownTypes
 
-/// Sends the messages that the user gave, in batches, and shows how far it is.
+/// Sends the messages that the user gave and shows how far it is.
 struct MessageSender {
     private static let batchSize = 256
 
-    private let connection: Connection<RawMessage, RawMessage>
+    private let client: Client<RawMessage, RawMessage>
     private let limit: Int?
-    private var sentCount = 0
+    /// Messages that a connection has accepted.
+    private(set) var sentCount = 0
     private var progress = Progress(verb: "sent")
 
-    init(connection: Connection<RawMessage, RawMessage>, limit: Int?) {
-        self.connection = connection
+    init(client: Client<RawMessage, RawMessage>, limit: Int?) {
+        self.client = client
         self.limit = limit
     }
 
@@ -72,8 +73,11 @@ struct MessageSender {
     private var isLimitReached: Bool { remaining == 0 }
 
     private mutating func send(_ batch: [RawMessage]) async throws {
-        try await connection.send(contentsOf: batch)
-        sentCount += batch.count
+        for message in batch {
+            // How long there may be no connection, the attempts to connect bound.
+            try await client.send(message, policy: .wait(upTo: .seconds(365 * 24 * 3600)))
+            sentCount += 1
+        }
         progress.report(count: sentCount)
     }
 }

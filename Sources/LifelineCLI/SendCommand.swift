@@ -3,6 +3,7 @@ internal import Glibc
 internal import Lifeline
 internal import LifelineMessages
 internal import LifelineProtos
+internal import Logging
 
 struct SendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -11,6 +12,14 @@ struct SendCommand: AsyncParsableCommand {
         discussion: """
             Sends one text, or the ChatMessages of a delimited stream from a file or from standard input, and waits until \
             the receiver has taken them.
+
+            A connection that is lost is made again, with 1 s, 2 s, 4 s and so on between attempts, and a line on standard \
+            error for each step. Messages wait meanwhile. Those that were on their way when a connection was lost are not \
+            sent again, since the receiver may have them; the last line says how many did not reach the receiver's system. \
+            That is exact; what reached it and was not read when the receiver was killed, nobody here can know.
+
+            The command succeeds when all messages were handed to a connection and the last one was closed in order. It \
+            fails with 69 when it has given up connecting, and with 74 when the last connection broke.
 
             Examples:
               lifeline send --to tcp://127.0.0.1:7000 --text "Hello" --from Ada
@@ -41,7 +50,15 @@ struct SendCommand: AsyncParsableCommand {
     @Option(help: "With --text, how often to send it; with a stream, stop after this many messages.")
     var count: Int?
 
+    /// A minute and a half, in which a receiver is restarted by hand. Connections that last less than 10 s count, too.
+    @Option(help: "How often to try to connect in a row before giving up.")
+    var attempts = 8
+
+    @Flag(help: "Do not tell of connections that are lost and made again.")
+    var quiet = false
+
     func validate() throws {
+        if attempts < 1 { throw ValidationError("--attempts must be at least 1.") }
         let sources = [text != nil, format != nil, file != nil].filter { $0 }.count
         guard sources == 1 else {
             throw ValidationError("Give one of --text, --format delimited with a stream on standard input, and --file.")
@@ -56,21 +73,46 @@ struct SendCommand: AsyncParsableCommand {
     func run() async throws {
         signal(SIGPIPE, SIG_IGN)
         try await exitingOnFailure {
-            // Bad input is reported after the graceful close, so that the messages before it arrive.
-            let failure = try await withConnection(
-                to: to,
-                receiving: RawMessage.self,
-                sending: RawMessage.self
-            ) { connection in
-                var sender = MessageSender(connection: connection, limit: count)
-                if let text {
-                    try await sender.send(text: text, from: from)
-                    return nil as CommandFailure?
-                }
-                let input = try file.map(InputFile.init(path:)) ?? .standardInput()
-                return try await sender.send(streamFrom: input)
-            }
-            if let failure { throw failure }
+            let input = try text == nil ? file.map(InputFile.init(path:)) ?? .standardInput() : nil
+            try await send(input)
         }
+    }
+
+    private func send(_ input: consuming InputFile?) async throws {
+        let client = Client(
+            to: to,
+            configuration: clientConfiguration,
+            receiving: RawMessage.self,
+            sending: RawMessage.self,
+            // The watcher tells what there is to tell.
+            logger: Logger(label: "lifeline") { _ in SwiftLogNoOpLogHandler() }
+        )
+        var sender = MessageSender(client: client, limit: count)
+        let watcher = SendWatcher(client: client, isQuiet: quiet)
+        async let running: Void = client.run()
+        async let watching: Void = watcher.run()
+        // Bad input is reported after the graceful close, so that the messages before it arrive.
+        var failure: CommandFailure?
+        do {
+            if let text {
+                try await sender.send(text: text, from: from)
+            } else if let input {
+                failure = try await sender.send(streamFrom: input)
+            }
+        } catch let error as ConnectionError where error.code == .closedLocally {
+            // The watcher has closed it, and knows why.
+        }
+        await watcher.sendingFinished()
+        await client.close()
+        try await running
+        await watching
+        try await watcher.finish(sentCount: sender.sentCount)
+        if let failure { throw failure }
+    }
+
+    private var clientConfiguration: ClientConfiguration {
+        var configuration = ClientConfiguration()
+        configuration.backoff.maximumAttempts = attempts
+        return configuration
     }
 }

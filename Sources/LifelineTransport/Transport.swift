@@ -29,6 +29,12 @@ package protocol FrameReceiver: FrameSink, SendableMetatype {
     var inbox: Inbox { get }
     /// All frames of one read have been received. Tells whether to read on.
     mutating func finishBatch() -> ReadDemand
+    /// Frames, prefixes included, that answer what has come and are to be written at once: mostly none. Called after each
+    /// `finishBatch()`; what it throws fails the connection.
+    mutating func takeReplies() throws(ConnectionError) -> [UInt8]
+    /// The frame, prefix included, that asks the peer for a sign of life; nil when this connection has none. What it
+    /// throws fails the connection.
+    func pingFrame(number: UInt64) throws(ConnectionError) -> [UInt8]?
     /// No frame comes any more: normally when `error` is nil. Called once.
     mutating func finish(throwing error: ConnectionError?)
 }
@@ -66,6 +72,10 @@ package protocol TransportConnection: AnyObject, Sendable {
     /// Returns when that is done; cancelling the task stops the waiting only.
     func finishSending() async throws
 
+    /// Asks the peer for a sign of life now, where the connection has a heartbeat: there is a reason to doubt that it is
+    /// still there. It fails with `heartbeatTimeout` unless there is one in time.
+    func probe()
+
     /// Reads on after `ReadDemand.pause`.
     func resumeReading()
     /// Ends the receiver's input now; what comes later is read and dropped.
@@ -88,6 +98,8 @@ package struct ClosureReport: Sendable {
     package let failedInUse: Bool
     /// Bytes that were accepted and could not be written.
     package let unwrittenByteCount: Int
+    /// When the peer's last bytes came in; nil when none ever did, and where that is not tracked.
+    package let lastInboundAt: MonotonicTime?
     /// Frames that were accepted, and that the peer's TCP had not acknowledged whole at the end. Nil when that was not
     /// tracked, and for Unix sockets, which acknowledge nothing.
     package let unacknowledgedFrameCount: Int?
@@ -112,6 +124,10 @@ package struct ConnectionOptions: Sendable {
     package var connectTimeout: Duration
     package var closeTimeout: Duration
     package var outboundMarks: WaterMarks
+    /// When a silent peer, or one that does not read, is given up.
+    package var liveness: LivenessOptions
+    /// How the kernel watches the peer, over TCP; nil when it shall not.
+    package var keepalive: KeepaliveConfiguration?
     /// Whether to count the frames that the peer's TCP has not acknowledged. It costs a byte or two for each frame in
     /// flight, and a descriptor.
     package var tracksDelivery: Bool
@@ -122,6 +138,8 @@ package struct ConnectionOptions: Sendable {
         connectTimeout: Duration,
         closeTimeout: Duration,
         outboundMarks: WaterMarks,
+        liveness: LivenessOptions = LivenessOptions(),
+        keepalive: KeepaliveConfiguration? = nil,
         tracksDelivery: Bool = false,
         metrics: TransportMetrics
     ) {
@@ -129,6 +147,8 @@ package struct ConnectionOptions: Sendable {
         self.connectTimeout = connectTimeout
         self.closeTimeout = closeTimeout
         self.outboundMarks = outboundMarks
+        self.liveness = liveness
+        self.keepalive = keepalive
         self.tracksDelivery = tracksDelivery
         self.metrics = metrics
     }

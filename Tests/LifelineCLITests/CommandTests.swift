@@ -104,6 +104,7 @@ typealias ChatMessage = Sample_Chat_V1_ChatMessage
         ["send", "--to", "tcp://127.0.0.1:1", "--text", "a", "--file", "b"],
         ["send", "--to", "nowhere", "--text", "a"],
         ["send", "--to", "tcp://127.0.0.1:1", "--text", "a", "--count", "0"],
+        ["send", "--to", "tcp://127.0.0.1:1", "--text", "a", "--attempts", "0"],
         ["send", "--to", "tcp://127.0.0.1:1", "--format", "text"],
         ["send", "--to", "tcp://127.0.0.1:1", "--file", "a", "--from", "b"],
         ["receive"],
@@ -117,7 +118,7 @@ typealias ChatMessage = Sample_Chat_V1_ChatMessage
     }
 
     @Test func anUnavailablePeerIs69() async throws {
-        let outcome = try await lifeline("send", "--to", "unix:///tmp/no-such-socket", "--text", "a")
+        let outcome = try await lifeline("send", "--to", "unix:///tmp/no-such-socket", "--text", "a", "--attempts", "1")
         #expect(outcome.status == 69)
         #expect(outcome.errorText.hasPrefix("lifeline: connectFailed"))
     }

@@ -80,7 +80,7 @@ import Testing
         test.channel.pipeline.fireErrorCaught(IOError(errnoCode: 104, reason: "reset"))
         #expect(test.record.end?.code == .closedByPeer)
         let other = try HandlerTest()
-        other.channel.pipeline.fireErrorCaught(IOError(errnoCode: 110, reason: "timed out"))
+        other.channel.pipeline.fireErrorCaught(IOError(errnoCode: 5, reason: "input/output"))
         #expect(other.record.end?.code == .ioError)
     }
 
@@ -167,7 +167,7 @@ import Testing
 }
 
 /// A handler in a channel that a test drives.
-private struct HandlerTest {
+struct HandlerTest {
     let channel = EmbeddedChannel()
     let handler: ConnectionHandler<RecordingReceiver>
     let record = Record()
@@ -175,7 +175,9 @@ private struct HandlerTest {
     let writes = WriteHolder()
     let metrics = TestMetrics()
 
-    init(limit: Int = 1000, holdingWrites: Bool = false) throws {
+    init(limit: Int = 1000, holdingWrites: Bool = false, liveness: LivenessOptions = LivenessOptions()) throws {
+        let loop = channel.embeddedEventLoop
+        let record = record
         handler = ConnectionHandler(
             receiver: RecordingReceiver(inbox: record),
             options: ConnectionOptions(
@@ -183,8 +185,10 @@ private struct HandlerTest {
                 connectTimeout: .seconds(1),
                 closeTimeout: .seconds(5),
                 outboundMarks: WaterMarks(low: 100, high: 200),
+                liveness: liveness,
                 metrics: TransportMetrics(role: "test", factory: metrics)
-            )
+            ),
+            now: { MonotonicTime(nanoseconds: Int64(loop.now.uptimeNanoseconds)) + record.sleep }
         )
         if holdingWrites { try channel.pipeline.syncOperations.addHandler(writes) }
         try channel.pipeline.syncOperations.addHandlers(reads, handler)
@@ -197,14 +201,19 @@ private struct HandlerTest {
 }
 
 /// What a receiver got. Used on the test's thread only; @unchecked because an inbox has to be Sendable.
-private final class Record: @unchecked Sendable {
+final class Record: @unchecked Sendable {
     var batches: [[[UInt8]]] = []
     var hasEnded = false
     var end: ConnectionError?
     var demand = ReadDemand.more
+    /// What the receiver replies to the next batch.
+    var replies: Result<[UInt8], ConnectionError> = .success([])
+    var pingFrame: (UInt64) throws(ConnectionError) -> [UInt8]? = { (number) in [0x02, 0xEE, UInt8(number)] }
+    /// How long the machine has slept, while the loop's clock stood.
+    var sleep = Duration.zero
 }
 
-private struct RecordingReceiver: FrameReceiver {
+struct RecordingReceiver: FrameReceiver {
     struct Undecodable: Error {}
 
     let inbox: Record
@@ -223,13 +232,20 @@ private struct RecordingReceiver: FrameReceiver {
         return inbox.demand
     }
 
+    mutating func takeReplies() throws(ConnectionError) -> [UInt8] {
+        defer { inbox.replies = .success([]) }
+        return try inbox.replies.get()
+    }
+
+    func pingFrame(number: UInt64) throws(ConnectionError) -> [UInt8]? { try inbox.pingFrame(number) }
+
     mutating func finish(throwing error: ConnectionError?) {
         inbox.hasEnded = true
         inbox.end = error
     }
 }
 
-private final class ReadCounter: ChannelOutboundHandler {
+final class ReadCounter: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     var count = 0
     func read(context: ChannelHandlerContext) {
@@ -239,7 +255,7 @@ private final class ReadCounter: ChannelOutboundHandler {
 }
 
 /// A socket whose peer does not read: writes complete when the test says so.
-private final class WriteHolder: ChannelOutboundHandler {
+final class WriteHolder: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     var held: [(data: ByteBuffer, promise: EventLoopPromise<Void>?)] = []
 

@@ -134,6 +134,8 @@ private struct NoReceiver: FrameReceiver {
     var inbox: Void { () }
     mutating func receive(frame _: UnsafeRawBufferPointer) {}
     mutating func finishBatch() -> ReadDemand { .more }
+    mutating func takeReplies() -> [UInt8] { [] }
+    func pingFrame(number _: UInt64) -> [UInt8]? { nil }
     mutating func finish(throwing _: ConnectionError?) {}
 }
 

@@ -159,6 +159,27 @@ private typealias Machine = OutboundQueue.StateMachine
         #expect(machine.flushStarted() == .none)
     }
 
+    @Test(arguments: State.allCases)
+    func appended(state: State) {
+        var machine = machine(state)
+        let before = machine.unwrittenByteCount
+        let expected: Bool? =
+            switch state {
+            case .idle: true
+            case .queued, .writing, .writingAndQueued, .full: false
+            case .finishing, .finishingFull, .finished, .closed, .closedAfterFinish: nil
+            }
+        #expect(machine.appended(byteCount: 3) == expected)
+        #expect(machine.unwrittenByteCount == before + (expected == nil ? 0 : 3))
+    }
+
+    @Test func whatIsAppendedWaitsForNoRoom() {
+        var machine = machine(.full)
+        #expect(machine.appended(byteCount: 3) == false)
+        #expect(machine.written() == .init(admitted: [1, 2], scheduleFlush: true), "3 + 15 leave room for one more")
+        #expect(machine.unwrittenByteCount == 33)
+    }
+
     /// A frame over the high mark passes when the queue has room at all.
     @Test func aFrameLargerThanTheQueueIsAccepted() {
         var machine = machine(.idle)

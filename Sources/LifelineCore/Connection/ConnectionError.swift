@@ -7,7 +7,9 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
             case connectFailed, connectTimeout, listenFailed, addressInUse, invalidEndpoint, unixSocketPathTooLong
             case sendingFinished, messageRefused, concurrentIteration
             case networkLost, heartbeatTimeout, tlsRejected
+            case peerUnresponsive, idleTimeout, writeTimeout, tooManyUnansweredBytes
             case notConnected, sendTimedOut, sendQueueFull
+            case alreadyRun
         }
         private let kind: Kind
 
@@ -42,6 +44,15 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let networkLost = Code(kind: .networkLost)
         /// The peer gave no sign of life in time.
         public static let heartbeatTimeout = Code(kind: .heartbeatTimeout)
+        /// The operating system gave the peer up: nothing it sent was acknowledged in time, or routers say that there is no
+        /// way to the peer. The cause is its error.
+        public static let peerUnresponsive = Code(kind: .peerUnresponsive)
+        /// The peer sent nothing for `ConnectionConfiguration.idleTimeout`.
+        public static let idleTimeout = Code(kind: .idleTimeout)
+        /// The peer took none of the bytes that wait for it for `ConnectionConfiguration.writeTimeout`.
+        public static let writeTimeout = Code(kind: .writeTimeout)
+        /// More than `ConnectionConfiguration.unansweredByteLimit` bytes were written, and the peer sent nothing.
+        public static let tooManyUnansweredBytes = Code(kind: .tooManyUnansweredBytes)
         /// One side did not accept the other's certificate or TLS parameters.
         public static let tlsRejected = Code(kind: .tlsRejected)
         /// There is no connection, and the message was not to wait for one.
@@ -50,6 +61,8 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let sendTimedOut = Code(kind: .sendTimedOut)
         /// Too much waits for a connection already.
         public static let sendQueueFull = Code(kind: .sendQueueFull)
+        /// Local misuse: a client was run for a second time.
+        public static let alreadyRun = Code(kind: .alreadyRun)
 
         /// The code's name.
         public var description: String { "\(kind)" }

@@ -15,6 +15,18 @@ extension ConnectionError {
                 message: "The peer reset the connection. Connect again to go on.",
                 cause: error
             )
+        case let error as IOError where error.errnoCode == ETIMEDOUT:
+            self.init(
+                code: .peerUnresponsive,
+                message: "The peer acknowledged nothing in time; it, or the way to it, is gone.",
+                cause: error
+            )
+        case let error as IOError where [EHOSTUNREACH, EHOSTDOWN, ENETUNREACH, ENETDOWN].contains(error.errnoCode):
+            self.init(
+                code: .peerUnresponsive,
+                message: "There is no way to the peer any more.",
+                cause: error
+            )
         default:
             self.init(
                 code: .ioError,

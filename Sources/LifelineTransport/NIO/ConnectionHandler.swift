@@ -3,7 +3,7 @@ internal import LifelineCore
 internal import NIOCore
 
 /// The one handler of a connection: finds frames in place, hands them on in batches, and writes what the outbound queue
-/// holds once a tick. It translates; `ConnectionStateMachine`, `FrameAssembler` and the two queues decide.
+/// holds once a tick. It translates; `ConnectionStateMachine`, `Liveness`, `FrameAssembler` and the two queues decide.
 ///
 /// Inbound back-pressure: while the receiver's queue is over its high-water mark, the channel's `read` events are held
 /// here. One read may still come in after that. When the peer ends its side, NIO reads what the kernel still holds
@@ -17,26 +17,36 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     let closed = Latch<ClosureReport>()
     let outputEnded = Latch<Void>()
     private let closeTimeout: TimeAmount
+    private let livenessOptions: LivenessOptions
+    let now: () -> MonotonicTime
     private let whenActive: ((ConnectionHandler, any Channel) -> Void)?
 
     private var machine = ConnectionStateMachine()
     private var assembler: FrameAssembler
-    private var receiver: Receiver
-    private var context: ChannelHandlerContext?
-    private var isReadingPaused = false
+    var receiver: Receiver
+    var context: ChannelHandlerContext?
+    private var pauses: ReadPauses = []
     private var isReadHeld = false
     private var closeTimer: Scheduled<Void>?
     private let metrics: TransportMetrics
     private let tracksDelivery: Bool
     private var watch: SocketWatch?
+    /// Nil while there is no connection.
+    var liveness: Liveness?
+    var livenessTimer: (deadline: MonotonicTime, task: Scheduled<Void>)?
+    var isWriting = false
+    private var replies: ReplyBacklog
 
     var inbox: Receiver.Inbox { receiver.inbox }
 
-    /// - Parameter whenActive: called when the connection stands.
+    /// - Parameters:
+    ///   - whenActive: called when the connection stands.
+    ///   - now: reads the clock by which the peer's liveness is judged.
     init(
         receiver: Receiver,
         options: ConnectionOptions,
-        whenActive: ((ConnectionHandler, any Channel) -> Void)? = nil
+        whenActive: ((ConnectionHandler, any Channel) -> Void)? = nil,
+        now: @escaping () -> MonotonicTime = MonotonicTime.now
     ) {
         self.receiver = receiver
         self.outbound = OutboundQueue(marks: options.outboundMarks, tracksDelivery: options.tracksDelivery)
@@ -44,6 +54,9 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         self.tracksDelivery = options.tracksDelivery
         self.assembler = FrameAssembler(decoder: FrameDecoder(maximumFrameLength: options.maximumFrameLength))
         self.closeTimeout = TimeAmount(options.closeTimeout)
+        self.livenessOptions = options.liveness
+        self.replies = ReplyBacklog(marks: options.outboundMarks)
+        self.now = now
         self.whenActive = whenActive
     }
 
@@ -61,6 +74,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             typealias Handle = NIOBSDSocket.Handle
             watch = try? pipeline.withUnsafeTransportIfAvailable(of: Handle.self) { SocketWatch($0) } ?? nil
         }
+        liveness = Liveness(livenessOptions, connectedAt: now())
+        armLivenessTimer()
         whenActive?(self, context.channel)
         context.fireChannelActive()
     }
@@ -68,6 +83,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     // MARK: Input
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        liveness?.received(now: now())
         guard machine.receivedBytes() == .parse else { return }
         let bytes = unwrapInboundIn(data)
         let before = assembler.statistics.frameCount
@@ -77,34 +93,58 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         }
         do {
             try bytes.withUnsafeReadableBytes { try assembler.receive($0, into: &receiver) }
-            pauseReading(if: receiver.finishBatch())
         } catch {
             _ = receiver.finishBatch()
-            fail(.protocolViolation(error), resetting: true)
+            return fail(.protocolViolation(error), resetting: true)
+        }
+        if receiver.finishBatch() == .pause { pauseReading(.receiver) }
+        do throws(ConnectionError) {
+            try reply(receiver.takeReplies())
+        } catch {
+            fail(error, resetting: true)
         }
     }
 
+    private func reply(_ frames: [UInt8]) {
+        guard !frames.isEmpty, let flushNow = outbound.append(frames) else { return }
+        if replies.queued(byteCount: frames.count) { pauseReading(.replies) }
+        if flushNow { flush() }
+    }
+
     func read(context: ChannelHandlerContext) {
-        if isReadingPaused {
+        if !pauses.isEmpty {
             isReadHeld = true
         } else {
             context.read()
         }
     }
 
+    /// The receiver takes more.
     func resumeReading() {
-        isReadingPaused = false
+        resumeReading(.receiver)
+    }
+
+    private func resumeReading(_ reason: ReadPauses) {
+        guard !pauses.isEmpty else { return }
+        pauses.subtract(reason)
+        guard pauses.isEmpty else { return }
+        liveness?.readingResumed(now: now())
+        armLivenessTimer()
         guard isReadHeld else { return }
         isReadHeld = false
         context?.read()
     }
 
-    private func pauseReading(if demand: ReadDemand) {
-        if demand == .pause { isReadingPaused = true }
+    private func pauseReading(_ reason: ReadPauses) {
+        pauses.insert(reason)
+        liveness?.readingPaused()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .inputClosed? = event as? ChannelEvent { perform(machine.inputEnded()) }
+        if case .inputClosed? = event as? ChannelEvent {
+            liveness?.inputEnded()
+            perform(machine.inputEnded())
+        }
         context.fireUserInboundEventTriggered(event)
     }
 
@@ -116,7 +156,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         if let end = action.finishInput {
             if let violation = finishInput(end) { fail(violation, resetting: true) }
             // What comes from now on is dropped, which needs reading.
-            resumeReading()
+            resumeReading(.all)
         }
         if action.closeChannel { context?.close(promise: nil) }
     }
@@ -149,7 +189,10 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             metrics.sent(byteCount: buffer.readableBytes, frameCount: frameCount)
             let written = context.eventLoop.makePromise(of: Void.self)
             written.futureResult.assumeIsolated().whenComplete { self.completeWrite($0) }
+            isWriting = true
+            replies.writeStarted()
             context.writeAndFlush(wrapOutboundOut(buffer), promise: written)
+            watchWrite(byteCount: buffer.readableBytes)
         case .endOutput:
             let ended = context.eventLoop.makePromise(of: Void.self)
             ended.futureResult.assumeIsolated().whenComplete { self.completeOutput($0) }
@@ -162,6 +205,9 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         case .failure(let error):
             fail(ConnectionError(ioError: error), resetting: false)
         case .success:
+            isWriting = false
+            liveness?.writeCompleted()
+            if replies.writeCompleted() { resumeReading(.replies) }
             // The next tick, so that what is sent until then goes out together.
             if outbound.completeWrite() { context?.eventLoop.assumeIsolated().execute { self.flush() } }
             if let watch, outbound.asksForAcknowledgement {
@@ -184,8 +230,10 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     func close() {
         guard case .begin(let action) = machine.closeRequested() else { return }
+        liveness?.closeRequested()
+        stopLivenessTimer()
         perform(action)
-        resumeReading()
+        resumeReading(.all)
         if outbound.finish(refusingWaiting: .closedLocally) { flush() }
         startCloseTimer()
     }
@@ -203,9 +251,11 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     }
 
     /// What the queue and what the channel have still to write: either changes when the peer reads.
-    private var unwrittenByteCounts: [Int] {
-        let buffered = try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)
-        return [outbound.unwrittenByteCount, buffered ?? 0]
+    private var unwrittenByteCounts: [Int] { [outbound.unwrittenByteCount, channelByteCount] }
+
+    /// How many bytes of the write the kernel has not taken.
+    var channelByteCount: Int {
+        (try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
     /// Closes at once. With `resetting`, a TCP peer sees a reset, so that it cannot take the end for a regular one.
@@ -224,6 +274,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         closeTimer?.cancel()
+        stopLivenessTimer()
         let violation = machine.becameInactive().finishInput.flatMap { finishInput($0) }
         let failure = machine.failure ?? violation
         let unwritten = outbound.close(failure ?? .closedLocally)
@@ -235,9 +286,21 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
                 failure: failure,
                 failedInUse: machine.failedInUse || violation != nil,
                 unwrittenByteCount: unwritten,
+                lastInboundAt: liveness?.lastInboundAt,
                 unacknowledgedFrameCount: unacknowledged
             )
         )
+        liveness = nil
         context.fireChannelInactive()
     }
+}
+
+/// Why a connection is not read.
+private struct ReadPauses: OptionSet {
+    let rawValue: UInt8
+    /// The receiver has enough.
+    static let receiver = ReadPauses(rawValue: 1)
+    /// Too many replies wait for the peer to read them.
+    static let replies = ReadPauses(rawValue: 2)
+    static let all: ReadPauses = [.receiver, .replies]
 }

@@ -45,7 +45,7 @@ package struct NIOTransport: Transport {
         options: ConnectionOptions,
         makeReceiver: @escaping @Sendable () -> Receiver
     ) throws(ConnectionError) -> EventLoopFuture<any Channel> {
-        let bootstrap = ClientBootstrap(group: group)
+        var bootstrap = ClientBootstrap(group: group)
             .connectTimeout(TimeAmount(options.connectTimeout))
             .channelOption(.allowRemoteHalfClosure, value: true)
             .channelOption(.maxMessagesPerRead, value: NIOTransport.readsPerTick)
@@ -57,6 +57,9 @@ package struct NIOTransport: Transport {
             }
         switch endpoint.address {
         case .tcp(let host, let port):
+            for (option, value) in KeepaliveConfiguration.socketOptions(of: options.keepalive) {
+                bootstrap = bootstrap.channelOption(option, value: value)
+            }
             return bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1).connect(host: host, port: port)
         case .unix(let path):
             return bootstrap.connect(to: try UnixSocketFile.socketAddress(of: path))

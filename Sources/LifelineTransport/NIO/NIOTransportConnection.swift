@@ -44,6 +44,10 @@ final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection
         if let failure = closed.value?.failure { throw failure }
     }
 
+    func probe() {
+        onLoop { $0.probe() }
+    }
+
     func resumeReading() {
         onLoop { $0.resumeReading() }
     }

@@ -74,7 +74,12 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
                         )
                     }
                 }
-            let channel = try await bind(bootstrap, to: endpoint, backlog: backlog)
+            let channel = try await bind(
+                bootstrap,
+                to: endpoint,
+                backlog: backlog,
+                keepalive: options.connection.keepalive
+            )
             return NIOTransportListener(
                 endpoint: Endpoint(channel.localAddress) ?? endpoint,
                 channel: channel,
@@ -89,13 +94,18 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
     private static func bind(
         _ bootstrap: ServerBootstrap,
         to endpoint: Endpoint,
-        backlog: Int32
+        backlog: Int32,
+        keepalive: KeepaliveConfiguration?
     ) async throws -> any Channel {
         switch endpoint.address {
         case .tcp(let host, let port):
             // The name service may take its time: not on a thread of the concurrency runtime.
             let address = try await NIOThreadPool.singleton.runIfActive {
                 try SocketAddress.makeAddressResolvingHost(host, port: port)
+            }
+            var bootstrap = bootstrap
+            for (option, value) in KeepaliveConfiguration.socketOptions(of: keepalive) {
+                bootstrap = bootstrap.childChannelOption(option, value: value)
             }
             return
                 try await bootstrap

@@ -23,7 +23,8 @@ extension BatchQueue {
         /// The batches before this index have been taken.
         private var firstBatch = 0
         private var cost = 0
-        private var isPaused = false
+        /// The producer is to wait for `resumeReading`.
+        package private(set) var isPaused = false
         /// The consumer that waits, if one does.
         private var waitingConsumer: UInt64?
         private var lastConsumer: UInt64 = 0

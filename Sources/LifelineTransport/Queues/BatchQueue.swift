@@ -29,6 +29,9 @@ package final class BatchQueue<Element: Sendable>: Sendable {
         return demand
     }
 
+    /// Whether the producer was told to pause, and not yet to go on.
+    package var isPaused: Bool { state.withLockedValue { $0.machine.isPaused } }
+
     /// Ends the queue after what it holds. Only the first call counts.
     package func finish(throwing error: ConnectionError?) {
         state.withLockedValue { $0.machine.finished(throwing: error) ? $0.waiter.take() : nil }?.resume()
@@ -74,6 +77,14 @@ package final class BatchQueue<Element: Sendable>: Sendable {
             case .wait: try await waitForBatch()
             }
         }
+    }
+
+    /// Like `nextBatch(resumeReading:)`, but empty instead of waiting, and at the end.
+    package func takeBatch(resumeReading: () -> Void) -> [Element] {
+        guard case .deliver(let elements, let resumes) = state.withLockedValue({ $0.machine.nextBatchRequested() })
+        else { return [] }
+        if resumes { resumeReading() }
+        return elements
     }
 
     private nonisolated(nonsending) func waitForBatch() async throws {

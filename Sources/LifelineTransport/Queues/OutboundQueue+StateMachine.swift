@@ -63,6 +63,17 @@ extension OutboundQueue {
             }
         }
 
+        /// Bytes of the connection's own are to be written, which do not wait for room. Tells whether to schedule a flush;
+        /// nil when nothing may be written any more.
+        package mutating func appended(byteCount: Int) -> Bool? {
+            switch state {
+            case .finishing, .finished, .closed: return nil
+            case .open:
+                queuedByteCount += byteCount
+                return scheduleFlush()
+            }
+        }
+
         /// A waiting send was cancelled. Tells whether it still waited; otherwise its frame was accepted.
         package mutating func cancelled(id: UInt64) -> Bool {
             guard let index = waiting.firstIndex(where: { $0.id == id }) else { return false }

@@ -123,6 +123,19 @@ package final class OutboundQueue: Sendable {
 
     // MARK: The loop's side
 
+    /// Takes frames of the connection's own, which do not wait for room: whoever calls it bounds them. Tells whether to
+    /// flush; nil when nothing may be written any more.
+    package func append(_ frames: [UInt8]) -> Bool? {
+        state.withLockedValue { state in
+            let scheduleFlush = state.machine.appended(byteCount: frames.count)
+            if scheduleFlush != nil {
+                state.buffer.writeBytes(frames)
+                state.ledger?.uncountedBytesAccepted(frames.count)
+            }
+            return scheduleFlush
+        }
+    }
+
     /// What to do on the loop when its turn to flush has come.
     package enum Flush {
         case write(ByteBuffer, frameCount: Int)

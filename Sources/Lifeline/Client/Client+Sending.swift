@@ -1,0 +1,97 @@
+public import LifelineCore
+internal import LifelineMessages
+internal import LifelineTransport
+
+extension Client {
+    /// Sends a message: at once while connected, and otherwise as the policy says.
+    ///
+    /// While connected it waits, whatever its policy, as long as the bytes that the peer has not made room for are over the
+    /// high-water mark. Without a connection it waits in a queue, first in, first out, which goes out before what is sent
+    /// later. Giving up does not end the waiting, as the network's return or `reconnect()` starts again; the policy's limit
+    /// does. The limit is looked at from `run()` on.
+    ///
+    /// The messages of one task go out in the order of its calls. A send that waited for room when its connection was lost
+    /// waits on with its policy, behind those that wait already.
+    ///
+    /// - Returns: whether a connection accepted it, or it was dropped as its policy asks for. Each send ends once.
+    /// - Throws: `ConnectionError` `notConnected`, `sendTimedOut` or `sendQueueFull` as the policy and the configuration ask
+    ///   for; `messageRefused` when it cannot be encoded or is over the limit; `closedLocally` when the client is closed.
+    ///   `CancellationError` when the task is cancelled. In each case no connection has accepted it.
+    @discardableResult
+    public nonisolated(nonsending) func send(
+        _ message: Sent,
+        policy: SendPolicy = .wait()
+    ) async throws -> SendOutcome {
+        try Task.checkCancellation()
+        var waitingSince: MonotonicTime?
+        while true {
+            switch try offer(message) {
+            case .accepted:
+                return .accepted
+            case .pending(let pending, let path):
+                waitingSince = waitingSince ?? driver.clock.now
+                if try await isAccepted(pending, on: path) { return .accepted }
+            case .refused(let frame):
+                let now = driver.clock.now
+                let rest = policy.rest(after: now - (waitingSince ?? now))
+                waitingSince = waitingSince ?? now
+                if let outcome = try await driver.wait(frame: frame, policy: rest) { return outcome }
+            }
+        }
+    }
+
+    private enum Offer {
+        case accepted
+        /// It is in the connection's line for room.
+        case pending(PendingSend, ClientDriver.DirectPath)
+        /// No connection takes it now; this is the frame.
+        case refused([UInt8])
+    }
+
+    private func offer(_ message: Sent) throws -> Offer {
+        do {
+            return try message.withDelimitedBytes(partial: false) { frame in
+                try encoder.checkFrame(frame)
+                guard let path = driver.directPath else { return .refused(Array(frame)) }
+                do throws(ConnectionError) {
+                    guard let pending = try path.connection.offer(frame) else { return .accepted }
+                    return .pending(pending, path)
+                } catch {
+                    driver.sendFailed(on: path.id)
+                    return .refused(Array(frame))
+                }
+            }
+        } catch {
+            throw ConnectionError(
+                code: .messageRefused,
+                message: "The \(Sent.self) was not sent; the client goes on.",
+                cause: error
+            )
+        }
+    }
+
+    /// False when the connection failed before it had room.
+    private nonisolated(nonsending) func isAccepted(
+        _ pending: PendingSend,
+        on path: ClientDriver.DirectPath
+    ) async throws -> Bool {
+        do {
+            try await path.connection.wait(for: pending)
+            return true
+        } catch is ConnectionError {
+            driver.sendFailed(on: path.id)
+            return false
+        }
+    }
+}
+
+extension SendPolicy {
+    /// What is left of its limit.
+    fileprivate func rest(after elapsed: Duration) -> SendPolicy {
+        switch kind {
+        case .wait(let limit): .wait(upTo: limit - elapsed)
+        case .drop(let limit): .drop(after: limit - elapsed)
+        case .fail: .fail
+        }
+    }
+}

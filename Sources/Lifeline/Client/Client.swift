@@ -1,0 +1,245 @@
+public import LifelineCore
+public import LifelineMessages
+package import LifelineTransport
+public import Logging
+package import Metrics
+public import ServiceLifecycle
+
+/// A client whose connection stays alive: it notices when the connection or the network is gone, connects again, and says
+/// what it does and why.
+///
+/// `run()` drives it. Meanwhile any task may send, one may iterate `messages`, and any number may follow `events`:
+///
+///     try await withClient(to: endpoint, receiving: Reply.self, sending: Request.self) { client in
+///         try await client.send(request)
+///         for try await reply in client.messages { print(reply) }
+///     }
+///
+/// **What is known of a message.** A message that `send` accepted is written to the connection of that moment. When that
+/// connection is lost, the event that tells of it counts the messages that did not reach the peer's system
+/// (`ClientEvent.undeliveredMessageCount`); they are not sent again, as the peer may have seen a part of them.
+public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable {
+    /// Where it connects to.
+    public let endpoint: Endpoint
+
+    let driver: ClientDriver
+    let inbox: ClientInbox<Received>
+    let encoder: FrameEncoder
+    private let configuration: ConnectionConfiguration
+    private let options: ConnectionOptions
+    private let heartbeat: HeartbeatMessages<Received, Sent>?
+    private let environment: ClientEnvironment
+    private let logger: Logger
+
+    /// Makes a client that does nothing until it is run.
+    ///
+    /// - Parameters:
+    ///   - heartbeat: which messages ask the peer for a sign of life, and answer it. With nil, the kernel's keepalive
+    ///     watches the peer.
+    ///   - logger: gets every step, with the connection's number, endpoint, state and reason. Connections that are lost and
+    ///     come back: `notice`; giving up: `error`; all else: `debug`.
+    public convenience init(
+        to endpoint: Endpoint,
+        configuration: ClientConfiguration = ClientConfiguration(),
+        receiving: Received.Type,
+        sending: Sent.Type,
+        heartbeat: HeartbeatMessages<Received, Sent>? = nil,
+        logger: Logger = Logger(label: "lifeline.client")
+    ) {
+        self.init(
+            to: endpoint,
+            configuration: configuration,
+            receiving: receiving,
+            sending: sending,
+            heartbeat: heartbeat,
+            logger: logger,
+            environment: ClientEnvironment(endpoint: endpoint, configuration: configuration)
+        )
+    }
+
+    package init(
+        to endpoint: Endpoint,
+        configuration: ClientConfiguration,
+        receiving: Received.Type,
+        sending: Sent.Type,
+        heartbeat: HeartbeatMessages<Received, Sent>?,
+        logger: Logger,
+        environment: ClientEnvironment
+    ) {
+        self.heartbeat = heartbeat
+        self.endpoint = endpoint
+        self.configuration = configuration.connection
+        self.environment = environment
+        var logger = logger
+        logger[metadataKey: "endpoint"] = "\(endpoint)"
+        self.logger = logger
+        let observerBell = Doorbell()
+        let inbox = ClientInbox<Received>(
+            marks: configuration.connection.inboundWaterMarks,
+            observerBell: observerBell
+        )
+        self.inbox = inbox
+        encoder = FrameEncoder(maximumFrameLength: configuration.connection.maximumFrameLength)
+        let metricsFactory = environment.metricsFactory ?? MetricsSystem.factory
+        options = configuration.connection.transportOptions(
+            hasHeartbeat: heartbeat != nil,
+            tracksDelivery: true,
+            metrics: TransportMetrics(role: "client", factory: metricsFactory)
+        )
+        driver = ClientDriver(
+            configuration: configuration,
+            sleepWatchInterval: heartbeat.map { _ in configuration.connection.heartbeat.interval },
+            clock: environment.clock,
+            metrics: ClientMetrics(factory: metricsFactory),
+            seed: environment.seed,
+            hasNetwork: environment.network.isAvailableAtFirst,
+            observerBell: observerBell,
+            finishInbox: { inbox.finish() }
+        )
+    }
+
+    // MARK: Observing
+
+    /// Where the connection stands.
+    public var state: ConnectionState { driver.connectionState }
+
+    /// Every step of the connection, for any number of subscribers, each from the newest one on.
+    public var events: ClientEvents { ClientEvents(history: driver.history) }
+
+    /// The last 100 steps, the oldest first. Each prints as a line.
+    public var history: [ClientEvent] { driver.history.events }
+
+    /// The messages that arrive, over all connections, in order.
+    public var messages: ClientMessages<Received> { ClientMessages(inbox: inbox) }
+
+    /// How many messages wait for a connection.
+    public var queuedMessageCount: Int { driver.queuedCount }
+
+    // MARK: Running
+
+    /// Connects, and keeps connected, until the client is closed or the task is cancelled. Cancelling cuts the connection at
+    /// once. In a `ServiceGroup`, graceful shutdown closes the client.
+    ///
+    /// Everything that the client does, it does inside this call. A client runs once; one that was closed before returns at
+    /// once.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled. `ConnectionError` `alreadyRun` for a second call.
+    public func run() async throws {
+        try start()
+        try await runToEnd()
+    }
+
+    func start() throws(ConnectionError) {
+        guard driver.start() else { throw ConnectionError.alreadyRun }
+    }
+
+    /// What follows the start.
+    func runToEnd() async throws {
+        await withTaskCancellationHandler {
+            await withGracefulShutdownHandler {
+                await drive()
+            } onGracefulShutdown: { [driver] in
+                driver.requestClose()
+            }
+        } onCancel: {
+            driver.cancel()
+        }
+        try Task.checkCancellation()
+    }
+
+    /// Makes a new connection at once, with all attempts to be had again: after giving up, instead of waiting for the
+    /// next attempt, or in place of a connection that stands, which is cut. While one is being made, or there is no network
+    /// to make one over, nothing changes.
+    public func reconnect() {
+        driver.requestReconnect()
+    }
+
+    /// Closes: takes no more messages, writes what `send` has accepted, ends this side, and waits for the peer's end for
+    /// `closeTimeout` at most. Returns when it is closed. Sends that still wait fail with `closedLocally`.
+    ///
+    /// A second call, and cancelling the task, cut the connection at once. The last of `history` tells whether everything
+    /// was delivered.
+    public func close() async {
+        await withTaskCancellationHandler {
+            driver.requestClose()
+            await driver.closed.waitUninterrupted()
+        } onCancel: {
+            driver.requestClose()
+        }
+    }
+
+    private func drive() async {
+        await withTaskGroup { group in
+            group.addTask { await self.environment.network.watch { self.driver.networkChanged($0) } }
+            group.addTask { await self.driver.keepTime() }
+            group.addTask {
+                var log = TransitionLogger(events: self.events, logger: self.logger)
+                await log.run()
+            }
+            await driver.runLoop(serve)
+            driver.finish()
+            group.cancelAll()
+        }
+    }
+
+    private func serve(_ attempt: ClientDriver.Attempt) async {
+        let (driver, inbox, endpoint, heartbeat) = (driver, inbox, endpoint, heartbeat)
+        let (transport, options, configuration) = (environment.transport, options, configuration)
+        await driver.serve(attempt, inbox: inbox) {
+            try await transport.connect(to: endpoint, options: options) {
+                ClientReceiver(
+                    MessageReceiver(configuration: configuration, heartbeat: heartbeat, inbox: inbox.queue),
+                    inbox: inbox,
+                    inputEnded: { driver.inputEnded(attempt.id) }
+                )
+            }.connection
+        }
+    }
+}
+
+extension Client: Service {}
+
+/// What a client stands on: replaced by tests.
+package struct ClientEnvironment: Sendable {
+    package var transport: any Transport
+    package var clock: any ClientClock
+    package var network: any ClientNetwork
+    /// What the jitter of delays follows from.
+    package var seed: UInt64
+    /// Nil: the process's.
+    package var metricsFactory: (any MetricsFactory)?
+
+    package init(
+        transport: any Transport,
+        clock: any ClientClock,
+        network: any ClientNetwork,
+        seed: UInt64,
+        metricsFactory: (any MetricsFactory)? = nil
+    ) {
+        self.transport = transport
+        self.clock = clock
+        self.network = network
+        self.seed = seed
+        self.metricsFactory = metricsFactory
+    }
+
+    /// The real one.
+    init(endpoint: Endpoint, configuration: ClientConfiguration) {
+        let watched = configuration.watchesNetwork ? WatchedNetwork(endpoint: endpoint) : nil
+        self.init(
+            transport: NIOTransport.shared,
+            clock: BootTimeClock(),
+            network: watched ?? ConstantNetwork(),
+            seed: .random(in: .min ... .max)
+        )
+    }
+}
+
+extension ConnectionError {
+    fileprivate static var alreadyRun: ConnectionError {
+        ConnectionError(
+            code: .alreadyRun,
+            message: "A client runs once, and this one has begun already. Make another one to run again."
+        )
+    }
+}

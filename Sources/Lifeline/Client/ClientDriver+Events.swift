@@ -1,0 +1,241 @@
+internal import LifelineCore
+internal import LifelineTransport
+internal import NIOConcurrencyHelpers
+
+// What happens to the client, and what its machines make of it.
+extension ClientDriver {
+    // MARK: The user's wishes
+
+    /// `run()` begins. False when it has before.
+    func start() -> Bool {
+        change { state, effects, now in
+            if state.hasStarted { return false }
+            state.hasStarted = true
+            perform(state.manager.start(now: now), in: &state, &effects)
+            return true
+        }
+    }
+
+    func requestReconnect() {
+        change { state, effects, now in
+            cutWhatCloses(.reconnectRequested, in: &state, &effects)
+            perform(state.manager.reconnectRequested(now: now), in: &state, &effects)
+        }
+    }
+
+    /// The second time, what is still to be written is given up.
+    func requestClose() {
+        change { state, effects, now in
+            if state.manager.state == .closed { cutWhatCloses(.closedByUser, in: &state, &effects) }
+            perform(state.manager.closeRequested(now: now), in: &state, &effects)
+        }
+    }
+
+    func cancel() {
+        change { state, effects, now in
+            cutWhatCloses(.cancelled, in: &state, &effects)
+            perform(state.manager.cancelled(now: now), in: &state, &effects)
+        }
+    }
+
+    /// Cuts a connection that the peer has ended and that still writes what was accepted.
+    private func cutWhatCloses(
+        _ reason: TransitionReason.Code,
+        in state: inout State,
+        _ effects: inout Effects
+    ) {
+        guard let open = state.open, open.heldStep != nil else { return }
+        effects.aborted.append((open.connection, TransitionReason(reason).asError))
+    }
+
+    // MARK: Network and time
+
+    func networkChanged(_ status: NetworkStatus) {
+        change { state, effects, now in
+            switch status {
+            case .available:
+                perform(state.manager.networkUp(now: now), in: &state, &effects)
+            case .unavailable:
+                cutWhatCloses(.networkLost, in: &state, &effects)
+                perform(state.manager.networkLost(now: now), in: &state, &effects)
+            }
+        }
+    }
+
+    /// When the timer is to ring; nil: when `timerBell` does.
+    func nextDeadline() -> MonotonicTime? {
+        state.withLockedValue { state in
+            state.armedDeadline = state.nextDeadline
+            return state.armedDeadline
+        }
+    }
+
+    /// A deadline may have come.
+    func timerFired() {
+        change { state, effects, now in
+            perform(state.manager.timerFired(now: now), in: &state, &effects)
+            end(state.queue.timerFired(now: now), in: &state, &effects)
+            if state.sleepWatch?.timerFired(now: now) == true, let open = state.open {
+                effects.probed.append(open.connection)
+            }
+        }
+    }
+
+    // MARK: The attempt
+
+    /// The attempt succeeded. False when it was given up meanwhile; the connection is of no use then.
+    func connected(_ attempt: Attempt, _ connection: any TransportConnection) -> Bool {
+        change { state, effects, now in
+            guard state.attempt === attempt else { return false }
+            state.open = Open(attempt: attempt, connection: connection)
+            perform(state.manager.connected(attempt.id, now: now), in: &state, &effects)
+            return true
+        }
+    }
+
+    func connectFailed(_ attempt: Attempt, _ error: ConnectionError) {
+        change { state, effects, now in
+            perform(state.manager.connectFailed(attempt.id, error, now: now), in: &state, &effects)
+        }
+    }
+
+    /// The peer ended its side in order: what was accepted is still written, and then this is over.
+    func inputEnded(_ id: ConnectionManager.ConnectionID) {
+        change { state, effects, now in
+            guard let open = state.open, open.attempt.id == id, state.manager.state == .ready else { return }
+            effects.closing.append(open.connection)
+            perform(state.manager.connectionEnded(id, .ended(by: nil), now: now), in: &state, &effects)
+        }
+    }
+
+    /// The connection is no more.
+    ///
+    /// - Parameter receivedCount: How many messages have been received until now.
+    func connectionClosed(_ attempt: Attempt, _ report: ClosureReport, receivedCount: Int) {
+        change { state, effects, now in
+            guard let open = state.open, open.attempt === attempt else { return }
+            state.open = nil
+            state.receivedCount = receivedCount
+            let undelivered = report.unacknowledgedFrameCount
+            if let step = open.heldStep {
+                effects.wakeups.append(
+                    history.complete(step, undeliveredMessageCount: undelivered, messagesBefore: receivedCount)
+                )
+                return
+            }
+            let isInOrder = state.manager.state == .draining && report.failure == nil
+            let reason = isInOrder ? TransitionReason(.drained) : .ended(by: report.failure)
+            // A silent peer has been there until it last spoke, which may be never.
+            let never = MonotonicTime(nanoseconds: .min)
+            let actions = state.manager.connectionEnded(
+                attempt.id,
+                reason,
+                lastSignOfLife: reason.code == .heartbeatTimeout ? report.lastInboundAt ?? never : nil,
+                now: now
+            )
+            perform(actions, in: &state, &effects, undeliveredMessageCount: undelivered)
+        }
+    }
+}
+
+// What the manager decided.
+extension ClientDriver {
+    private func perform(
+        _ actions: [ConnectionManager.Action],
+        in state: inout State,
+        _ effects: inout Effects,
+        undeliveredMessageCount: Int? = nil
+    ) {
+        for action in actions {
+            switch action {
+            case .transition(let transition):
+                record(transition, undeliveredMessageCount, in: &state, &effects)
+                moveQueue(transition, in: &state, &effects)
+            case .connect(let id):
+                let attempt = Attempt(id: id)
+                (state.attempt, state.nextAttempt) = (attempt, attempt)
+                effects.wakesLoop = true
+            case .abort(let id, let reason):
+                giveUp(id, reason, in: &state, &effects)
+            case .drain(let id):
+                if let open = state.open, open.attempt.id == id { effects.closing.append(open.connection) }
+            case .probe(let id):
+                if let open = state.open, open.attempt.id == id { effects.probed.append(open.connection) }
+            }
+        }
+    }
+
+    private func giveUp(
+        _ id: ConnectionManager.ConnectionID,
+        _ reason: TransitionReason,
+        in state: inout State,
+        _ effects: inout Effects
+    ) {
+        if let attempt = state.attempt, attempt.id == id {
+            effects.givenUp.append((attempt, reason.asError))
+            state.attempt = nil
+        }
+        if state.nextAttempt?.id == id { state.nextAttempt = nil }
+        if let open = state.open, open.attempt.id == id { effects.aborted.append((open.connection, reason.asError)) }
+    }
+
+    private func record(
+        _ transition: ConnectionTransition,
+        _ undeliveredMessageCount: Int?,
+        in state: inout State,
+        _ effects: inout Effects
+    ) {
+        // A connection that is ended from this side has something to report first.
+        let isHeld = state.open != nil && state.open?.heldStep == nil && transition.endsConnection
+        if isHeld { state.open?.heldStep = transition.number }
+        effects.transitions.append(transition)
+        effects.wakeups.append(
+            history.append(
+                transition,
+                undeliveredMessageCount: undeliveredMessageCount,
+                messagesBefore: state.receivedCount,
+                isHeld: isHeld
+            )
+        )
+        if transition.to == .closed {
+            effects.wakesLoop = true
+            // Nobody else tells when nothing runs.
+            if !state.hasStarted { effects.isClosed = true }
+        }
+    }
+
+    /// Tells the queue of sends of a step.
+    private func moveQueue(_ transition: ConnectionTransition, in state: inout State, _ effects: inout Effects) {
+        state.sleepWatch = nil
+        switch transition.to {
+        case .ready:
+            state.queue.becameReady()
+            if state.queue.count == 0 { state.openDirectPath() }
+            state.sleepWatch = sleepWatchInterval.map { SleepWatch(interval: $0, now: transition.time) }
+        case .draining, .closed:
+            state.direct = nil
+            end(state.queue.closed(.clientClosed), in: &state, &effects)
+        case .idle, .waitingForNetwork, .connecting, .backingOff, .gaveUp:
+            state.direct = nil
+            end(state.queue.becameUnready(), in: &state, &effects)
+        }
+    }
+}
+
+extension ClientDriver.State {
+    /// Nothing waits any more.
+    mutating func openDirectPath() {
+        direct = open.map { ClientDriver.DirectPath(connection: $0.connection, id: $0.attempt.id) }
+    }
+}
+
+extension ConnectionTransition {
+    /// Whether there was a connection before it, and none after.
+    var endsConnection: Bool { from == .draining || (from == .ready && to != .draining) }
+}
+
+extension ConnectionError {
+    static var clientClosed: ConnectionError {
+        ConnectionError(code: .closedLocally, message: "The client is closed. Make another one to go on.")
+    }
+}

@@ -1,0 +1,169 @@
+internal import LifelineCore
+internal import LifelineTransport
+internal import NIOConcurrencyHelpers
+
+/// The last steps of a client's connection, and the subscribers that wait for the next one.
+///
+/// A step that ends a connection may be held back until it is known what was lost with it; the steps after it wait too.
+final class ClientHistory: Sendable {
+    /// Enough for some minutes of trouble, and little to keep.
+    static let capacity = 100
+
+    fileprivate struct Entry {
+        let transition: ConnectionTransition
+        var undeliveredMessageCount: Int?
+        var messagesBefore: Int
+        var isHeld: Bool
+    }
+
+    private struct State {
+        /// The last ones, whose numbers have no gaps.
+        var entries: [Entry] = []
+        /// The number of the last step that may be seen.
+        var visibleNumber: UInt64 = 0
+        var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
+        var lastWaiter: UInt64 = 0
+
+        var firstNumber: UInt64 { entries.first?.transition.number ?? 1 }
+
+        /// Shows all steps up to the first that is held. Returns who waited for that.
+        mutating func show() -> Wakeup {
+            let shown = entries.prefix { !$0.isHeld }.last?.transition.number ?? firstNumber - 1
+            guard shown > visibleNumber else { return Wakeup() }
+            visibleNumber = shown
+            defer { waiters = [:] }
+            return Wakeup(waiters: Array(waiters.values))
+        }
+    }
+
+    /// Who is to be woken, once no lock is held.
+    struct Wakeup {
+        fileprivate var waiters: [CheckedContinuation<Void, Never>] = []
+
+        func run() {
+            for waiter in waiters { waiter.resume() }
+        }
+    }
+
+    private let state = NIOLockedValueBox(State())
+
+    // MARK: The driver's side
+
+    /// A step was made. With `isHeld`, `complete` shows it.
+    func append(
+        _ transition: ConnectionTransition,
+        undeliveredMessageCount: Int?,
+        messagesBefore: Int,
+        isHeld: Bool
+    ) -> Wakeup {
+        state.withLockedValue { state in
+            if state.entries.count == ClientHistory.capacity { state.entries.removeFirst() }
+            state.entries.append(
+                Entry(
+                    transition: transition,
+                    undeliveredMessageCount: undeliveredMessageCount,
+                    messagesBefore: messagesBefore,
+                    isHeld: isHeld
+                )
+            )
+            return state.show()
+        }
+    }
+
+    /// What was lost with a step that was held is known.
+    func complete(_ number: UInt64, undeliveredMessageCount: Int?, messagesBefore: Int) -> Wakeup {
+        state.withLockedValue { state in
+            for index in state.entries.indices where state.entries[index].transition.number >= number {
+                // What followed meanwhile came after the same messages.
+                state.entries[index].messagesBefore = messagesBefore
+                guard state.entries[index].transition.number == number else { continue }
+                state.entries[index].undeliveredMessageCount = undeliveredMessageCount
+                state.entries[index].isHeld = false
+            }
+            return state.show()
+        }
+    }
+
+    // MARK: The subscribers' side
+
+    /// The number of the newest step that may be seen; that of the first one before there is any.
+    var newestNumber: UInt64 { state.withLockedValue { max($0.visibleNumber, 1) } }
+
+    /// The steps that are kept and may be seen, the oldest first.
+    var events: [ClientEvent] {
+        state.withLockedValue { state in
+            state.entries.filter { $0.transition.number <= state.visibleNumber }.map { $0.event(missedCount: 0) }
+        }
+    }
+
+    enum Lookup {
+        case event(ClientEvent)
+        case notYet
+        /// There was a last step, and it is before.
+        case end
+    }
+
+    /// The step of this number; if it is not kept any more, the oldest one that is.
+    func event(at number: UInt64) -> Lookup {
+        state.withLockedValue { state in
+            let first = max(number, state.firstNumber)
+            guard first <= state.visibleNumber else {
+                let newest = state.entries.last { $0.transition.number == state.visibleNumber }
+                return newest?.transition.to == .closed ? .end : .notYet
+            }
+            let index = Int(first - state.firstNumber)
+            return .event(state.entries[index].event(missedCount: Int(first - number)))
+        }
+    }
+
+    /// Waits until the step of this number may be seen; false when the task is cancelled first.
+    nonisolated(nonsending) func wait(for number: UInt64) async -> Bool {
+        let id = makeWaiterID()
+        await withTaskCancellationHandler {
+            // A cancellation before the waiter is there ran its handler in vain; one after it finds the waiter.
+            await wait(for: number, as: id, unless: { Task.isCancelled })
+        } onCancel: {
+            state.withLockedValue { $0.waiters.removeValue(forKey: id) }?.resume()
+        }
+        return !Task.isCancelled
+    }
+
+    /// Waits until the step of this number may be seen, whether or not the task is cancelled.
+    func waitUninterrupted(for number: UInt64) async {
+        let id = makeWaiterID()
+        await wait(for: number, as: id, unless: { false })
+    }
+
+    private func makeWaiterID() -> UInt64 {
+        state.withLockedValue { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+    }
+
+    private nonisolated(nonsending) func wait(
+        for number: UInt64,
+        as id: UInt64,
+        unless isOver: () -> Bool
+    ) async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let waits = state.withLockedValue { state in
+                guard number > state.visibleNumber, !isOver() else { return false }
+                state.waiters[id] = continuation
+                return true
+            }
+            if !waits { continuation.resume() }
+        }
+    }
+}
+
+extension ClientHistory.Entry {
+    fileprivate func event(missedCount: Int) -> ClientEvent {
+        ClientEvent(
+            transition: transition,
+            undeliveredMessageCount: undeliveredMessageCount,
+            missedCount: missedCount,
+            messagesBefore: messagesBefore
+        )
+    }
+}

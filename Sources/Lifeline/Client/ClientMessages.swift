@@ -1,0 +1,58 @@
+internal import LifelineCore
+public import LifelineMessages
+internal import LifelineTransport
+
+/// The messages that arrive at a client, over all its connections, in order.
+///
+/// It ends after the client has closed; a connection that is lost does not end it. What it throws is `CancellationError`
+/// when the task that iterates is cancelled, and `ConnectionError` `concurrentIteration` when another one iterates.
+///
+/// One task may iterate at a time. A loop that is left loses nothing: the next one goes on where it stopped. While too
+/// much waits here the connection is not read, and, if it is lost, no new one is made.
+public struct ClientMessages<Element: DelimitedMessage>: AsyncSequence, Sendable {
+    let inbox: ClientInbox<Element>
+
+    /// The messages in the batches in which they arrived, for handling many small ones at the least cost.
+    public var batches: Batches { Batches(inbox: inbox) }
+
+    /// Starts, or goes on, with the next message.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(inbox: inbox) }
+
+    /// Hands out one message at a time.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate let inbox: ClientInbox<Element>
+
+        /// The next message; nil at the end.
+        public nonisolated(nonsending) mutating func next() async throws -> Element? {
+            try await inbox.queue.next { inbox.resumeReading() }
+        }
+
+        /// The next message; nil at the end.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
+            try await inbox.queue.next { inbox.resumeReading() }
+        }
+    }
+
+    /// The messages of a client in batches: never an empty one.
+    public struct Batches: AsyncSequence, Sendable {
+        fileprivate let inbox: ClientInbox<Element>
+
+        /// Starts, or goes on, with the next batch; with the rest of one that a loop over single messages began.
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(inbox: inbox) }
+
+        /// Hands out one batch at a time.
+        public struct AsyncIterator: AsyncIteratorProtocol {
+            fileprivate let inbox: ClientInbox<Element>
+
+            /// The next batch; nil at the end.
+            public nonisolated(nonsending) mutating func next() async throws -> [Element]? {
+                try await inbox.queue.nextBatch { inbox.resumeReading() }
+            }
+
+            /// The next batch; nil at the end.
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws -> [Element]? {
+                try await inbox.queue.nextBatch { inbox.resumeReading() }
+            }
+        }
+    }
+}

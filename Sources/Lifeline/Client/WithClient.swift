@@ -1,0 +1,34 @@
+public import LifelineCore
+public import LifelineMessages
+public import Logging
+
+/// Runs a client, and `body` with it; `Client` says what it does.
+///
+/// When `body` returns, the client is closed: what `send` accepted is written, and the peer's end awaited. When it throws
+/// or the task is cancelled, the connection is cut. Nothing of the client is left when the call returns.
+///
+/// - Throws: what `body` throws; `CancellationError`.
+public nonisolated(nonsending) func withClient<Received: DelimitedMessage, Sent: DelimitedMessage, Result>(
+    to endpoint: Endpoint,
+    configuration: ClientConfiguration = ClientConfiguration(),
+    receiving: Received.Type,
+    sending: Sent.Type,
+    heartbeat: HeartbeatMessages<Received, Sent>? = nil,
+    logger: Logger = Logger(label: "lifeline.client"),
+    _ body: nonisolated(nonsending) (Client<Received, Sent>) async throws -> Result
+) async throws -> Result {
+    let client = Client(
+        to: endpoint,
+        configuration: configuration,
+        receiving: receiving,
+        sending: sending,
+        heartbeat: heartbeat,
+        logger: logger
+    )
+    // Cancelled and awaited when `body` throws.
+    async let running: Void = client.run()
+    let result = try await body(client)
+    await client.close()
+    try await running
+    return result
+}

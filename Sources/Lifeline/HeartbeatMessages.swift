@@ -1,0 +1,45 @@
+public import LifelineMessages
+
+/// Which messages ask a peer for a sign of life, and which answer that, on a connection whose protocol has such messages.
+///
+/// Pings and answers are taken out of the messages that arrive: the user sees none of them. A ping of the peer's is
+/// answered at once, ahead of sends that wait for room. Where the type of all messages is a oneof with a `ping` and a
+/// `pong`:
+///
+/// ```swift
+/// let heartbeat = HeartbeatMessages<Frame, Frame>(
+///     ping: { number in .with { $0.ping.number = number } },
+///     answer: { frame in
+///         guard case .ping(let ping)? = frame.body else { return nil }
+///         return .with { $0.pong.number = ping.number }
+///     },
+///     isAnswer: { frame in
+///         if case .pong? = frame.body { true } else { false }
+///     }
+/// )
+/// ```
+///
+/// The closures run on the connection's event loop, the last two for every message: they must not wait. A ping or an
+/// answer that cannot be encoded, or is over the frame limit, fails the connection with `messageRefused`.
+public struct HeartbeatMessages<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable {
+    /// The message that asks the peer for a sign of life, with a number that its answer may carry: 1, 2, 3 ... on each
+    /// connection.
+    public var ping: @Sendable (_ number: UInt64) -> Sent
+
+    /// The answer to a message that is a ping; nil when it is none.
+    public var answer: @Sendable (_ message: Received) -> Sent?
+
+    /// Whether a message is the answer to a ping. Asked when `answer` has said nil.
+    public var isAnswer: @Sendable (_ message: Received) -> Bool
+
+    /// Names the messages.
+    public init(
+        ping: @escaping @Sendable (_ number: UInt64) -> Sent,
+        answer: @escaping @Sendable (_ message: Received) -> Sent?,
+        isAnswer: @escaping @Sendable (_ message: Received) -> Bool
+    ) {
+        self.ping = ping
+        self.answer = answer
+        self.isAnswer = isAnswer
+    }
+}

@@ -1,0 +1,95 @@
+import Lifeline
+import LifelineCore
+import LifelineTransport
+import Logging
+import Metrics
+
+typealias TestClient = Client<TestMessage, TestMessage>
+
+/// A client on a scripted transport, and what a test moves: peers, time and network.
+struct ClientHarness: Sendable {
+    let transport = ScriptedTransport()
+    let clock = ManualClock()
+    let network: ManualNetwork
+    let client: TestClient
+
+    init(
+        hasNetwork: Bool = true,
+        heartbeat: HeartbeatMessages<TestMessage, TestMessage>? = nil,
+        log: TestLog = TestLog(),
+        metrics: any MetricsFactory = NOOPMetricsHandler.instance,
+        configure: (inout ClientConfiguration) -> Void = { _ in }
+    ) {
+        var configuration = ClientConfiguration()
+        // Delays that a test can foresee.
+        configuration.backoff.jitter = 0
+        configure(&configuration)
+        network = ManualNetwork(isAvailableAtFirst: hasNetwork)
+        client = Client(
+            to: .unix(path: "/scripted"),
+            configuration: configuration,
+            receiving: TestMessage.self,
+            sending: TestMessage.self,
+            heartbeat: heartbeat,
+            logger: log.logger,
+            environment: ClientEnvironment(
+                transport: transport,
+                clock: clock,
+                network: network,
+                seed: 1,
+                metricsFactory: metrics
+            )
+        )
+    }
+
+    /// Runs the client and `body`, and closes it then.
+    func run<Result>(_ body: nonisolated(nonsending) (TestClient) async throws -> Result) async throws -> Result {
+        async let running: Void = client.run()
+        let result = try await body(client)
+        await client.close()
+        try await running
+        return result
+    }
+}
+
+extension ClientEvents.AsyncIterator {
+    /// Goes on to the next step that leads to this state.
+    nonisolated(nonsending) mutating func reach(_ state: ConnectionState) async throws -> ClientEvent {
+        while let event = await next() {
+            if event.transition.to == state { return event }
+        }
+        throw CancellationError()
+    }
+}
+
+/// Gives other tasks their turn until something holds.
+nonisolated(nonsending) func until(_ condition: () -> Bool) async throws {
+    while !condition() {
+        try Task.checkCancellation()
+        await Task.yield()
+    }
+}
+
+/// The messages in delimited bytes, which hold whole ones only.
+func messages(in bytes: [UInt8]) throws -> [TestMessage] {
+    struct Collector: FrameSink {
+        var messages: [TestMessage] = []
+
+        mutating func receive(frame: UnsafeRawBufferPointer) throws {
+            messages.append(try TestMessage(serializedBytes: Array(frame)))
+        }
+    }
+    var collector = Collector()
+    var assembler = FrameAssembler(decoder: FrameDecoder(maximumFrameLength: 4 << 20))
+    try bytes.withUnsafeBytes { try assembler.receive($0, into: &collector) }
+    try assembler.finish()
+    return collector.messages
+}
+
+/// Gives other tasks their turn until something holds.
+nonisolated(nonsending) func untilAsync(_ condition: () async -> Bool) async throws {
+    while await !condition() {
+        try Task.checkCancellation()
+        await Task.yield()
+    }
+}

@@ -1,0 +1,259 @@
+import Lifeline
+import LifelineCore
+import LifelineTransport
+import NIOConcurrencyHelpers
+import NIOCore
+
+/// A transport whose peers do what a test says, in memory: nothing takes time.
+final class ScriptedTransport: Transport {
+    /// An attempt to connect that waits for the test's decision.
+    struct Attempt: Sendable {
+        let endpoint: Endpoint
+        private let decision: Latch<Result<ScriptedPeer, ConnectionError>>
+        private let makePeer: @Sendable () -> ScriptedPeer
+
+        fileprivate init(
+            endpoint: Endpoint,
+            decision: Latch<Result<ScriptedPeer, ConnectionError>>,
+            makePeer: @escaping @Sendable () -> ScriptedPeer
+        ) {
+            self.endpoint = endpoint
+            self.decision = decision
+            self.makePeer = makePeer
+        }
+
+        @discardableResult
+        func accept(unacknowledgedFrameCount: Int? = nil) -> ScriptedPeer {
+            let peer = makePeer()
+            peer.unacknowledgedFrameCount.withLockedValue { $0 = unacknowledgedFrameCount }
+            decision.open(with: .success(peer))
+            return peer
+        }
+
+        func refuse(_ code: ConnectionError.Code = .connectFailed) {
+            decision.open(with: .failure(ConnectionError(code: code, message: "Refused by the test.")))
+        }
+    }
+
+    private let attempts = AsyncStream.makeStream(of: Attempt.self)
+    /// Connections that are not closed.
+    private let connections = NIOLockedValueBox((open: 0, maximum: 0))
+
+    private let attemptsBegun = NIOLockedValueBox(0)
+
+    /// Attempts that were begun.
+    var attemptCount: Int { attemptsBegun.withLockedValue { $0 } }
+    var connectionCount: Int { connections.withLockedValue { $0.open } }
+    /// The most connections that were open at once.
+    var maximumConnectionCount: Int { connections.withLockedValue { $0.maximum } }
+
+    /// The next attempt. For one task at a time.
+    func nextAttempt() async throws -> Attempt {
+        for await attempt in attempts.stream { return attempt }
+        throw CancellationError()
+    }
+
+    func connect<Receiver: FrameReceiver>(
+        to endpoint: Endpoint,
+        options: ConnectionOptions,
+        makeReceiver: @escaping @Sendable () -> Receiver
+    ) async throws -> OpenedConnection<Receiver.Inbox> {
+        let decision = Latch<Result<ScriptedPeer, ConnectionError>>()
+        let state = NIOLockedValueBox(MadeConnection<Receiver>())
+        let attempt = Attempt(endpoint: endpoint, decision: decision) { [self] in
+            let made = ScriptedConnection(receiver: makeReceiver(), options: options, endpoint: endpoint) { [self] in
+                connections.withLockedValue { $0.open -= 1 }
+            }
+            connections.withLockedValue { connections in
+                connections.open += 1
+                connections.maximum = max(connections.maximum, connections.open)
+            }
+            let isAbandoned = state.withLockedValue { state in
+                state.connection = made
+                return state.isAbandoned
+            }
+            if isAbandoned { made.abort(.closedLocally) }
+            return made.peer
+        }
+        attemptsBegun.withLockedValue { $0 += 1 }
+        attempts.continuation.yield(attempt)
+        do {
+            _ = try await decision.wait().get()
+        } catch is CancellationError {
+            let made = state.withLockedValue { state in
+                state.isAbandoned = true
+                return state.connection
+            }
+            made?.abort(.closedLocally)
+            throw CancellationError()
+        }
+        guard let made = state.withLockedValue({ $0.connection }) else { throw CancellationError() }
+        return OpenedConnection(made, inbox: made.inbox)
+    }
+
+    func listen<Receiver: FrameReceiver>(
+        on endpoint: Endpoint,
+        options: ListenerOptions,
+        makeReceiver: @escaping @Sendable () -> Receiver
+    ) async throws(ConnectionError) -> any TransportListener<Receiver.Inbox> {
+        throw ConnectionError(code: .listenFailed, message: "Nobody listens here.")
+    }
+}
+
+private struct MadeConnection<Receiver: FrameReceiver>: Sendable {
+    var connection: ScriptedConnection<Receiver>?
+    /// Nobody waits for it any more.
+    var isAbandoned = false
+}
+
+/// The other end of a scripted connection.
+struct ScriptedPeer: Sendable {
+    /// Lets a batch of frames' payloads arrive. False when the client wants no more for now.
+    let send: @Sendable (_ payloads: [[UInt8]]) -> Bool
+    /// Takes what the client has written so far; while nobody does, its outgoing queue fills.
+    let read: @Sendable () -> [UInt8]
+    /// Has the client's heartbeat make a ping.
+    let ping: @Sendable (UInt64) -> [UInt8]?
+    /// Ends the peer's side.
+    let finish: @Sendable () -> Void
+    /// Ends the connection: in order, or with an error.
+    let close: @Sendable (ConnectionError?) -> Void
+    /// How often the client wanted a sign of life.
+    fileprivate let probes = NIOLockedValueBox(0)
+    /// How often the client asked to read on.
+    fileprivate let resumes = NIOLockedValueBox(0)
+    /// Whether the client's close waits for the test's `close`.
+    fileprivate let holdsClosing = NIOLockedValueBox(false)
+    fileprivate let unacknowledgedFrameCount = NIOLockedValueBox<Int?>(nil)
+    /// What the connection tells of the last bytes that came.
+    let lastInbound = NIOLockedValueBox<MonotonicTime?>(nil)
+    /// Opens when the client closes in order.
+    fileprivate let closeRequested = Latch<Void>()
+    /// Opens when the client cuts the connection.
+    fileprivate let aborted = Latch<ConnectionError>()
+
+    var probeCount: Int { probes.withLockedValue { $0 } }
+    var resumeCount: Int { resumes.withLockedValue { $0 } }
+
+    /// Lets the client's close wait for `close`.
+    func holdClosing() { holdsClosing.withLockedValue { $0 = true } }
+
+    /// Why the client has cut the connection, if it has.
+    var abortReason: ConnectionError? { aborted.value }
+
+    /// Waits until the client closes in order.
+    func waitForClose() async throws { _ = try await closeRequested.wait() }
+
+    /// Waits until the client cuts the connection.
+    func waitForAbort() async throws { _ = try await aborted.wait() }
+}
+
+/// The client's end of a scripted connection, with the outgoing queue of a real one.
+///
+/// Unchecked, as the receiver is not Sendable: it is touched only while `lock` is held.
+private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnection, @unchecked Sendable {
+    let localEndpoint = Endpoint.unix(path: "/scripted/local")
+    let remoteEndpoint: Endpoint
+    let inbox: Receiver.Inbox
+
+    private let lock = NIOLock()
+    private var receiver: Receiver
+    private let isInputFinished = NIOLockedValueBox(false)
+    private let outbound: OutboundQueue
+    private let closed = Latch<ClosureReport>()
+    private let whenClosed: @Sendable () -> Void
+    private let thePeer = NIOLockedValueBox<ScriptedPeer?>(nil)
+
+    init(receiver: Receiver, options: ConnectionOptions, endpoint: Endpoint, whenClosed: @escaping @Sendable () -> Void)
+    {
+        self.inbox = receiver.inbox
+        self.receiver = receiver
+        self.outbound = OutboundQueue(marks: options.outboundMarks)
+        self.remoteEndpoint = endpoint
+        self.whenClosed = whenClosed
+        let peer = ScriptedPeer(
+            send: { [self] in receive($0) },
+            read: { [self] in takeWritten() },
+            ping: { [self] in ping(number: $0) },
+            finish: { [self] in finishInput(throwing: nil) },
+            close: { [self] in end($0) }
+        )
+        thePeer.withLockedValue { $0 = peer }
+    }
+
+    var peer: ScriptedPeer {
+        guard let peer = thePeer.withLockedValue({ $0 }) else { preconditionFailure("set by init") }
+        return peer
+    }
+
+    private func receive(_ payloads: [[UInt8]]) -> Bool {
+        if isInputFinished.withLockedValue({ $0 }) { return false }
+        return lock.withLock {
+            for payload in payloads { try? payload.withUnsafeBytes { try receiver.receive(frame: $0) } }
+            return receiver.finishBatch() == .more
+        }
+    }
+
+    private func ping(number: UInt64) -> [UInt8]? {
+        lock.withLock { try? receiver.pingFrame(number: number) }
+    }
+
+    private func takeWritten() -> [UInt8] {
+        guard case .write(let buffer, _) = outbound.takeForFlush() else { return [] }
+        _ = outbound.completeWrite()
+        return Array(buffer.readableBytesView)
+    }
+
+    private func finishInput(throwing error: ConnectionError?) {
+        let isFirst = isInputFinished.withLockedValue { isFinished in
+            defer { isFinished = true }
+            return !isFinished
+        }
+        if isFirst { lock.withLock { receiver.finish(throwing: error) } }
+    }
+
+    private func end(_ failure: ConnectionError?) {
+        finishInput(throwing: failure)
+        let unwritten = outbound.close(failure ?? .closedLocally)
+        let report = ClosureReport(
+            failure: failure,
+            unwrittenByteCount: unwritten,
+            unacknowledgedFrameCount: peer.unacknowledgedFrameCount.withLockedValue { $0 },
+            lastInboundAt: peer.lastInbound.withLockedValue { $0 }
+        )
+        if closed.open(with: report) { whenClosed() }
+    }
+
+    func offer(_ frame: UnsafeRawBufferPointer) throws(ConnectionError) -> PendingSend? {
+        switch try outbound.offer(frame) {
+        case .accepted: nil
+        case .pending(let pending): pending
+        }
+    }
+
+    nonisolated(nonsending) func wait(for pending: PendingSend) async throws {
+        try await outbound.wait(for: pending)
+    }
+
+    func finishSending() async throws {}
+
+    func resumeReading() { peer.resumes.withLockedValue { $0 += 1 } }
+
+    func stopReceiving() {}
+
+    func probe() { peer.probes.withLockedValue { $0 += 1 } }
+
+    func close() {
+        finishInput(throwing: nil)
+        _ = outbound.finish(refusingWaiting: .closedLocally)
+        peer.closeRequested.open(with: ())
+        if !peer.holdsClosing.withLockedValue({ $0 }) { end(nil) }
+    }
+
+    func abort(_ reason: ConnectionError) {
+        peer.aborted.open(with: reason)
+        end(reason)
+    }
+
+    func waitUntilClosed() async -> ClosureReport { await closed.waitUninterrupted() }
+}
