@@ -44,6 +44,18 @@ import Testing
         #expect(test.handler.closed.value?.lastInboundAt == end)
     }
 
+    @Test func anAnswerSetsTheTimerAnew() throws {
+        var options = heartbeat
+        options.heartbeat?.timeout = .seconds(1000)
+        let test = try HandlerTest(liveness: options)
+        test.advance(seconds: 30)
+        #expect(try test.written() == [0x02, 0xEE, 1])
+        test.advance(seconds: 1)
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x00]))
+        test.advance(seconds: 30)
+        #expect(try test.written() == [0x02, 0xEE, 2])
+    }
+
     @Test func aProbeAsksAtOnce() throws {
         let test = try HandlerTest(liveness: heartbeat)
         test.advance(seconds: 5)

@@ -31,6 +31,8 @@ package struct Liveness: Sendable {
     private var writeTimeout: Duration?
     /// Nil when there is no asking the peer.
     private var heartbeat: Heartbeat?
+    /// Whether the heartbeat awaits an answer.
+    private var isAsking = false
     private var input = Input.reading
     /// When the peer last gave a sign of life; at first, when the connection was made.
     private var lastLife: MonotonicTime
@@ -50,8 +52,8 @@ package struct Liveness: Sendable {
         lastLife = connectedAt
     }
 
-    /// When `timerFired` is to be called; nil when nothing is watched. Bytes that come in move it only when the timer
-    /// fires or something else happens, so that nothing but `received` is to be done per read.
+    /// When `timerFired` is to be called; nil when nothing is watched. Bytes that come in, unless they answer a ping, move
+    /// it only when the timer fires, so that nothing is to be done about it per read.
     package var deadline: MonotonicTime? {
         let forStall = stall?.nextLook
         guard input == .reading else { return forStall }
@@ -74,10 +76,11 @@ package struct Liveness: Sendable {
 
     // MARK: Input
 
-    /// Bytes have come in.
-    package mutating func received(now: MonotonicTime) {
+    /// Bytes have come in. Tells whether they answer a ping: the deadline may be an earlier one then.
+    @discardableResult
+    package mutating func received(now: MonotonicTime) -> Bool {
         lastInboundAt = now
-        showedLife(now: now)
+        return showedLife(now: now)
     }
 
     /// This side stopped reading.
@@ -89,7 +92,7 @@ package struct Liveness: Sendable {
     package mutating func readingResumed(now: MonotonicTime) {
         guard input == .paused else { return }
         input = .reading
-        showedLife(now: now)
+        _ = showedLife(now: now)
     }
 
     /// The peer ended its side.
@@ -104,10 +107,14 @@ package struct Liveness: Sendable {
         stall = nil
     }
 
-    private mutating func showedLife(now: MonotonicTime) {
+    private mutating func showedLife(now: MonotonicTime) -> Bool {
         lastLife = max(lastLife, now)
         unansweredByteCount = 0
         answerDeadline = nil
+        guard isAsking else { return false }
+        isAsking = false
+        heartbeat?.received(at: lastLife)
+        return true
     }
 
     // MARK: Output
@@ -148,6 +155,8 @@ package struct Liveness: Sendable {
 
     /// The number of a ping to send; nil when there is no asking the peer.
     private mutating func ask(now: MonotonicTime) -> UInt64? {
+        guard heartbeat != nil else { return nil }
+        isAsking = true
         heartbeat?.received(at: lastLife)
         return heartbeat?.probe(now: now)
     }
@@ -165,7 +174,9 @@ package struct Liveness: Sendable {
             lastLife = now
         }
         switch heartbeat?.timerFired(lastInboundAt: lastLife, now: now) {
-        case .sendPing(let number): return .sendPing(number: number)
+        case .sendPing(let number):
+            isAsking = true
+            return .sendPing(number: number)
         case .timedOut: return .giveUp(.heartbeatTimeout)
         case .some(.none), nil: return .none
         }

@@ -83,7 +83,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     // MARK: Input
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        liveness?.received(now: now())
+        if liveness?.received(now: now()) == true { armLivenessTimer() }
         guard machine.receivedBytes() == .parse else { return }
         let bytes = unwrapInboundIn(data)
         let before = assembler.statistics.frameCount

@@ -57,6 +57,23 @@ import Testing
         #expect(liveness.deadline == at(89))
     }
 
+    /// The timer waits for the answer's time-out then, which may be longer than the interval.
+    @Test func anAnswerIsTakenIntoAccountAtOnce() {
+        var configuration = HeartbeatConfiguration()
+        configuration.interval = .seconds(10)
+        configuration.timeout = .seconds(60)
+        var liveness = Liveness(LivenessOptions(heartbeat: configuration), connectedAt: at(0))
+        #expect(liveness.received(now: at(0)) == false)
+        #expect(liveness.timerFired(waitingByteCount: 0, now: at(10)) == .sendPing(number: 1))
+        #expect(liveness.deadline == at(70))
+        #expect(liveness.received(now: at(11)) == true)
+        #expect(liveness.deadline == at(21))
+        #expect(liveness.received(now: at(12)) == false)
+        #expect(liveness.probe(now: at(13)) == .sendPing(number: 2))
+        #expect(liveness.received(now: at(14)) == true)
+        #expect(liveness.deadline == at(24))
+    }
+
     @Test func aProbeAsksAtOnce() {
         var liveness = liveness(heartbeat: true)
         #expect(liveness.probe(now: at(5)) == .sendPing(number: 1))

@@ -11,6 +11,7 @@ func withTestServer<Result>(
     on endpoint: Endpoint = anyPort,
     configuration: ServerConfiguration = ServerConfiguration(),
     log: TestLog = TestLog(),
+    heartbeat: HeartbeatMessages<TestMessage, TestMessage>? = nil,
     handler: @escaping @Sendable (TestConnection) async throws -> Void,
     _ body: nonisolated(nonsending) (Server) async throws -> Result
 ) async throws -> Result {
@@ -20,6 +21,7 @@ func withTestServer<Result>(
         logger: log.logger,
         receiving: TestMessage.self,
         sending: TestMessage.self,
+        heartbeat: heartbeat,
         handler: handler,
         body
     )
@@ -29,6 +31,7 @@ func withTestServer<Result>(
 func withTestConnection<Result>(
     to endpoint: Endpoint,
     configuration: ConnectionConfiguration = ConnectionConfiguration(),
+    heartbeat: HeartbeatMessages<TestMessage, TestMessage>? = nil,
     _ body: nonisolated(nonsending) (TestConnection) async throws -> Result
 ) async throws -> Result {
     try await withConnection(
@@ -36,6 +39,7 @@ func withTestConnection<Result>(
         configuration: configuration,
         receiving: TestMessage.self,
         sending: TestMessage.self,
+        heartbeat: heartbeat,
         body
     )
 }

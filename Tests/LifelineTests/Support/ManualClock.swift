@@ -14,6 +14,9 @@ final class ManualClock: ClientClock {
 
     var now: MonotonicTime { state.withLockedValue { $0.now } }
 
+    /// When somebody wants to be woken.
+    var nextWakeUp: MonotonicTime? { state.withLockedValue { $0.sleepers.values.map(\.deadline).min() } }
+
     /// Moves time and wakes who has slept long enough. Who goes to sleep later for less than that does not sleep.
     func advance(to time: MonotonicTime) {
         let due = state.withLockedValue { state in

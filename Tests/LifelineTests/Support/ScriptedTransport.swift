@@ -126,11 +126,14 @@ struct ScriptedPeer: Sendable {
     fileprivate let holdsClosing = NIOLockedValueBox(false)
     fileprivate let unacknowledgedFrameCount = NIOLockedValueBox<Int?>(nil)
     /// What the connection tells of the last bytes that came.
-    let lastInbound = NIOLockedValueBox<MonotonicTime?>(nil)
+    fileprivate let lastInbound = NIOLockedValueBox<MonotonicTime?>(nil)
     /// Opens when the client closes in order.
     fileprivate let closeRequested = Latch<Void>()
     /// Opens when the client cuts the connection.
     fileprivate let aborted = Latch<ConnectionError>()
+
+    /// When the last bytes came, for the report of the connection's end.
+    func spoke(at time: MonotonicTime) { lastInbound.withLockedValue { $0 = time } }
 
     var probeCount: Int { probes.withLockedValue { $0 } }
     var resumeCount: Int { resumes.withLockedValue { $0 } }
