@@ -35,7 +35,7 @@ import Foundation
     func run() async throws {
         try TestNetwork.checkRequirements()
         let family: TestNetwork.Family = ipv6 ? .ipv6 : .ipv4
-        let trials = Trials(family: family, bounds: Bounds())
+        let trials = Trials(family: family)
         let flaps = flaps ?? (quick ? 5 : 100)
         let blackHoles = blackHoles ?? (quick ? 3 : 100)
         let lossMinutes = lossMinutes ?? (quick ? 0.1 : 10)
@@ -43,7 +43,7 @@ import Foundation
         let isMissed = try await cancellingOnSignals {
             var report = Report()
             report.begin()
-            for trial in trials.all { try report.add(await trials.once(trial)) }
+            for trial in Trials.all { try report.add(await trials.once(trial)) }
             if flaps > 0 { try report.add(await trials.flaps(flaps)) }
             if blackHoles > 0 { try report.add(await trials.blackHoles(blackHoles)) }
             if lossMinutes > 0 { try report.add(await trials.loss(.seconds(lossMinutes * 60))) }

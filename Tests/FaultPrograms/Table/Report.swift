@@ -14,14 +14,15 @@ struct Report {
     /// - Throws: `CancellationError`: what was interrupted is no outcome.
     mutating func add(_ outcome: Outcome) throws {
         try Task.checkCancellation()
-        if !outcome.misses.isEmpty { isMissed = true }
+        let misses = outcome.misses + outcome.delays
+        if !misses.isEmpty { isMissed = true }
         write(
             [
                 outcome.name, outcome.reason, text(outcome.applied), text(outcome.noticed), text(outcome.healed),
                 "\(outcome.messages.sent)",
                 "\(outcome.messages.lost)", "\(outcome.messages.reported)",
             ],
-            (outcome.misses.isEmpty ? "ok" : "MISSED: " + outcome.misses.joined(separator: "; "))
+            (misses.isEmpty ? "ok" : "MISSED: " + misses.joined(separator: "; "))
                 + (outcome.note.isEmpty ? "" : " (\(outcome.note))")
         )
     }
