@@ -36,7 +36,4 @@ package struct Bounds: Sendable {
             "--longest-backoff", "\(longestBackoff.milliseconds)",
         ]
     }
-
-    /// For lost packets: the defaults, but asking every second, so that there are many answers to lose.
-    package static let lossArguments = ["--heartbeat-interval", "1000"]
 }

@@ -1,5 +1,3 @@
-import FaultSupport
-
 extension Trial {
     /// Every fault, and what is expected of the client in it.
     static func all(_ bounds: Bounds) -> [Trial] {
@@ -26,7 +24,8 @@ extension Trial {
                 fault: .peerNotReading,
                 reaction: Reaction("heartbeatTimeout", .silentPeer),
                 bound: bounds.silence,
-                healBound: bounds.retry,
+                // What waits goes first.
+                healBound: bounds.retry + .seconds(5),
                 accounting: .reportedAtMost,
                 messagesIntoIt: 2000,
                 messageSize: 30_000
