@@ -143,7 +143,8 @@ package struct Trials: Sendable {
         outcome.applied.append(moment.ended - moment.began)
         outcome.noticed.append(event.time - moment.began)
         outcome.reason = event.reason ?? ""
-        outcome.check(outcome.noticed.suffix(1), trial.bound, "noticed")
+        // It is there when its command has ended, at the latest.
+        outcome.check([event.time - moment.ended], trial.bound, "noticed")
     }
 
     /// Sends until a message arrives; when it did. The client may be ready meanwhile and lose its connection again.
