@@ -49,7 +49,7 @@ package struct Trials: Sendable {
     }
 
     /// Packets are lost for a while; the connection stays. With the default heartbeat: at this rate TCP itself stands still
-    /// for half a minute now and then, when one segment is lost time after time.
+    /// for half a minute now and then.
     package func loss(_ time: Duration) async -> Outcome {
         await outcome("20 % packet loss", arguments: []) { scene, outcome in
             let fault = Fault.packetLoss(percent: 20)
