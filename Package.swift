@@ -262,14 +262,21 @@ let package = Package(
             swiftSettings: strict
         ),
         // Faults of real networks
-        .target(name: "FaultSupport", path: "Tests/FaultSupport", swiftSettings: strict),
+        .target(
+            name: "FaultSupport",
+            dependencies: ["LifelineCore", "LifelineTransport"],
+            path: "Tests/FaultSupport",
+            swiftSettings: strict
+        ),
         .executableTarget(
             name: "FaultClient",
             dependencies: [
                 "FaultSupport",
                 "Lifeline",
+                "LifelineCore",
                 "LifelineProtos",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/FaultPrograms/Client",
             swiftSettings: strict

@@ -16,3 +16,8 @@ package struct Durations: Sendable {
 
     package var maximum: Duration { percentile(100) }
 }
+
+extension Duration {
+    /// The same as a number of milliseconds.
+    package var milliseconds: Double { self / .milliseconds(1) }
+}

@@ -1,4 +1,6 @@
 internal import Glibc
+internal import LifelineCore
+internal import LifelineTransport
 
 /// Something that goes wrong between a client and its peer, and how it is put right.
 package struct Fault: Sendable {
@@ -110,9 +112,9 @@ extension Fault {
 
     /// The peer shuts down in order, and is started again.
     package static let peerShutDown = Fault("peer shut down") {
-        let began = BootTime.now
+        let began = MonotonicTime.now()
         try await $0.peer.finish()
-        return Moment(began: began, ended: .now)
+        return Moment(began: began, ended: .now())
     } heal: {
         try await $0.restartPeer()
     }
@@ -136,7 +138,7 @@ extension Fault {
         _ command: String,
         awaiting kind: FaultEvent.Kind
     ) async throws -> Moment {
-        let began = BootTime.now
+        let began = MonotonicTime.now()
         try scene.peer.tell(command)
         let event = try await scene.peer.next("that it has done so: \(command)") { $0.event == kind }
         return Moment(began: began, ended: event.time)

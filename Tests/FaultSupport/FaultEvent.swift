@@ -1,4 +1,6 @@
 internal import Foundation
+package import LifelineCore
+package import LifelineTransport
 internal import Synchronization
 
 /// What a program under test has to say: one line of JSON on its standard output.
@@ -39,12 +41,12 @@ package struct FaultEvent: Codable, Sendable, Hashable {
     package var first: UInt64?
     package var last: UInt64?
 
-    package init(_ event: Kind, at time: BootTime = .now) {
+    package init(_ event: Kind, at time: MonotonicTime = .now()) {
         self.t = time.nanoseconds
         self.event = event
     }
 
-    package var time: BootTime { BootTime(nanoseconds: t) }
+    package var time: MonotonicTime { MonotonicTime(nanoseconds: t) }
 
     /// The line, without its end.
     package var line: String {
@@ -70,7 +72,9 @@ extension FaultEvent {
         return event
     }
 
-    package static func transition(from: String, to: String, reason: String, at time: BootTime = .now) -> FaultEvent {
+    package static func transition(from: String, to: String, reason: String, at time: MonotonicTime = .now())
+        -> FaultEvent
+    {
         var event = FaultEvent(.transition, at: time)
         (event.from, event.to, event.reason) = (from, to, reason)
         return event

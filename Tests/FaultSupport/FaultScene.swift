@@ -1,4 +1,5 @@
 internal import Glibc
+internal import LifelineCore
 internal import Synchronization
 
 /// A client and a peer at the two ends of a network, and what becomes of the messages between them.
@@ -77,7 +78,7 @@ package final class FaultScene: Sendable {
     private static func startPeer(
         in network: TestNetwork,
         _ family: TestNetwork.Family
-    ) async throws -> (LineProgram, listening: BootTime) {
+    ) async throws -> (LineProgram, listening: MonotonicTime) {
         let peer = try LineProgram(
             product: "FaultPeer",
             ["--on", endpoint(family, in: network)],
@@ -125,6 +126,24 @@ package final class FaultScene: Sendable {
             guard event.event == .received, let first = event.first, let last = event.last else { return false }
             return (first...last).contains(id)
         }
+    }
+
+    /// Waits until the client's kernel has nothing more to send and nothing to be acknowledged.
+    package func waitUntilAcknowledged(within time: Duration = .seconds(10)) async throws {
+        let deadline = ContinuousClock.now + time
+        while true {
+            // Received and not read, and sent and not acknowledged, in bytes; the state is left out.
+            let socket = try await socket(at: .client)
+            let words = socket.split(whereSeparator: \.isWhitespace)
+            if words.count > 2, words[1] == "0", !socket.contains("unacked:") { return }
+            guard .now < deadline else { throw FaultFailure("Not acknowledged within \(time): \(socket)") }
+        }
+    }
+
+    /// What the kernel knows of the connection.
+    package func socket(at node: TestNetwork.Node) async throws -> String {
+        let filter = ["state", "established", node == .client ? "dport" : "sport", "=", ":\(FaultScene.port)"]
+        return try await network.run("ss", ["-Htni"] + filter, at: node).output
     }
 
     /// What became of the messages that `send` accepted.

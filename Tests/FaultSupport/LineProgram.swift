@@ -57,6 +57,9 @@ package final class LineProgram: Sendable {
     /// All that it has said.
     package var events: [FaultEvent] { log.events }
 
+    /// The transitions that it has told.
+    package var steps: [FaultEvent] { events.filter { $0.event == .transition } }
+
     /// The next event that matches, after the one that this returned last. What comes before it is passed over.
     package func next(
         _ description: String,

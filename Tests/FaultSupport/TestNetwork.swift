@@ -101,7 +101,9 @@ package struct TestNetwork: Sendable {
         }
         for node in [Node.client, .server] {
             let peer = "type veth peer name eth0 netns \(namespace(of: node))"
-            try await ip(["link add \(node) \(peer)"], at: .router)
+            // The kernel tells of carriers once a second at most, but at once of links whose other end has another number.
+            let index = node == .client ? 101 : 102
+            try await ip(["link add \(node) index \(index) \(peer)"], at: .router)
         }
         try await ip(
             [(Node.client, 1), (.server, 2)].flatMap { node, subnet in

@@ -1,5 +1,7 @@
 internal import Dispatch
 internal import Glibc
+package import LifelineCore
+internal import LifelineTransport
 
 /// Runs the system's programs for networks: `ip`, `nft` and `ss`.
 package enum Tool {
@@ -19,7 +21,7 @@ package enum Tool {
         return try await onThread {
             let pipes = (input: try PipeEnds(), output: try PipeEnds())
             defer { close(pipes.output.reading) }
-            let began = BootTime.now
+            let began = MonotonicTime.now()
             let process: ChildProcess
             do {
                 // The program holds its ends of the pipes alone, or there would be no end of the stream.
@@ -41,7 +43,7 @@ package enum Tool {
             var bytes: [UInt8] = []
             while let chunk = readChunk(pipes.output.reading) { bytes += chunk }
             let status = process.wait()
-            let moment = Moment(began: began, ended: .now)
+            let moment = Moment(began: began, ended: .now())
             let output = String(decoding: bytes, as: UTF8.self)
             guard status == 0 else {
                 let command = ([name] + arguments).joined(separator: " ")
@@ -65,19 +67,19 @@ package enum Tool {
 
 /// From when to when something was done. What it did took effect in between.
 package struct Moment: Sendable, Hashable {
-    package let began: BootTime
-    package let ended: BootTime
+    package let began: MonotonicTime
+    package let ended: MonotonicTime
 
-    package init(began: BootTime, ended: BootTime) {
+    package init(began: MonotonicTime, ended: MonotonicTime) {
         self.began = began
         self.ended = ended
     }
 
     /// When `body` was run.
     package static func of(_ body: () throws -> Void) rethrows -> Moment {
-        let began = BootTime.now
+        let began = MonotonicTime.now()
         try body()
-        return Moment(began: began, ended: .now)
+        return Moment(began: began, ended: .now())
     }
 }
 

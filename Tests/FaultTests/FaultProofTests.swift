@@ -1,12 +1,13 @@
 import FaultSupport
 import Testing
 
-/// Each fault does what it says, and is put right: seen in the kernel's own words and in what arrives.
+/// Each fault does what it says, and is put right: seen in the kernel's own words and in what arrives. The client watches
+/// nothing: it is not to help.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct FaultProofTests {
     @Test(arguments: TestNetwork.Family.allCases) func withoutAFaultEverythingArrives(
         family: TestNetwork.Family
     ) async throws {
-        try await FaultScene.with(family) { scene in
+        try await withScene(family) { scene in
             try await expectEverythingArrives(in: scene)
             #expect(scene.messages == MessageCount(sent: 10))
         }
@@ -15,7 +16,7 @@ import Testing
     // MARK: Links and routes
 
     @Test func linkDown() async throws {
-        try await FaultScene.with { scene in
+        try await withScene { scene in
             try await apply(.linkDown, to: scene) {
                 let (link, routes) = (try await link(in: scene), try await routes(in: scene))
                 #expect(link.contains("state DOWN"))
@@ -25,7 +26,7 @@ import Testing
     }
 
     @Test func carrierLoss() async throws {
-        try await FaultScene.with { scene in
+        try await withScene { scene in
             try await apply(.carrierLoss, to: scene) {
                 let (link, routes) = (try await link(in: scene), try await routes(in: scene))
                 #expect(link.contains("NO-CARRIER") && link.contains(",UP"))
@@ -36,7 +37,7 @@ import Testing
     }
 
     @Test func routeRemoval() async throws {
-        try await FaultScene.with { scene in
+        try await withScene { scene in
             try await apply(.routeRemoval, to: scene) {
                 let (link, routes) = (try await link(in: scene), try await routes(in: scene))
                 #expect(link.contains("state UP"))
@@ -57,7 +58,7 @@ import Testing
         let before = try await scene.network.arrivedPacketCount()
         let sent = try await scene.send(1)
         try await eventually("the client's kernel tries again") {
-            try await socket(at: .client, in: scene).contains("backoff:")
+            try await scene.socket(at: .client).contains("backoff:")
         }
         #expect(try await scene.network.arrivedPacketCount() == before)
         _ = try await fault.heal(in: scene)
@@ -76,7 +77,7 @@ import Testing
     // MARK: Packets
 
     @Test(arguments: TestNetwork.Family.allCases) func blackHole(family: TestNetwork.Family) async throws {
-        try await FaultScene.with(family) { scene in
+        try await withScene(family) { scene in
             try await expectEverythingArrives(in: scene)
             _ = try await Fault.blackHole.apply(to: scene)
             let sent = try await scene.send(1)
@@ -91,7 +92,7 @@ import Testing
     }
 
     @Test func packetLoss() async throws {
-        try await FaultScene.with { scene in
+        try await withScene { scene in
             _ = try await Fault.packetLoss(percent: 20).apply(to: scene)
             let script = "for ((i = 0; i < 2000; i++)); do echo >/dev/udp/10.77.2.2/9; done"
             try await scene.network.run("bash", ["-c", script], at: .client)
@@ -107,7 +108,7 @@ import Testing
     }
 
     @Test(arguments: TestNetwork.Family.allCases) func reset(family: TestNetwork.Family) async throws {
-        try await FaultScene.with(family) { scene in
+        try await withScene(family) { scene in
             try await expectEverythingArrives(in: scene)
             _ = try await Fault.reset.apply(to: scene)
             _ = try await scene.send(1)
@@ -122,7 +123,7 @@ import Testing
     // MARK: Sockets
 
     @Test(arguments: TestNetwork.Family.allCases) func clientSocketKilled(family: TestNetwork.Family) async throws {
-        try await FaultScene.with(family) { scene in
+        try await withScene(family) { scene in
             _ = try await Fault.clientSocketKilled.apply(to: scene)
             let ended = try await scene.client.next("that it has no connection") { $0.from == "ready" }
             #expect(ended.to == "backingOff")
@@ -133,7 +134,7 @@ import Testing
     }
 
     @Test func peerSocketKilled() async throws {
-        try await FaultScene.with { scene in
+        try await withScene { scene in
             _ = try await Fault.peerSocketKilled.apply(to: scene)
             let ended = try await scene.client.next("that it was reset") { $0.from == "ready" }
             #expect(ended.reason == "closedByPeer")
@@ -143,7 +144,7 @@ import Testing
     }
 
     @Test func aSocketThatIsNotThereCannotBeKilled() async throws {
-        try await FaultScene.with { scene in
+        try await withScene { scene in
             _ = try await Fault.peerKilled.apply(to: scene)
             _ = try await scene.client.next("that it has no connection") { $0.from == "ready" }
             await #expect(throws: FaultFailure.self) { try await Fault.peerSocketKilled.apply(to: scene) }
@@ -154,7 +155,7 @@ import Testing
     // MARK: The peer
 
     @Test(arguments: [Fault.peerKilled, .peerShutDown]) func peerGone(fault: Fault) async throws {
-        try await FaultScene.with { scene in
+        try await withScene { scene in
             try await expectEverythingArrives(in: scene)
             let first = scene.peer
             _ = try await fault.apply(to: scene)
@@ -168,7 +169,7 @@ import Testing
     }
 
     @Test func peerStopped() async throws {
-        try await FaultScene.with { scene in
+        try await withScene { scene in
             _ = try await Fault.peerStopped.apply(to: scene)
             let sent = try await scene.send(1)
             try await eventually("the peer's kernel has the message") {
@@ -181,7 +182,7 @@ import Testing
     }
 
     @Test func peerNotReading() async throws {
-        try await FaultScene.with(clientArguments: ["--size", "60000"]) { scene in
+        try await withScene(clientArguments: ["--size", "60000"]) { scene in
             _ = try await Fault.peerNotReading.apply(to: scene)
             // Far more than buffers hold: those of both kernels, 6 and 4 MiB by default, can grow to 32 MiB.
             try scene.client.tell("send 2000")
@@ -189,7 +190,7 @@ import Testing
             try await eventually("the window is full, and nothing moves for twenty looks") {
                 samples.append(try await unreadByteCount(in: scene))
                 let latest = Set(samples.suffix(20))
-                let isLimited = try await socket(at: .client, in: scene).contains("rwnd_limited:")
+                let isLimited = try await scene.socket(at: .client).contains("rwnd_limited:")
                 return samples.count >= 20 && latest.count == 1 && latest != [0] && isLimited
             }
             let (sent, received) = (scene.client.events, scene.peerEvents)
@@ -205,6 +206,14 @@ import Testing
 
 // MARK: -
 
+private func withScene<Result>(
+    _ family: TestNetwork.Family = .ipv4,
+    clientArguments: [String] = [],
+    _ body: nonisolated(nonsending) (FaultScene) async throws -> Result
+) async throws -> Result {
+    try await FaultScene.with(family, clientArguments: clientArguments + ["--unwatched"], body)
+}
+
 private func expectEverythingArrives(in scene: FaultScene) async throws {
     let sent = try await scene.send(10)
     try await scene.waitUntilReceived(sent.upperBound)
@@ -215,15 +224,9 @@ private func expectReconnected(in scene: FaultScene) async throws {
     try await expectEverythingArrives(in: scene)
 }
 
-/// What the kernel knows of the connection.
-private func socket(at node: TestNetwork.Node, in scene: FaultScene) async throws -> String {
-    let filter = ["state", "established", node == .client ? "dport" : "sport", "=", ":\(FaultScene.port)"]
-    return try await scene.network.run("ss", ["-Htni"] + filter, at: node).output
-}
-
 /// What the peer's kernel has received and the peer has not read: the first column without that of the state.
 private func unreadByteCount(in scene: FaultScene) async throws -> Int {
-    let words = try await socket(at: .server, in: scene).split(whereSeparator: \.isWhitespace)
+    let words = try await scene.socket(at: .server).split(whereSeparator: \.isWhitespace)
     return words.first.flatMap { Int($0) } ?? 0
 }
 

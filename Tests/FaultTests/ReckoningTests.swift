@@ -22,4 +22,38 @@ import Testing
         )
         #expect(count == MessageCount(sent: 19, lost: 3, reported: 3, doubled: 1))
     }
+
+    @Test func stepsOfALostNetwork() {
+        let lost = ("ready", "waitingForNetwork", "networkLost")
+        let back = ("waitingForNetwork", "connecting", "networkUp")
+        let ready = ("connecting", "ready", "connected")
+        #expect(violation(of: .network, "networkLost", [lost, back, ready]) == nil)
+        #expect(violation(of: .network, "networkLost", []) != nil)
+        #expect(violation(of: .network, "networkLost", [back, ready]) != nil)
+        #expect(violation(of: .network, "networkLost", [lost, back]) != nil)
+        #expect(violation(of: .network, "networkLost", [lost, ready]) != nil)
+        #expect(violation(of: .peer, "closedByPeer", [lost, back, ready]) != nil)
+    }
+
+    @Test func stepsWhileThePeerIsAway() {
+        let lost = ("ready", "backingOff", "closedByPeer")
+        let again = ("backingOff", "connecting", "retryDue")
+        let refused = ("connecting", "backingOff", "connectFailed")
+        let ready = ("connecting", "ready", "connected")
+        #expect(violation(of: .peer, "closedByPeer", [lost, again, refused, again, ready]) == nil)
+        #expect(violation(of: .peer, "heartbeatTimeout", [lost, again, ready]) != nil)
+        #expect(violation(of: .silentPeer, "closedByPeer", [lost, again, refused, again, ready]) != nil)
+        #expect(violation(of: .silentPeer, "closedByPeer", [lost, again, ready, lost, again, ready]) == nil)
+        #expect(violation(of: .peer, "closedByPeer", [lost, again, ready, lost, again, ready]) != nil)
+    }
+
+    private func violation(
+        of cause: Reaction.Cause,
+        _ reason: String,
+        _ steps: [(from: String, to: String, reason: String)]
+    ) -> String? {
+        Reaction(reason, cause).violation(
+            in: steps.map { .transition(from: $0.from, to: $0.to, reason: $0.reason) }
+        )
+    }
 }

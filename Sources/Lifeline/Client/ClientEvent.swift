@@ -9,7 +9,8 @@ public struct ClientEvent: Sendable {
     /// acknowledged by the peer's TCP. Nil when no connection ended, and where the system cannot tell.
     ///
     /// The count is exact in that every other message has reached the peer's system. Whether the peer's program read it
-    /// there, no connection can know.
+    /// there, no connection can know. Nor that a message which counts does not arrive: its acknowledgement may be what was
+    /// lost, and packets that wait in this system for a link leave when it is back, after the connection was given up.
     public let undeliveredMessageCount: Int?
 
     /// How many steps between the event before and this one the subscriber was too slow to see: they are not kept any

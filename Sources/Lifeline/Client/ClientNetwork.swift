@@ -33,9 +33,6 @@ struct WatchedNetwork: ClientNetwork {
     /// One socket for all clients of the process; none while there is no client.
     private static let monitor = NetworkMonitor()
 
-    /// As often as the monitor asks the kernel.
-    private static let lookAgainInterval = Duration.seconds(5)
-
     let isAvailableAtFirst = false
     private let endpoint: Endpoint
 
@@ -55,31 +52,41 @@ struct WatchedNetwork: ClientNetwork {
                     bell.ring()
                 }
             }
-            // A route to a single host may come and go while the path stays what it is.
-            group.addTask {
-                while (try? await Task.sleep(for: Self.lookAgainInterval)) != nil { bell.ring() }
-            }
-            var last: (status: NetworkStatus, interfaces: [NetworkInterface])?
+            var judgement = NetworkJudgement()
             while !Task.isCancelled {
-                await bell.wait()
+                await bell.wait(atMost: judgement.lookAgainAfter)
                 guard let path = newest.withLockedValue({ $0 }) else { continue }
-                let status = await status(of: path)
+                let (pathLeadsThere, isReachable) = await look(at: path)
                 if Task.isCancelled { break }
-                // Interfaces that lead nowhere come and go, as those of containers do: that is no news.
-                let interfaces = path.interfaces.filter(\.isUsable)
-                if let last, last == (status, interfaces) { continue }
-                if status == .available || last?.status != status { report(status) }
-                last = (status, interfaces)
+                let news = judgement.looked(
+                    // Interfaces that lead nowhere come and go, as those of containers do: that is no news.
+                    at: path.interfaces.filter(\.isUsable),
+                    pathLeadsThere: pathLeadsThere,
+                    isReachable: isReachable
+                )
+                if let news { report(news) }
             }
             group.cancelAll()
         }
     }
 
-    private func status(of path: NetworkPath) async -> NetworkStatus {
-        guard path.mayReach(endpoint) else { return .unavailable }
+    private func look(at path: NetworkPath) async -> (pathLeadsThere: Bool, isReachable: Bool) {
+        guard path.mayReach(endpoint) else { return (false, false) }
         // A name is not looked up: where no name service answers, to try is better than to wait.
-        guard case .tcp(let host, _) = endpoint.address, IPAddress(host) != nil else { return .available }
+        guard case .tcp(let host, _) = endpoint.address, IPAddress(host) != nil else { return (true, true) }
         let reachability = await WatchedNetwork.monitor.reachability(of: endpoint)
-        return reachability.isReachable || reachability.reason == .timedOut ? .available : .unavailable
+        return (true, reachability.isReachable || reachability.reason == .timedOut)
+    }
+}
+
+extension Doorbell {
+    /// Waits until it is rung, the time is up, or the task is cancelled. For one task at a time.
+    fileprivate func wait(atMost time: Duration) async {
+        await withTaskGroup { group in
+            group.addTask { await self.wait() }
+            group.addTask { try? await Task.sleep(for: time) }
+            await group.next()
+            group.cancelAll()
+        }
     }
 }

@@ -12,12 +12,15 @@ import Logging
 
     func run() async throws {
         let gate = Gate()
+        let connections = OpenConnections()
         try await withServer(
             listeningOn: Endpoint(on),
             logger: Logger(label: "peer") { _ in SwiftLogNoOpLogHandler() },
             receiving: Sample_Chat_V1_ChatMessage.self,
             sending: Sample_Chat_V1_ChatMessage.self,
-            handler: { try await serve($0, gate) },
+            handler: { connection in
+                try await connections.with(connection) { try await serve(connection, gate) }
+            },
             { server in
                 FaultEvent.listening(on: server.endpoint.description).print()
                 while let command = try await CommandLines.next() {
@@ -32,12 +35,13 @@ import Logging
                     }
                 }
                 gate.open()
+                await connections.end()
             }
         )
     }
 
     private func serve(
-        _ connection: Connection<Sample_Chat_V1_ChatMessage, Sample_Chat_V1_ChatMessage>,
+        _ connection: OpenConnections.Connection,
         _ gate: Gate
     ) async throws {
         FaultEvent(.accepted).print()

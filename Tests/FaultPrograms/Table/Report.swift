@@ -3,7 +3,13 @@ import Foundation
 
 /// The table, written line by line as results come.
 struct Report {
+    /// Whether what takes too long fails the run, as anything else that is wrong does.
+    let areTimesBound: Bool
     private(set) var isMissed = false
+
+    init(areTimesBound: Bool) {
+        self.areTimesBound = areTimesBound
+    }
 
     private static let widths = [24, 18, 13, 15, 15, 7, 6, 9]
 
@@ -14,14 +20,15 @@ struct Report {
     /// - Throws: `CancellationError`: what was interrupted is no outcome.
     mutating func add(_ outcome: Outcome) throws {
         try Task.checkCancellation()
-        if !outcome.misses.isEmpty { isMissed = true }
+        let misses = outcome.misses + outcome.delays
+        if !(areTimesBound ? misses : outcome.misses).isEmpty { isMissed = true }
         write(
             [
                 outcome.name, outcome.reason, text(outcome.applied), text(outcome.noticed), text(outcome.healed),
                 "\(outcome.messages.sent)",
                 "\(outcome.messages.lost)", "\(outcome.messages.reported)",
             ],
-            (outcome.misses.isEmpty ? "ok" : "MISSED: " + outcome.misses.joined(separator: "; "))
+            (misses.isEmpty ? "ok" : "MISSED: " + misses.joined(separator: "; "))
                 + (outcome.note.isEmpty ? "" : " (\(outcome.note))")
         )
     }

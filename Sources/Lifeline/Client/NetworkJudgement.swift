@@ -1,0 +1,47 @@
+internal import LifelineReachability
+
+/// Makes one answer of two: the monitor's path, which is late because it waits until flaps are over, and the kernel's route
+/// to the endpoint, which is asked for at any moment and so may be of the middle of a flap.
+///
+/// A flap that the monitor passes over has no news when it is over. So where the path leads to the endpoint and the kernel
+/// knows no route, that is looked at again soon, and counts only when it is found twice or with a path that is news.
+struct NetworkJudgement {
+    /// Longer than the monitor waits for the end of a flap.
+    private static let shortestDelay = Duration.milliseconds(120)
+    /// As often as the monitor asks the kernel.
+    private static let longestDelay = Duration.seconds(5)
+
+    private var lastReport: NetworkStatus?
+    private var lastInterfaces: [NetworkInterface]?
+    private var isDoubtful = false
+    /// When to look again, though nobody says that something changed: a route to a single host may come and go while the
+    /// path stays what it is.
+    private(set) var lookAgainAfter = longestDelay
+
+    /// Returns what is to be reported.
+    ///
+    /// - Parameters:
+    ///   - interfaces: those of the path that carry traffic.
+    ///   - isReachable: whether there is a route, where the path leads to the endpoint.
+    mutating func looked(
+        at interfaces: [NetworkInterface],
+        pathLeadsThere: Bool,
+        isReachable: Bool
+    ) -> NetworkStatus? {
+        let isNewPath = interfaces != lastInterfaces
+        lastInterfaces = interfaces
+        let wasDoubtful = isDoubtful
+        isDoubtful = pathLeadsThere && !isReachable
+        lookAgainAfter =
+            switch (wasDoubtful, isDoubtful) {
+            case (_, false): Self.longestDelay
+            case (false, true): Self.shortestDelay
+            case (true, true): min(lookAgainAfter * 2, Self.longestDelay)
+            }
+        if isDoubtful, !wasDoubtful, !isNewPath, lastReport == .available { return nil }
+        let status = isReachable ? NetworkStatus.available : .unavailable
+        defer { lastReport = status }
+        // Other interfaces with the same result are news as long as they lead there.
+        return status != lastReport || (isNewPath && status == .available) ? status : nil
+    }
+}

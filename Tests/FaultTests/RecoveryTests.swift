@@ -1,0 +1,21 @@
+import FaultSupport
+import Testing
+
+/// The client notices each fault for what it is, recovers step by step, and accounts for every message. How long that may
+/// take `scripts/faults` measures, on a machine that does nothing else.
+@Suite(.serialized, .timeLimit(.minutes(3))) struct RecoveryTests {
+    @Test(arguments: Trials.all) func everyFault(trial: Trial) async {
+        let outcome = await Trials(family: .ipv4).once(trial)
+        #expect(outcome.misses == [])
+    }
+
+    @Test(arguments: Trials.all) func everyFaultOverIPv6(trial: Trial) async {
+        let outcome = await Trials(family: .ipv6).once(trial)
+        #expect(outcome.misses == [])
+    }
+
+    @Test func lostPackets() async {
+        let outcome = await Trials(family: .ipv4).loss(.seconds(5))
+        #expect(outcome.misses == [])
+    }
+}

@@ -1,0 +1,82 @@
+import LifelineReachability
+import Testing
+
+@testable import Lifeline
+
+@Suite struct NetworkJudgementTests {
+    private let ethernet = [NetworkJudgementTests.interface("eth0")]
+
+    private static func interface(_ name: String) -> NetworkInterface {
+        NetworkInterface(
+            name: name,
+            index: 2,
+            kind: .ethernet,
+            isUp: true,
+            hasCarrier: true,
+            addresses: [],
+            usesIPv4: true,
+            usesIPv6: false,
+            hasDefaultRoute: true
+        )
+    }
+
+    /// One that has reported a network.
+    private func available() -> NetworkJudgement {
+        var judgement = NetworkJudgement()
+        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: true) == .available)
+        #expect(judgement.lookAgainAfter == .seconds(5))
+        return judgement
+    }
+
+    @Test func whatIsAsBeforeIsNoNews() {
+        var judgement = available()
+        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: true) == nil)
+        #expect(judgement.looked(at: [], pathLeadsThere: false, isReachable: false) == .unavailable)
+        #expect(judgement.looked(at: [], pathLeadsThere: false, isReachable: false) == nil)
+        #expect(judgement.lookAgainAfter == .seconds(5))
+    }
+
+    @Test func otherInterfacesThatLeadThereAreNews() {
+        var judgement = available()
+        let wifi = ethernet + [Self.interface("wlan0")]
+        #expect(judgement.looked(at: wifi, pathLeadsThere: true, isReachable: true) == .available)
+        #expect(judgement.looked(at: [], pathLeadsThere: false, isReachable: false) == .unavailable)
+        // Of another version of IP than the endpoint's.
+        #expect(judgement.looked(at: ethernet, pathLeadsThere: false, isReachable: false) == nil)
+    }
+
+    /// The monitor says nothing of a flap this short, so that nobody would look again.
+    @Test func aLookIntoAFlapIsNoNewsAndIsFollowedByAnotherSoon() {
+        var judgement = available()
+        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == nil)
+        #expect(judgement.lookAgainAfter == .milliseconds(120))
+        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: true) == nil)
+        #expect(judgement.lookAgainAfter == .seconds(5))
+    }
+
+    @Test func aRouteThatStaysAwayIsNewsAndItsReturnIsLookedFor() {
+        var judgement = available()
+        _ = judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: false)
+        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == .unavailable)
+        var delays = [judgement.lookAgainAfter]
+        for _ in 0..<6 {
+            #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == nil)
+            delays.append(judgement.lookAgainAfter)
+        }
+        #expect(delays == [240, 480, 960, 1920, 3840, 5000, 5000].map { .milliseconds($0) })
+        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: true) == .available)
+        // From the beginning.
+        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == nil)
+        #expect(judgement.lookAgainAfter == .milliseconds(120))
+    }
+
+    /// The monitor has waited until it was quiet.
+    @Test func aNewPathWithoutARouteIsNewsAtOnce() {
+        var judgement = available()
+        let other = [Self.interface("wlan0")]
+        #expect(judgement.looked(at: other, pathLeadsThere: true, isReachable: false) == .unavailable)
+        #expect(judgement.lookAgainAfter == .milliseconds(120))
+        var first = NetworkJudgement()
+        #expect(first.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == .unavailable)
+    }
+}
