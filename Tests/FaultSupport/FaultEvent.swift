@@ -1,6 +1,6 @@
 internal import Foundation
 package import LifelineCore
-package import LifelineTransport
+internal import LifelineTransport
 internal import Synchronization
 
 /// What a program under test has to say: one line of JSON on its standard output.

@@ -1,5 +1,6 @@
 import FaultSupport
 import Foundation
+import LifelineCore
 import LifelineTestSupport
 import Testing
 
