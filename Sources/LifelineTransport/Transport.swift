@@ -132,6 +132,10 @@ package struct ConnectionOptions: Sendable {
     /// flight, and a descriptor.
     package var tracksDelivery: Bool
     package var metrics: TransportMetrics
+    /// What lies between the socket and the frames, from the socket on.
+    package var layers: [any ChannelLayer] = []
+    /// Where the socket is connected to, when that is not where the endpoint says: a proxy.
+    package var proxyAddress: Endpoint.Address?
 
     package init(
         maximumFrameLength: Int,

@@ -1,47 +1,85 @@
 extension Endpoint {
-    /// Reads `tcp://host:port`, `tcp://[IPv6 address]:port` or `unix:///absolute/path`.
+    /// Reads `tcp://host:port`, `tls://host:port`, `unix:///absolute/path`, `ws://host[:port][/path][?query]` or
+    /// `wss://…`. An IPv6 address stands in brackets. Without a port, `ws` means 80 and `wss` 443 (RFC 6455, section 3).
     ///
-    /// The path is taken as it stands; there is no percent-encoding.
+    /// A Unix path is taken as it stands, without percent-encoding. So are a WebSocket's path and query, which must have
+    /// percent-encoding where a URL needs it.
     /// - Throws: `ConnectionError` `invalidEndpoint`, whose message says what is wrong.
     public init(_ text: String) throws(ConnectionError) {
         guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else {
-            throw Endpoint.invalid(text, "it has no scheme. Write tcp://host:port or unix:///path")
+            throw Endpoint.invalid(text, "it has no scheme. Write \(Endpoint.forms)")
         }
         let rest = text[colon...].dropFirst(3)
         switch text[..<colon].lowercased() {
         case "tcp": self.init(address: try Endpoint.parseTCP(rest, of: text))
+        case "tls": self.init(address: try Endpoint.parseTCP(rest, of: text), isEncrypted: true)
         case "unix": self.init(address: try Endpoint.parseUnix(rest, of: text))
-        case let scheme: throw Endpoint.invalid(text, "the scheme \"\(scheme)\" is neither tcp nor unix")
+        case "ws": try self.init(webSocket: rest, defaultPort: 80, isEncrypted: false, of: text)
+        case "wss": try self.init(webSocket: rest, defaultPort: 443, isEncrypted: true, of: text)
+        case let scheme: throw Endpoint.invalid(text, "nobody knows the scheme \"\(scheme)\". Write \(Endpoint.forms)")
         }
     }
 
-    private static func parseTCP(_ authority: Substring, of text: String) throws(ConnectionError) -> Address {
-        let host: Substring
-        let portText: Substring
-        if authority.first == "[" {
-            guard let bracket = authority.firstIndex(of: "]") else {
-                throw invalid(text, "the bracket of the IPv6 address is not closed")
-            }
-            host = authority[authority.index(after: authority.startIndex)..<bracket]
-            let afterHost = authority[authority.index(after: bracket)...]
-            guard afterHost.first == ":" else { throw invalid(text, "the port is missing. Write tcp://[address]:port") }
-            portText = afterHost.dropFirst()
-        } else {
-            guard let colon = authority.lastIndex(of: ":") else {
-                throw invalid(text, "the port is missing. Write tcp://host:port")
-            }
-            host = authority[..<colon]
-            portText = authority[authority.index(after: colon)...]
-            if host.contains(":") { throw invalid(text, "an IPv6 address needs brackets. Write tcp://[address]:port") }
-        }
+    private static let forms =
+        "tcp://host:port, tls://host:port, ws://host:port/path, wss://host:port/path or unix:///path"
+
+    private init(
+        webSocket rest: Substring,
+        defaultPort: Int,
+        isEncrypted: Bool,
+        of text: String
+    ) throws(ConnectionError) {
+        let authorityEnd = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? rest.endIndex
+        let target = rest[authorityEnd...]
+        try Endpoint.checkTarget(target.first == "/" ? target : "/\(target)", of: text)
+        self.init(
+            address: try Endpoint.parseTCP(rest[..<authorityEnd], defaultPort: defaultPort, of: text),
+            isEncrypted: isEncrypted,
+            webSocketTarget: target.first == "/" ? String(target) : "/\(target)"
+        )
+    }
+
+    private static func parseTCP(
+        _ authority: Substring,
+        defaultPort: Int? = nil,
+        of text: String
+    ) throws(ConnectionError) -> Address {
+        let (host, portText) = try splitAuthority(authority, of: text)
         if host.isEmpty { throw invalid(text, "the host is missing. Write tcp://host:port") }
         if host.contains(where: { $0 == "/" || $0 == "@" || $0.isWhitespace || $0 == "\0" }) {
             throw invalid(text, "the host has a character that no host has")
+        }
+        guard let portText else {
+            guard let defaultPort else { throw invalid(text, "the port is missing. Write tcp://host:port") }
+            return .tcp(host: String(host), port: defaultPort)
         }
         guard portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(portText) else {
             throw invalid(text, "the port \"\(portText)\" is no number from 0 to 65535")
         }
         return .tcp(host: String(host), port: Int(port))
+    }
+
+    /// The host, without brackets, and the port's text where there is a colon.
+    private static func splitAuthority(
+        _ authority: Substring,
+        of text: String
+    ) throws(ConnectionError) -> (host: Substring, port: Substring?) {
+        guard authority.first == "[" else {
+            guard let colon = authority.lastIndex(of: ":") else { return (authority, nil) }
+            let host = authority[..<colon]
+            if host.contains(":") { throw invalid(text, "an IPv6 address needs brackets. Write tcp://[address]:port") }
+            return (host, authority[authority.index(after: colon)...])
+        }
+        guard let bracket = authority.firstIndex(of: "]") else {
+            throw invalid(text, "the bracket of the IPv6 address is not closed")
+        }
+        let host = authority[authority.index(after: authority.startIndex)..<bracket]
+        let rest = authority[authority.index(after: bracket)...]
+        if rest.isEmpty { return (host, nil) }
+        guard rest.first == ":" else {
+            throw invalid(text, "after the bracket comes no port. Write tcp://[address]:port")
+        }
+        return (host, rest.dropFirst())
     }
 
     private static func parseUnix(_ path: Substring, of text: String) throws(ConnectionError) -> Address {
@@ -51,6 +89,14 @@ extension Endpoint {
         if path.last == "/" { throw invalid(text, "the path names a directory") }
         if path.utf8.contains(0) { throw invalid(text, "the path contains a NUL byte") }
         return .unix(path: String(path))
+    }
+
+    static func checkTarget(_ target: Substring, of text: String) throws(ConnectionError) {
+        guard target.first == "/" else { throw invalid(text, "the path does not begin with a slash") }
+        if target.contains("#") { throw invalid(text, "a WebSocket's URL has no fragment (\"#\")") }
+        guard target.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw invalid(text, "the path has a character that must be percent-encoded")
+        }
     }
 
     private static func invalid(_ text: String, _ reason: String) -> ConnectionError {

@@ -1,4 +1,5 @@
-/// A place to connect to or to listen on: `tcp://host:port` or `unix:///path`.
+/// A place to connect to or to listen on, and how to speak there: `tcp://host:port`, `tls://host:port`, `unix:///path`,
+/// `ws://host:port/path` or `wss://host:port/path`.
 public struct Endpoint: Sendable, Hashable {
     package enum Address: Sendable, Hashable {
         case tcp(host: String, port: Int)
@@ -6,9 +7,15 @@ public struct Endpoint: Sendable, Hashable {
     }
 
     package let address: Address
+    /// Whether TLS lies on the socket.
+    public let isEncrypted: Bool
+    /// Path and query of a WebSocket's URL; nil when frames go on the socket as they are.
+    package let webSocketTarget: String?
 
-    package init(address: Address) {
+    package init(address: Address, isEncrypted: Bool = false, webSocketTarget: String? = nil) {
         self.address = address
+        self.isEncrypted = isEncrypted
+        self.webSocketTarget = webSocketTarget
     }
 
     /// A TCP port of a host, which is a name, an IPv4 address, or an IPv6 address without brackets.
@@ -18,10 +25,42 @@ public struct Endpoint: Sendable, Hashable {
         Endpoint(address: .tcp(host: host, port: Int(port)))
     }
 
+    /// A TCP port on which TLS is spoken. The host is what the server's certificate must be made out to.
+    public static func tls(host: String, port: UInt16) -> Endpoint {
+        Endpoint(address: .tcp(host: host, port: Int(port)), isEncrypted: true)
+    }
+
     /// A Unix-domain stream socket in the file system.
     public static func unix(path: String) -> Endpoint {
         Endpoint(address: .unix(path: path))
     }
+
+    /// A WebSocket, `wss` when it is encrypted and `ws` else.
+    ///
+    /// - Parameter target: path and query as they stand in the request, percent-encoded where that is needed.
+    ///   - Throws: `ConnectionError` `invalidEndpoint` when the target does not begin with a slash or has characters that
+    ///   no request line may have (RFC 9112, section 3.2).
+    public static func webSocket(
+        host: String,
+        port: UInt16,
+        target: String = "/",
+        isEncrypted: Bool
+    ) throws(ConnectionError) -> Endpoint {
+        try checkTarget(target[...], of: target)
+        return Endpoint(
+            address: .tcp(host: host, port: Int(port)),
+            isEncrypted: isEncrypted,
+            webSocketTarget: target
+        )
+    }
+
+    /// The same way of speaking at another address.
+    package func at(_ address: Address) -> Endpoint {
+        Endpoint(address: address, isEncrypted: isEncrypted, webSocketTarget: webSocketTarget)
+    }
+
+    /// Whether WebSocket messages carry the frames.
+    public var isWebSocket: Bool { webSocketTarget != nil }
 
     /// The TCP port, nil for a Unix socket.
     public var port: Int? {
@@ -33,8 +72,15 @@ extension Endpoint: CustomStringConvertible {
     /// The endpoint in the form that `init(_:)` reads.
     public var description: String {
         switch address {
-        case .tcp(let host, let port): host.contains(":") ? "tcp://[\(host)]:\(port)" : "tcp://\(host):\(port)"
-        case .unix(let path): "unix://\(path)"
+        case .tcp(let host, let port):
+            let authority = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+            return "\(scheme)://\(authority)\(webSocketTarget ?? "")"
+        case .unix(let path):
+            return "unix://\(path)"
         }
+    }
+
+    private var scheme: String {
+        if isWebSocket { isEncrypted ? "wss" : "ws" } else { isEncrypted ? "tls" : "tcp" }
     }
 }

@@ -50,6 +50,17 @@ extension ConnectionError {
         switch error {
         case let error as ConnectionError:
             self = error
+        case let error as HandshakeTimeout:
+            self.init(
+                code: .connectTimeout,
+                message: "\(endpoint) accepted a connection; \(error.handshakeName) was not done within \(timeout)."
+            )
+        case is HandshakeCut:
+            self.init(
+                code: .connectFailed,
+                message: "\(endpoint) accepted a connection and closed it before the two sides had agreed on how to "
+                    + "speak. Check that what listens there speaks what the endpoint says."
+            )
         case ChannelError.connectTimeout:
             self.init(
                 code: .connectTimeout,
@@ -79,6 +90,18 @@ extension ConnectionError {
         }
     }
 
+    /// Why an accepted connection did not come about.
+    init(acceptingOn endpoint: Endpoint, failedWith error: any Error) {
+        switch error {
+        case let error as HandshakeTimeout:
+            self.init(code: .connectTimeout, message: "\(error.handshakeName) was not done in time.")
+        case is HandshakeCut:
+            self.init(code: .closedByPeer, message: "The peer closed the connection before it was set up.")
+        default:
+            self.init(ioError: error)
+        }
+    }
+
     /// Why listening failed.
     init(listeningOn endpoint: Endpoint, failedWith error: any Error) {
         switch error {
@@ -98,12 +121,14 @@ extension ConnectionError {
 
 extension Endpoint {
     /// The endpoint of a socket's address; nil for a Unix socket without a name, and for other families.
-    init?(_ address: SocketAddress?) {
+    ///
+    /// - Parameter endpoint: says how to speak there.
+    init?(_ address: SocketAddress?, spokenToAs endpoint: Endpoint) {
         guard let address else { return nil }
         if let port = address.port, let host = address.ipAddress {
-            self.init(address: .tcp(host: host, port: port))
+            self = endpoint.at(.tcp(host: host, port: port))
         } else if let path = address.pathname, !path.isEmpty {
-            self = .unix(path: path)
+            self = endpoint.at(.unix(path: path))
         } else {
             return nil
         }

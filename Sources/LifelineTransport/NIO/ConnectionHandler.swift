@@ -49,9 +49,10 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         now: @escaping () -> MonotonicTime = MonotonicTime.now
     ) {
         self.receiver = receiver
-        self.outbound = OutboundQueue(marks: options.outboundMarks, tracksDelivery: options.tracksDelivery)
+        // What layers make of the frames' bytes is not what the peer's TCP acknowledges.
+        self.tracksDelivery = options.tracksDelivery && options.layers.isEmpty
+        self.outbound = OutboundQueue(marks: options.outboundMarks, tracksDelivery: tracksDelivery)
         self.metrics = options.metrics
-        self.tracksDelivery = options.tracksDelivery
         self.assembler = FrameAssembler(decoder: FrameDecoder(maximumFrameLength: options.maximumFrameLength))
         self.closeTimeout = TimeAmount(options.closeTimeout)
         self.livenessOptions = options.liveness
@@ -62,6 +63,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        // Behind layers the channel is active before this handler is there.
+        if context.channel.isActive { begin(context) }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -69,6 +72,11 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     }
 
     func channelActive(context: ChannelHandlerContext) {
+        begin(context)
+        context.fireChannelActive()
+    }
+
+    private func begin(_ context: ChannelHandlerContext) {
         if tracksDelivery {
             let pipeline = context.channel.pipeline.syncOperations
             typealias Handle = NIOBSDSocket.Handle
@@ -78,7 +86,6 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         liveness = Liveness(livenessOptions, connectedAt: now())
         armLivenessTimer()
         whenActive?(self, context.channel)
-        context.fireChannelActive()
     }
 
     // MARK: Input

@@ -21,9 +21,25 @@ package struct NIOTransport: Transport {
         makeReceiver: @escaping @Sendable () -> Receiver
     ) async throws -> OpenedConnection<Receiver.Inbox> {
         let opened: EventLoopFuture<OpenedConnection<Receiver.Inbox>>
-        opened = try connectChannel(to: endpoint, options: options, makeReceiver: makeReceiver).flatMapThrowing {
+        let deadline = NIODeadline.now() + TimeAmount(options.connectTimeout)
+        let addHandler: @Sendable (any Channel) throws -> Void = { channel in
+            let handler = ConnectionHandler(receiver: makeReceiver(), options: options)
+            try channel.pipeline.syncOperations.addHandler(handler)
+        }
+        opened = try connectChannel(to: endpoint, options: options) { channel in
+            // Without layers it must be there before the first byte is read.
+            if options.layers.isEmpty { try addHandler(channel) }
+        }.flatMap { channel in
+            if options.layers.isEmpty { return channel.eventLoop.makeSucceededFuture(channel) }
+            return channel.addLayers(options.layers, deadline: deadline, completion: addHandler).map { channel }
+        }.flatMapThrowing {
             let handler = try $0.pipeline.syncOperations.handler(type: ConnectionHandler<Receiver>.self)
-            return OpenedConnection(channel: $0, handler: handler, endpoint: endpoint)
+            return OpenedConnection(
+                channel: $0,
+                handler: handler,
+                endpoint: endpoint,
+                isProxied: options.proxyAddress != nil
+            )
         }
         let outcome = Latch<Result<OpenedConnection<Receiver.Inbox>, any Error>>()
         opened.whenComplete { result in
@@ -40,22 +56,19 @@ package struct NIOTransport: Transport {
         }
     }
 
-    private func connectChannel<Receiver: FrameReceiver>(
+    private func connectChannel(
         to endpoint: Endpoint,
         options: ConnectionOptions,
-        makeReceiver: @escaping @Sendable () -> Receiver
+        initialize: @escaping @Sendable (any Channel) throws -> Void
     ) throws(ConnectionError) -> EventLoopFuture<any Channel> {
         var bootstrap = ClientBootstrap(group: group)
             .connectTimeout(TimeAmount(options.connectTimeout))
             .channelOption(.allowRemoteHalfClosure, value: true)
             .channelOption(.maxMessagesPerRead, value: NIOTransport.readsPerTick)
             .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let handler = ConnectionHandler(receiver: makeReceiver(), options: options)
-                    try channel.pipeline.syncOperations.addHandler(handler)
-                }
+                channel.eventLoop.makeCompletedFuture { try initialize(channel) }
             }
-        switch endpoint.address {
+        switch options.proxyAddress ?? endpoint.address {
         case .tcp(let host, let port):
             for (option, value) in KeepaliveConfiguration.socketOptions(of: options.keepalive) {
                 bootstrap = bootstrap.channelOption(option, value: value)
@@ -86,10 +99,19 @@ package struct NIOTransport: Transport {
 
 extension OpenedConnection {
     /// Call it on the channel's loop.
-    init<Receiver: FrameReceiver>(channel: any Channel, handler: ConnectionHandler<Receiver>, endpoint: Endpoint)
-    where Receiver.Inbox == Inbox {
+    init<Receiver: FrameReceiver>(
+        channel: any Channel,
+        handler: ConnectionHandler<Receiver>,
+        endpoint: Endpoint,
+        isProxied: Bool = false
+    ) where Receiver.Inbox == Inbox {
         self.init(
-            connection: NIOTransportConnection(channel: channel, handler: handler, endpoint: endpoint),
+            connection: NIOTransportConnection(
+                channel: channel,
+                handler: handler,
+                endpoint: endpoint,
+                isProxied: isProxied
+            ),
             inbox: handler.inbox
         )
     }

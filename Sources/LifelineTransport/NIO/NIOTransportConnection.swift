@@ -12,15 +12,16 @@ final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection
     private let closed: Latch<ClosureReport>
     private let outputEnded: Latch<Void>
 
-    /// Call it on the channel's loop. `endpoint` names the ends that have no name of their own.
-    init(channel: any Channel, handler: ConnectionHandler<Receiver>, endpoint: Endpoint) {
+    /// Call it on the channel's loop. `endpoint` names the ends that have no name of their own, and the peer behind a proxy.
+    init(channel: any Channel, handler: ConnectionHandler<Receiver>, endpoint: Endpoint, isProxied: Bool) {
         self.eventLoop = channel.eventLoop
         self.handler = NIOLoopBound(handler, eventLoop: channel.eventLoop)
         self.outbound = handler.outbound
         self.closed = handler.closed
         self.outputEnded = handler.outputEnded
-        self.localEndpoint = Endpoint(channel.localAddress) ?? endpoint
-        self.remoteEndpoint = Endpoint(channel.remoteAddress) ?? endpoint
+        self.localEndpoint = Endpoint(channel.localAddress, spokenToAs: endpoint) ?? endpoint
+        let remoteAddress = isProxied ? nil : channel.remoteAddress
+        self.remoteEndpoint = Endpoint(remoteAddress, spokenToAs: endpoint) ?? endpoint
     }
 
     func offer(_ frame: UnsafeRawBufferPointer) throws(ConnectionError) -> PendingSend? {

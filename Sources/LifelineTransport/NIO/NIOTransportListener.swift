@@ -1,4 +1,5 @@
 internal import LifelineCore
+internal import Logging
 internal import NIOCore
 internal import NIOPosix
 
@@ -69,6 +70,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
                             receiver: makeReceiver(),
                             endpoint: endpoint,
                             options: options.connection,
+                            logger: options.logger,
                             accepted: accepted,
                             release: release
                         )
@@ -81,7 +83,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
                 keepalive: options.connection.keepalive
             )
             return NIOTransportListener(
-                endpoint: Endpoint(channel.localAddress) ?? endpoint,
+                endpoint: Endpoint(channel.localAddress, spokenToAs: endpoint) ?? endpoint,
                 channel: channel,
                 acceptor: acceptor,
                 accepted: accepted
@@ -124,10 +126,14 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         receiver: Receiver,
         endpoint: Endpoint,
         options: ConnectionOptions,
+        logger: Logger,
         accepted: BatchQueue<OpenedConnection<Inbox>>,
         release: @escaping @Sendable () -> Void
     ) throws {
         var isHandedOn = false
+        channel.closeFuture.assumeIsolated().whenComplete { _ in
+            if !isHandedOn { release() }
+        }
         let handler = ConnectionHandler(receiver: receiver, options: options) { handler, channel in
             let opened = OpenedConnection(channel: channel, handler: handler, endpoint: endpoint)
             if accepted.receive([opened], cost: 1) == .refused {
@@ -136,10 +142,24 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
                 isHandedOn = true
             }
         }
-        channel.closeFuture.assumeIsolated().whenComplete { _ in
-            if !isHandedOn { release() }
-        }
-        try channel.pipeline.syncOperations.addHandler(handler)
+        let pipeline = channel.pipeline.syncOperations
+        guard !options.layers.isEmpty else { return try pipeline.addHandler(handler) }
+        try pipeline.addHandler(
+            ActiveHandler { channel in
+                channel.addLayers(options.layers, deadline: .now() + TimeAmount(options.connectTimeout)) {
+                    try $0.pipeline.syncOperations.addHandler(handler)
+                }
+                .assumeIsolated().whenFailure { error in
+                    logger.info(
+                        "An accepted connection did not come about",
+                        metadata: [
+                            "remote": "\(channel.remoteAddress.map { "\($0)" } ?? "unknown")",
+                            "error": "\(ConnectionError(acceptingOn: endpoint, failedWith: error))",
+                        ]
+                    )
+                }
+            }
+        )
     }
 
     func nextConnection() async throws -> OpenedConnection<Inbox>? {
@@ -159,5 +179,22 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
             opened.connection.abort(.closedLocally)
             releaseConnection()
         }
+    }
+}
+
+/// Calls what sets a connection up as soon as the connection stands.
+private final class ActiveHandler: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let whenActive: (any Channel) -> Void
+
+    init(whenActive: @escaping (any Channel) -> Void) {
+        self.whenActive = whenActive
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        let channel = context.channel
+        context.pipeline.syncOperations.removeHandler(self, promise: nil)
+        whenActive(channel)
     }
 }

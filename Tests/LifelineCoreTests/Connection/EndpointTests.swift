@@ -7,6 +7,7 @@ import Testing
         ("tcp://example.org:0", .tcp(host: "example.org", port: 0)),
         ("TCP://h:65535", .tcp(host: "h", port: 65535)),
         ("tcp://[::1]:7000", .tcp(host: "::1", port: 7000)),
+        ("tls://example.org:7001", .tls(host: "example.org", port: 7001)),
         ("unix:///run/lifeline.sock", .unix(path: "/run/lifeline.sock")),
         ("unix:///with space/%20", .unix(path: "/with space/%20")),
     ])
@@ -17,10 +18,34 @@ import Testing
     }
 
     @Test(arguments: [
+        ("ws://h", "h", 80, "/", false),
+        ("wss://h", "h", 443, "/", true),
+        ("WSS://[::1]", "::1", 443, "/", true),
+        ("ws://[::1]:8000/", "::1", 8000, "/", false),
+        ("ws://h:1/chat/a%20b?x=1&y=/", "h", 1, "/chat/a%20b?x=1&y=/", false),
+        ("ws://h?x", "h", 80, "/?x", false),
+    ])
+    func parsesWebSockets(text: String, host: String, port: UInt16, target: String, isEncrypted: Bool) throws {
+        let endpoint = try Endpoint.webSocket(host: host, port: port, target: target, isEncrypted: isEncrypted)
+        #expect(try Endpoint(text) == endpoint)
+        #expect(try Endpoint(endpoint.description) == endpoint)
+        #expect(endpoint.isWebSocket && endpoint.isEncrypted == isEncrypted)
+    }
+
+    @Test func theTargetIsChecked() {
+        for target in ["", "chat", "?x", "/a b", "/a#b", "/ü", "/\r\nHost: h"] {
+            let error = #expect(throws: ConnectionError.self) {
+                try Endpoint.webSocket(host: "h", port: 1, target: target, isEncrypted: true)
+            }
+            #expect(error?.code == .invalidEndpoint)
+        }
+    }
+
+    @Test(arguments: [
         ("", "no scheme"),
         ("127.0.0.1:7000", "no scheme"),
         ("tcp:/127.0.0.1:7000", "no scheme"),
-        ("http://h:80", "neither tcp nor unix"),
+        ("http://h:80", "nobody knows the scheme"),
         ("tcp://", "port is missing"),
         ("tcp://host", "port is missing"),
         ("tcp://host:", "no number from 0 to 65535"),
@@ -32,7 +57,19 @@ import Testing
         ("tcp://[]:7000", "host is missing"),
         ("tcp://::1:7000", "needs brackets"),
         ("tcp://[::1:7000", "not closed"),
-        ("tcp://[::1]7000", "port is missing"),
+        ("tcp://[::1]7000", "comes no port"),
+        ("tcp://[::1]", "port is missing"),
+        ("tls://h", "port is missing"),
+        ("tls://h:1/", "no number from 0 to 65535"),
+        ("ws://", "host is missing"),
+        ("ws:///path", "host is missing"),
+        ("ws://::1/", "needs brackets"),
+        ("ws://h:/", "no number from 0 to 65535"),
+        ("ws://user:word@h/", "needs brackets"),
+        ("ws://user@h/", "no host has"),
+        ("ws://h/a b", "percent-encoded"),
+        ("ws://h/#x", "no fragment"),
+        ("ws://h#x", "no fragment"),
         ("tcp://a b:1", "no host has"),
         ("tcp://user@host:1", "no host has"),
         ("unix://relative", "not absolute"),

@@ -1,0 +1,92 @@
+internal import LifelineCore
+package import NIOCore
+
+/// A protocol between a connected socket and Lifeline's frames: a proxy's handshake, TLS, WebSocket.
+///
+/// Layers are set up one after the other, the one next to the socket first; only then is the connection's handler added.
+package protocol ChannelLayer: Sendable {
+    /// Adds the layer to the end of the pipeline of a channel that is connected, on its loop, and shakes hands with the
+    /// peer where the layer does that.
+    ///
+    /// - Returns: succeeds on the loop when what lies above may be added, before any of its bytes is read; fails with the
+    ///   reason, a `ConnectionError` where the layer knows one.
+    func add(to channel: any Channel) -> EventLoopFuture<Void>
+
+    /// What the layer does with its peer, for an error that says what took too long: "the TLS handshake".
+    var handshakeName: String { get }
+}
+
+extension Channel {
+    /// Sets layers up, then calls `completion`, which adds what lies above. On the channel's loop. When that has failed,
+    /// or has taken longer than until `deadline`, the channel is closed.
+    func addLayers(
+        _ layers: [any ChannelLayer],
+        deadline: NIODeadline,
+        completion: @escaping (any Channel) throws -> Void
+    ) -> EventLoopFuture<Void> {
+        let outcome = eventLoop.makePromise(of: Void.self)
+        LayerSetup(channel: self, layers: layers, outcome: outcome, completion: completion).run(until: deadline)
+        return outcome.futureResult
+    }
+}
+
+/// Sets layers up; lives until the last one is, or one has failed.
+private final class LayerSetup {
+    private let channel: any Channel
+    private var layers: ArraySlice<any ChannelLayer>
+    private let completion: (any Channel) throws -> Void
+    /// Nil once it is kept.
+    private var outcome: EventLoopPromise<Void>?
+    private var timer: Scheduled<Void>?
+
+    init(
+        channel: any Channel,
+        layers: [any ChannelLayer],
+        outcome: EventLoopPromise<Void>,
+        completion: @escaping (any Channel) throws -> Void
+    ) {
+        self.channel = channel
+        self.layers = layers[...]
+        self.outcome = outcome
+        self.completion = completion
+    }
+
+    func run(until deadline: NIODeadline) {
+        timer = channel.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
+            self.end(with: .failure(HandshakeTimeout(handshakeName: self.layers.first?.handshakeName ?? "")))
+        }
+        // A peer that goes away is not every layer's to notice.
+        channel.closeFuture.assumeIsolated().whenComplete { _ in self.end(with: .failure(HandshakeCut())) }
+        addNext()
+    }
+
+    private func addNext() {
+        guard outcome != nil else { return }
+        guard let layer = layers.first else { return end(with: Result { try completion(channel) }) }
+        layer.add(to: channel).assumeIsolated().whenComplete { result in
+            switch result {
+            case .failure(let error):
+                self.end(with: .failure(error))
+            case .success:
+                self.layers.removeFirst()
+                self.addNext()
+            }
+        }
+    }
+
+    private func end(with result: Result<Void, any Error>) {
+        guard let outcome else { return }
+        self.outcome = nil
+        timer?.cancel()
+        if case .failure = result { channel.close(promise: nil) }
+        outcome.completeWith(result)
+    }
+}
+
+/// A layer's handshake was not done in time.
+struct HandshakeTimeout: Error {
+    let handshakeName: String
+}
+
+/// The peer went away before a layer's handshake was done.
+struct HandshakeCut: Error {}
