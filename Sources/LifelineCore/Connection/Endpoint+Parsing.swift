@@ -25,7 +25,7 @@ extension Endpoint {
 
     private init(
         webSocket rest: Substring,
-        defaultPort: Int,
+        defaultPort: UInt16,
         isEncrypted: Bool,
         of text: String
     ) throws(ConnectionError) {
@@ -41,17 +41,17 @@ extension Endpoint {
 
     private static func parseTCP(
         _ authority: Substring,
-        defaultPort: Int? = nil,
+        defaultPort: UInt16? = nil,
         of text: String
     ) throws(ConnectionError) -> Address {
+        if authority.contains("@") { throw invalid(text, "it names a user. Credentials belong in the configuration") }
         let (host, portText) = try splitAuthority(authority, of: text)
-        if host.isEmpty { throw invalid(text, "the host is missing. Write tcp://host:port") }
-        if host.contains(where: { $0 == "/" || $0 == "@" || $0.isWhitespace || $0 == "\0" }) {
-            throw invalid(text, "the host has a character that no host has")
+        guard let portText = portText ?? defaultPort.map({ "\($0)" }) else {
+            throw invalid(text, "the port is missing. Write tcp://host:port")
         }
-        guard let portText else {
-            guard let defaultPort else { throw invalid(text, "the port is missing. Write tcp://host:port") }
-            return .tcp(host: String(host), port: defaultPort)
+        if host.isEmpty { throw invalid(text, "the host is missing. Write tcp://host:port") }
+        if host.contains(where: { $0 == "/" || $0.isWhitespace || $0 == "\0" }) {
+            throw invalid(text, "the host has a character that no host has")
         }
         guard portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(portText) else {
             throw invalid(text, "the port \"\(portText)\" is no number from 0 to 65535")
@@ -63,12 +63,12 @@ extension Endpoint {
     private static func splitAuthority(
         _ authority: Substring,
         of text: String
-    ) throws(ConnectionError) -> (host: Substring, port: Substring?) {
+    ) throws(ConnectionError) -> (host: Substring, port: String?) {
         guard authority.first == "[" else {
             guard let colon = authority.lastIndex(of: ":") else { return (authority, nil) }
             let host = authority[..<colon]
             if host.contains(":") { throw invalid(text, "an IPv6 address needs brackets. Write tcp://[address]:port") }
-            return (host, authority[authority.index(after: colon)...])
+            return (host, String(authority[authority.index(after: colon)...]))
         }
         guard let bracket = authority.firstIndex(of: "]") else {
             throw invalid(text, "the bracket of the IPv6 address is not closed")
@@ -79,7 +79,7 @@ extension Endpoint {
         guard rest.first == ":" else {
             throw invalid(text, "after the bracket comes no port. Write tcp://[address]:port")
         }
-        return (host, rest.dropFirst())
+        return (host, String(rest.dropFirst()))
     }
 
     private static func parseUnix(_ path: Substring, of text: String) throws(ConnectionError) -> Address {
