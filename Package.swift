@@ -252,7 +252,9 @@ let package = Package(
         ),
         .testTarget(
             name: "LifelineCLITests",
-            dependencies: ["LifelineCLI", "LifelineMessages", "LifelineProtos", "LifelineTestSupport"],
+            dependencies: [
+                "Lifeline", "LifelineCLI", "LifelineCore", "LifelineMessages", "LifelineProtos", "LifelineTestSupport",
+            ],
             swiftSettings: strict
         ),
         .testTarget(

@@ -96,6 +96,8 @@ package struct ClosureReport: Sendable {
     package let failure: ConnectionError?
     /// Whether it failed while it was in use, before a graceful close was asked for.
     package let failedInUse: Bool
+    /// False when a graceful close wrote everything, and the peer did not end its side in time.
+    package let peerEndedInTime: Bool
     /// Bytes that were accepted and could not be written.
     package let unwrittenByteCount: Int
     /// When the peer's last bytes came in; nil when none ever did, and where that is not tracked.

@@ -33,6 +33,8 @@ package struct ConnectionStateMachine {
     package private(set) var failure: ConnectionError?
     /// Whether it failed while it was in use, before a graceful close was asked for.
     package private(set) var failedInUse = false
+    /// False when a graceful close gave the peer's end up.
+    package private(set) var peerEndedInTime = true
 
     package init() {}
 
@@ -133,7 +135,10 @@ package struct ConnectionStateMachine {
     /// The close timer ended. `madeProgress`: bytes were written since it was started.
     package mutating func closeTimerEnded(madeProgress: Bool) -> TimerAction {
         guard case .closing(_, let output) = state else { return .none }
-        if output == .ended { return .closeChannel }
+        if output == .ended {
+            peerEndedInTime = false
+            return .closeChannel
+        }
         if madeProgress { return .wait }
         return failed(.peerDoesNotRead) ? .closeChannel : .none
     }

@@ -286,6 +286,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             with: ClosureReport(
                 failure: failure,
                 failedInUse: machine.failedInUse || violation != nil,
+                peerEndedInTime: machine.peerEndedInTime,
                 unwrittenByteCount: unwritten,
                 lastInboundAt: liveness?.lastInboundAt,
                 unacknowledgedFrameCount: unacknowledged
