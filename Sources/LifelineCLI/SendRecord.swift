@@ -43,8 +43,9 @@ struct SendRecord {
     func summary(sentCount: Int) -> String? {
         guard lossCount > 0 || hasGaps else { return nil }
         let count = undeliveredCount.map(String.init) ?? "an unknown number"
-        let losses = lossCount == 1 && !hasGaps ? "1 connection was" : "\(lossCount) connections were"
-        return "sent \(sentCount) messages, of which \(count) did not arrive; \(hasGaps ? "at least " : "")\(losses) lost"
+        let losses = lossCount == 1 ? "1 connection was" : "\(lossCount) connections were"
+        let bound = hasGaps ? "at least " : ""
+        return "sent \(sentCount) messages, of which \(count) did not arrive; \(bound)\(losses) lost"
     }
 
     /// Why the command fails: it has given up with messages left to send, or the last connection broke.

@@ -18,6 +18,8 @@ package struct Heartbeat: Sendable {
     private var state = State.listening
     private var lastPingNumber: UInt64 = 0
     private var unansweredPing: (number: UInt64, time: MonotonicTime)?
+    /// How many times in all a ping's time-out has come without a sign of life.
+    package private(set) var missCount = 0
     /// When the peer last gave a sign of life; at first, when the connection was made.
     package private(set) var lastLife: MonotonicTime
     /// How long the answer to the last answered ping took; nil before. A ping that was followed by another one before
@@ -77,6 +79,7 @@ package struct Heartbeat: Sendable {
             // The machine slept: an answer had no chance to be read, so the question is asked anew.
             return ping(first: now, misses: 0, now: now)
         case .probing(let first, _, let misses):
+            missCount += 1
             guard misses + 1 < allowedMisses else { return .timedOut }
             return ping(first: first, misses: misses + 1, now: now)
         }

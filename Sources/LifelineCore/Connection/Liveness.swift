@@ -31,6 +31,7 @@ package struct Liveness: Sendable {
     private var writeTimeout: Duration?
     /// Nil when there is no asking the peer.
     private var heartbeat: Heartbeat?
+    private var countedMisses = 0
     /// Whether the heartbeat awaits an answer.
     private var isAsking = false
     private var input = Input.reading
@@ -146,6 +147,13 @@ package struct Liveness: Sendable {
     }
 
     // MARK: Time
+
+    /// How many pings the peer has let pass since this was asked last.
+    package mutating func takeMissCount() -> Int {
+        let total = heartbeat?.missCount ?? countedMisses
+        defer { countedMisses = total }
+        return total - countedMisses
+    }
 
     /// There is a reason to doubt that the peer is still there.
     package mutating func probe(now: MonotonicTime) -> Action {

@@ -9,6 +9,7 @@ extension ConnectionHandler {
     }
 
     func perform(_ action: Liveness.Action) {
+        metrics.heartbeatsMissed(liveness?.takeMissCount() ?? 0)
         switch action {
         case .none: return
         case .giveUp(let code): fail(liveness?.error(for: code) ?? .connectionLost, resetting: true)
@@ -22,6 +23,7 @@ extension ConnectionHandler {
                 liveness?.askingBecameImpossible()
                 return
             }
+            metrics.heartbeatSent()
             if flushNow { flush() }
         } catch {
             fail(error, resetting: true)

@@ -28,7 +28,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private var pauses: ReadPauses = []
     private var isReadHeld = false
     private var closeTimer: Scheduled<Void>?
-    private let metrics: TransportMetrics
+    let metrics: TransportMetrics
     private let tracksDelivery: Bool
     private var watch: SocketWatch?
     /// Nil while there is no connection.
