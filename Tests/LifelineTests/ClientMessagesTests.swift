@@ -118,9 +118,9 @@ import Testing
         try await harness.run { client in
             let peer = try await harness.transport.nextAttempt().accept()
             #expect(try !peer.send([payload(1)]))
-            try await until { peer.resumeCount > 0 }
             var messages = client.messages.makeAsyncIterator()
             #expect(try await messages.next()?.number == 1)
+            try await until { peer.resumeCount > 0 }
         }
     }
 
