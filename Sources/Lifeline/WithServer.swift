@@ -46,7 +46,7 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
         MessageReceiver<Received>(configuration: configuration.connection, heartbeat: heartbeat)
     }
     let server = Server(endpoint: listener.endpoint, shutdownOrder: configuration.shutdownOrder) {
-        await listener.close()
+        await listener.stopAccepting()
     }
     let service = Service(
         server: server,

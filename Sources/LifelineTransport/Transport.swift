@@ -116,10 +116,12 @@ package protocol TransportListener<Inbox>: AnyObject, Sendable {
     associatedtype Inbox: Sendable
     /// Where it listens; with the real port when 0 was asked for.
     var endpoint: Endpoint { get }
-    /// Waits for a connection; nil when the listener is closed. For one task at a time.
+    /// Waits for a connection; nil when the listener has stopped and all have been handed out. For one task at a time.
     func nextConnection() async throws -> OpenedConnection<Inbox>?
     /// Gives the place of a connection that was accepted to another one.
     func releaseConnection()
+    /// Stops accepting. What was accepted before is still handed out.
+    func stopAccepting() async
     /// Stops accepting and aborts the connections that nobody has taken yet. The others go on.
     func close() async
 }

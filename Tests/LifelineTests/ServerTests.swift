@@ -190,6 +190,43 @@ import Testing
         #expect(!log.entries.contains { $0.level == .warning })
     }
 
+    @Test func aClientThatSendsWithoutEndLosesNothingWhenItEndsFirst() async throws {
+        let receivedCount = NIOLockedValueBox(0)
+        let isBusy = Event()
+        var configuration = ServerConfiguration()
+        configuration.shutdownOrder = .peersFirst
+        try await withTestServer(configuration: configuration) { connection in
+            for try await batch in connection.messages.batches {
+                receivedCount.withLockedValue { $0 += batch.count }
+                isBusy.signal()
+            }
+        } _: { server in
+            try await withClient(
+                to: server.endpoint,
+                receiving: TestMessage.self,
+                sending: TestMessage.self,
+                logger: TestLog().logger
+            ) { client in
+                var events = client.events.makeAsyncIterator()
+                _ = try await events.reach(.ready)
+                let sending = Task {
+                    var count = 0
+                    while (try? await client.send(TestMessage(number: 1), policy: .fail)) == .accepted { count += 1 }
+                    return count
+                }
+                try await isBusy.wait()
+                await server.shutdown(gracePeriod: .seconds(60))
+                var undelivered: Int?
+                while undelivered == nil, let event = await events.next() {
+                    undelivered = event.undeliveredMessageCount
+                }
+                #expect(undelivered == 0)
+                let acceptedCount = await sending.value
+                #expect(receivedCount.withLockedValue { $0 } == acceptedCount)
+            }
+        }
+    }
+
     @Test func aLaterCallCanShortenTheGracePeriod() async throws {
         let (ended, never) = (Event(), Event())
         try await withTestServer { connection in
