@@ -201,8 +201,12 @@ import Testing
                 isBusy.signal()
             }
         } _: { server in
+            var configuration = ClientConfiguration()
+            // However slow the machine is, the server is given the time to read.
+            configuration.connection.closeTimeout = .seconds(100)
             try await withClient(
                 to: server.endpoint,
+                configuration: configuration,
                 receiving: TestMessage.self,
                 sending: TestMessage.self,
                 logger: TestLog().logger
@@ -210,12 +214,13 @@ import Testing
                 var events = client.events.makeAsyncIterator()
                 _ = try await events.reach(.ready)
                 let sending = Task {
+                    let message = TestMessage(repeatElement(7, count: 1000))
                     var count = 0
-                    while (try? await client.send(TestMessage(number: 1), policy: .fail)) == .accepted { count += 1 }
+                    while (try? await client.send(message, policy: .fail)) == .accepted { count += 1 }
                     return count
                 }
                 try await isBusy.wait()
-                await server.shutdown(gracePeriod: .seconds(60))
+                await server.shutdown(gracePeriod: .seconds(100))
                 var undelivered: Int?
                 while undelivered == nil, let event = await events.next() {
                     undelivered = event.undeliveredMessageCount
