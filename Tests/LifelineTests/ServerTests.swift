@@ -233,13 +233,16 @@ import Testing
     }
 
     @Test func aLaterCallCanShortenTheGracePeriod() async throws {
-        let (ended, never) = (Event(), Event())
+        let (started, ended, never) = (Event(), Event(), Event())
         try await withTestServer { connection in
+            started.signal()
             for try await _ in connection.messages {}
             ended.signal()
             try await never.wait()
         } _: { server in
             let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            // Who is not accepted yet is not served any more.
+            try await started.wait()
             async let first: Void = server.shutdown(gracePeriod: .seconds(3_600))
             try await ended.wait()
             await server.shutdown(gracePeriod: .zero)
