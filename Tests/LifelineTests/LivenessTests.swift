@@ -207,7 +207,7 @@ extension ConnectionConfiguration {
 
 extension HeartbeatMessages<TestMessage, TestMessage> {
     /// "ping 1" is answered by "pong 1". Signals when it has answered `count` pings.
-    fileprivate static func test(answering count: Int = .max, _ answered: Event = Event()) -> HeartbeatMessages {
+    static func test(answering count: Int = .max, _ answered: Event = Event()) -> HeartbeatMessages {
         let answers = NIOLockedValueBox(0)
         return HeartbeatMessages(
             ping: { TestMessage("ping \($0)".utf8) },

@@ -15,8 +15,9 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     let outbound: OutboundQueue
     let closed = Latch<ClosureReport>()
-    let outputEnded = Latch<Void>()
-    private let closeTimeout: TimeAmount
+    /// Everything accepted is with the kernel, and our side has ended; or why that never comes.
+    let outputEnded = Latch<ConnectionError?>()
+    let closeTimeout: Duration
     private let livenessOptions: LivenessOptions
     let now: () -> MonotonicTime
     private let whenActive: ((ConnectionHandler, any Channel) -> Void)?
@@ -30,7 +31,11 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private var closeTimer: Scheduled<Void>?
     let metrics: TransportMetrics
     private let tracksDelivery: Bool
-    private var watch: SocketWatch?
+    var watch: SocketWatch?
+    /// While the end waits for acknowledgements.
+    var lastWait: LastWait?
+    /// Nobody can find the peer's pings any more.
+    private var cannotAnswer = false
     /// Nil while there is no connection.
     var liveness: Liveness?
     var livenessTimer: (deadline: MonotonicTime, task: Scheduled<Void>)?
@@ -53,7 +58,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         self.metrics = options.metrics
         self.tracksDelivery = options.tracksDelivery
         self.assembler = FrameAssembler(decoder: FrameDecoder(maximumFrameLength: options.maximumFrameLength))
-        self.closeTimeout = TimeAmount(options.closeTimeout)
+        self.closeTimeout = options.closeTimeout
         self.livenessOptions = options.liveness
         self.replies = ReplyBacklog(marks: options.outboundMarks)
         self.now = now
@@ -85,7 +90,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if liveness?.received(now: now()) == true { armLivenessTimer() }
-        guard machine.receivedBytes() == .parse else { return }
+        let action = machine.receivedBytes()
+        if action == .discard || (action == .answer && cannotAnswer) { return }
         let bytes = unwrapInboundIn(data)
         let before = assembler.statistics.frameCount
         defer {
@@ -96,6 +102,9 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             try bytes.withUnsafeReadableBytes { try assembler.receive($0, into: &receiver) }
         } catch {
             _ = receiver.finishBatch()
+            // What is for nobody may be anything.
+            cannotAnswer = true
+            if action == .answer { return }
             return fail(.protocolViolation(error), resetting: true)
         }
         if receiver.finishBatch() == .pause { pauseReading(.receiver) }
@@ -222,7 +231,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         case .failure(let error):
             fail(ConnectionError(ioError: error), resetting: false)
         case .success:
-            outputEnded.open(with: ())
+            outputEnded.open(with: nil)
             perform(machine.outputEnded())
         }
     }
@@ -242,7 +251,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private func startCloseTimer() {
         guard let context, machine.failure == nil else { return }
         let before = unwrittenByteCounts
-        closeTimer = context.eventLoop.assumeIsolated().scheduleTask(in: closeTimeout) {
+        closeTimer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(closeTimeout)) {
             switch self.machine.closeTimerEnded(madeProgress: self.unwrittenByteCounts != before) {
             case .none: return
             case .wait: self.startCloseTimer()
@@ -261,7 +270,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     /// Closes at once. With `resetting`, a TCP peer sees a reset, so that it cannot take the end for a regular one.
     func fail(_ reason: ConnectionError, resetting: Bool) {
-        guard machine.failed(reason), let context else { return }
+        guard machine.failed(reason), let context else { return endLastWait() }
         if resetting, let socket = context.channel as? any SocketOptionProvider, context.remoteAddress?.port != nil {
             // Done at once on the loop; a failure leaves an ordinary close.
             _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
@@ -279,20 +288,17 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         let violation = machine.becameInactive().finishInput.flatMap { finishInput($0) }
         let failure = machine.failure ?? violation
         let unwritten = outbound.close(failure ?? .closedLocally)
-        let unacknowledged = watch.flatMap { outbound.acknowledge(byteCount: $0.acknowledgedByteCount) }
-        watch = nil
-        outputEnded.open(with: ())
-        closed.open(
-            with: ClosureReport(
-                failure: failure,
-                failedInUse: machine.failedInUse || violation != nil,
-                peerEndedInTime: machine.peerEndedInTime,
-                unwrittenByteCount: unwritten,
-                lastInboundAt: liveness?.lastInboundAt,
-                unacknowledgedFrameCount: unacknowledged
-            )
+        outputEnded.open(with: failure)
+        let report = ClosureReport(
+            failure: failure,
+            failedInUse: machine.failedInUse || violation != nil,
+            peerEndedInTime: machine.peerEndedInTime,
+            unwrittenByteCount: unwritten,
+            lastInboundAt: liveness?.lastInboundAt,
+            unacknowledgedFrameCount: nil
         )
         liveness = nil
+        finish(report, waiting: machine.endedInOrder && violation == nil, on: context.eventLoop)
         context.fireChannelInactive()
     }
 }

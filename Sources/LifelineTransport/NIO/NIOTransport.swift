@@ -20,28 +20,27 @@ package struct NIOTransport: Transport {
         options: ConnectionOptions,
         makeReceiver: @escaping @Sendable () -> Receiver
     ) async throws -> OpenedConnection<Receiver.Inbox> {
+        let attempt = ConnectAttempt()
         let opened: EventLoopFuture<OpenedConnection<Receiver.Inbox>>
-        opened = try connectChannel(to: endpoint, options: options, makeReceiver: makeReceiver).flatMapThrowing {
-            let handler = try $0.pipeline.syncOperations.handler(type: ConnectionHandler<Receiver>.self)
-            return OpenedConnection(channel: $0, handler: handler, endpoint: endpoint)
-        }
+        opened = try connectChannel(to: endpoint, for: attempt, options: options, makeReceiver: makeReceiver)
+            .flatMapThrowing {
+                let handler = try $0.pipeline.syncOperations.handler(type: ConnectionHandler<Receiver>.self)
+                return OpenedConnection(channel: $0, handler: handler, endpoint: endpoint)
+            }
         let outcome = Latch<Result<OpenedConnection<Receiver.Inbox>, any Error>>()
-        opened.whenComplete { result in
-            // Nobody waits for a connection that comes after the cancellation.
-            if !outcome.open(with: result) { try? result.get().connection.abort(.closedLocally) }
-        }
+        opened.whenComplete { outcome.open(with: $0) }
         do {
             return try await outcome.wait().get()
-        } catch let error as CancellationError {
-            if !outcome.open(with: .failure(error)) { try? outcome.value?.get().connection.abort(.closedLocally) }
-            throw error
         } catch {
+            await attempt.giveUp()
+            if error is CancellationError { throw error }
             throw ConnectionError(connecting: endpoint, failedWith: error, timeout: options.connectTimeout)
         }
     }
 
     private func connectChannel<Receiver: FrameReceiver>(
         to endpoint: Endpoint,
+        for attempt: ConnectAttempt,
         options: ConnectionOptions,
         makeReceiver: @escaping @Sendable () -> Receiver
     ) throws(ConnectionError) -> EventLoopFuture<any Channel> {
@@ -51,6 +50,7 @@ package struct NIOTransport: Transport {
             .channelOption(.maxMessagesPerRead, value: NIOTransport.readsPerTick)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    try attempt.begin(channel)
                     let handler = ConnectionHandler(receiver: makeReceiver(), options: options)
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }

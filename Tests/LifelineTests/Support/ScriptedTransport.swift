@@ -256,6 +256,8 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
 
     func finishSending() async throws {}
 
+    func endSending() {}
+
     func resumeReading() { peer.resumes.withLockedValue { $0 += 1 } }
 
     func stopReceiving() {}
