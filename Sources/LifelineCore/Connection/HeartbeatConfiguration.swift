@@ -3,6 +3,10 @@
 /// A dead peer is noticed at most `interval + allowedMisses × timeout` after its last byte: 60 s by default. Where the
 /// timeout is longer than the interval, it counts in the place of the interval. What is out of range counts as the nearest
 /// value in range.
+///
+/// Over TCP, a ping may stand behind bytes that the peer's kernel has not acknowledged, because packets are lost or the peer
+/// reads slowly. Until the ping itself is acknowledged, every acknowledgement counts for that bound as the peer's last byte
+/// does. What the peer's kernel acknowledges afterwards does not: it goes on with that when the program has stopped.
 public struct HeartbeatConfiguration: Sendable, Hashable {
     /// How long nothing may have come in before a ping is sent. Default: 30 s, below the idle time-outs of common
     /// NATs and load balancers, of which 60 s is the shortest usual one. From 1 ms to 365 days.

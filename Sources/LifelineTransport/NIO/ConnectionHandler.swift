@@ -17,8 +17,9 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     let closed = Latch<ClosureReport>()
     let outputEnded = Latch<Void>()
     private let closeTimeout: TimeAmount
-    private let livenessOptions: LivenessOptions
+    let livenessOptions: LivenessOptions
     let now: () -> MonotonicTime
+    let acknowledgedByteCount: (any Channel) -> UInt64?
     private let whenActive: ((ConnectionHandler, any Channel) -> Void)?
 
     private var machine = ConnectionStateMachine()
@@ -42,11 +43,15 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     /// - Parameters:
     ///   - whenActive: called when the connection stands.
     ///   - now: reads the clock by which the peer's liveness is judged.
+    ///   - acknowledgedByteCount: what the peer's kernel has acknowledged of what was written; nil where nobody can tell.
     init(
         receiver: Receiver,
         options: ConnectionOptions,
         whenActive: ((ConnectionHandler, any Channel) -> Void)? = nil,
-        now: @escaping () -> MonotonicTime = MonotonicTime.now
+        now: @escaping () -> MonotonicTime = MonotonicTime.now,
+        acknowledgedByteCount: @escaping (any Channel) -> UInt64? = {
+            withSocket(of: $0, TCPSocket.acknowledgedByteCount) ?? nil
+        }
     ) {
         self.receiver = receiver
         self.outbound = OutboundQueue(marks: options.outboundMarks, tracksDelivery: options.tracksDelivery)
@@ -57,6 +62,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         self.livenessOptions = options.liveness
         self.replies = ReplyBacklog(marks: options.outboundMarks)
         self.now = now
+        self.acknowledgedByteCount = acknowledgedByteCount
         self.whenActive = whenActive
     }
 
@@ -70,12 +76,11 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         if tracksDelivery {
-            let pipeline = context.channel.pipeline.syncOperations
-            typealias Handle = NIOBSDSocket.Handle
-            watch = try? pipeline.withUnsafeTransportIfAvailable(of: Handle.self) { SocketWatch($0) } ?? nil
+            watch = withSocket(of: context.channel) { SocketWatch($0) } ?? nil
             if watch == nil { outbound.stopTracking() }
         }
         liveness = Liveness(livenessOptions, connectedAt: now())
+        boundRetransmission()
         armLivenessTimer()
         whenActive?(self, context.channel)
         context.fireChannelActive()
