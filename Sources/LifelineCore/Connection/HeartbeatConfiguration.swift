@@ -12,8 +12,11 @@ public struct HeartbeatConfiguration: Sendable, Hashable {
     /// NATs and load balancers, of which 60 s is the shortest usual one. From 1 ms to 365 days.
     public var interval = Duration.seconds(30)
 
-    /// How long a ping may remain unanswered. Any byte counts as an answer. Default: 10 s, which five retransmissions of
+    /// How long a ping may remain unanswered. Any byte counts as an answer. Default: 10 s, which several retransmissions of
     /// a lost segment fit into. From 1 ms to 365 days.
+    ///
+    /// Over TCP, the kernel is told to wait no longer than a quarter of it, but 1 s at least, until it sends again what was
+    /// not acknowledged (`TCP_RTO_MAX_MS`, since Linux 6.15): left to itself it doubles that wait up to two minutes.
     public var timeout = Duration.seconds(10)
 
     /// After how many unanswered pings in a row the peer counts as gone. Default: 3, so that lost packets alone do not
