@@ -108,6 +108,24 @@ package final class LineProgram: Sendable {
         guard process.signal(number) else { throw FaultFailure("\(name) has ended before it got signal \(number).") }
     }
 
+    /// Stops it, and waits until none of its threads runs.
+    package func stop() async throws {
+        let process = process
+        guard try await onThread({ process.stop() }) else { throw FaultFailure("\(name) has ended before it stopped.") }
+    }
+
+    /// What its threads do, as the kernel says in a letter each: T for those that are stopped.
+    package var threadStates: [Character] {
+        get throws {
+            let tasks = "/proc/\(process.id)/task"
+            return try FileManager.default.contentsOfDirectory(atPath: tasks).compactMap { thread in
+                // One may have ended meanwhile. The name before the state is in parentheses, and may contain some.
+                let line = try? String(contentsOfFile: "\(tasks)/\(thread)/stat", encoding: .utf8)
+                return line?.split(separator: ")").last?.first { !$0.isWhitespace }
+            }
+        }
+    }
+
     /// Ends its input, so that it ends in order, and waits for that; its exit status.
     @discardableResult package func finish(within time: Duration = .seconds(20)) async throws -> Int32 {
         input.withLock { descriptor in

@@ -227,7 +227,8 @@ struct HandlerTest {
                 tracksDelivery: tracksDelivery,
                 metrics: TransportMetrics(role: "test", factory: metrics)
             ),
-            now: { MonotonicTime(nanoseconds: Int64(loop.now.uptimeNanoseconds)) + record.sleep }
+            now: { MonotonicTime(nanoseconds: Int64(loop.now.uptimeNanoseconds)) + record.sleep },
+            acknowledgedByteCount: { _ in record.acknowledgedByteCount }
         )
         if holdingWrites { try channel.pipeline.syncOperations.addHandler(writes) }
         try channel.pipeline.syncOperations.addHandlers(reads, handler)
@@ -248,6 +249,8 @@ final class Record: @unchecked Sendable {
     /// What the receiver replies to the next batch.
     var replies: Result<[UInt8], ConnectionError> = .success([])
     var pingFrame: (UInt64) throws(ConnectionError) -> [UInt8]? = { (number) in [0x02, 0xEE, UInt8(number)] }
+    /// What the peer's TCP has acknowledged; nil as on a socket that is none of TCP's.
+    var acknowledgedByteCount: UInt64?
     /// How long the machine has slept, while the loop's clock stood.
     var sleep = Duration.zero
 }

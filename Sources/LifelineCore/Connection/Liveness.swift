@@ -34,6 +34,8 @@ package struct Liveness: Sendable {
     private var countedMisses = 0
     /// Whether the heartbeat awaits an answer.
     private var isAsking = false
+    /// How many bytes were written since the connection was made. Counted for the heartbeat only.
+    private var writtenByteCount: UInt64 = 0
     private var input = Input.reading
     /// When the peer last gave a sign of life; at first, when the connection was made.
     private var lastLife: MonotonicTime
@@ -61,9 +63,6 @@ package struct Liveness: Sendable {
         let forIdling = idleTimeout.map { lastLife + $0 }
         return [forStall, forIdling, answerDeadline, heartbeat?.deadline].compactMap { $0 }.min()
     }
-
-    /// Whether `wrote` is to be called.
-    package var countsUnansweredBytes: Bool { unansweredByteLimit != nil }
 
     /// What to do about the peer.
     package enum Action: Equatable {
@@ -125,11 +124,23 @@ package struct Liveness: Sendable {
         heartbeat = nil
     }
 
-    /// So many bytes were handed to the kernel.
-    package mutating func wrote(byteCount: Int, now: MonotonicTime) -> Action {
+    /// The ping that was asked for is about to be written. `acknowledged` tells how many bytes the peer's TCP has
+    /// acknowledged since the connection was made; nil where nobody can.
+    package mutating func pingQueued(acknowledged: () -> UInt64?) {
+        heartbeat?.pingQueued(acknowledged: acknowledged)
+    }
+
+    /// So many bytes were handed to the kernel, whether it has taken them yet or not. The time is needed only where there
+    /// is a limit of unanswered bytes.
+    package mutating func wrote(byteCount: Int, now: @autoclosure () -> MonotonicTime) -> Action {
+        if heartbeat != nil {
+            writtenByteCount &+= UInt64(byteCount)
+            heartbeat?.wrote(total: writtenByteCount)
+        }
         guard let unansweredByteLimit, input == .reading, answerDeadline == nil else { return .none }
         unansweredByteCount += byteCount
         guard unansweredByteCount > unansweredByteLimit else { return .none }
+        let now = now()
         guard let number = ask(now: now) else { return .giveUp(.tooManyUnansweredBytes) }
         answerDeadline = now + answerTimeout
         return .sendPing(number: number)
@@ -169,8 +180,16 @@ package struct Liveness: Sendable {
         return heartbeat?.probe(now: now)
     }
 
-    /// Time has come, maybe too early or late. `waitingByteCount`: how many bytes of the write wait now.
-    package mutating func timerFired(waitingByteCount: Int, now: MonotonicTime) -> Action {
+    /// Time has come, maybe too early or late.
+    ///
+    /// - Parameters:
+    ///   - waitingByteCount: how many bytes of the write wait now.
+    ///   - acknowledged: as of `pingQueued`. It is called only when an answer has not come in time.
+    package mutating func timerFired(
+        waitingByteCount: Int,
+        now: MonotonicTime,
+        acknowledged: () -> UInt64? = { nil }
+    ) -> Action {
         if isStalled(waitingByteCount: waitingByteCount, now: now) { return .giveUp(.writeTimeout) }
         guard input == .reading else { return .none }
         if let deadline = answerDeadline, now >= deadline {
@@ -181,7 +200,7 @@ package struct Liveness: Sendable {
             guard isLate(now, for: lastLife + idleTimeout, of: idleTimeout) else { return .giveUp(.idleTimeout) }
             lastLife = now
         }
-        switch heartbeat?.timerFired(lastInboundAt: lastLife, now: now) {
+        switch heartbeat?.timerFired(lastInboundAt: lastLife, now: now, acknowledged: acknowledged) {
         case .sendPing(let number):
             isAsking = true
             return .sendPing(number: number)

@@ -18,8 +18,9 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     /// Everything accepted is with the kernel, and our side has ended; or why that never comes.
     let outputEnded = Latch<ConnectionError?>()
     let closeTimeout: Duration
-    private let livenessOptions: LivenessOptions
+    let livenessOptions: LivenessOptions
     let now: () -> MonotonicTime
+    let acknowledgedByteCount: (any Channel) -> UInt64?
     private let whenActive: ((ConnectionHandler, any Channel) -> Void)?
 
     private var machine = ConnectionStateMachine()
@@ -47,11 +48,15 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     /// - Parameters:
     ///   - whenActive: called when the connection stands.
     ///   - now: reads the clock by which the peer's liveness is judged.
+    ///   - acknowledgedByteCount: what the peer's kernel has acknowledged of what was written; nil where nobody can tell.
     init(
         receiver: Receiver,
         options: ConnectionOptions,
         whenActive: ((ConnectionHandler, any Channel) -> Void)? = nil,
-        now: @escaping () -> MonotonicTime = MonotonicTime.now
+        now: @escaping () -> MonotonicTime = MonotonicTime.now,
+        acknowledgedByteCount: @escaping (any Channel) -> UInt64? = {
+            withSocket(of: $0) { TCPSocket.information(on: $0)?.acknowledgedByteCount } ?? nil
+        }
     ) {
         self.receiver = receiver
         self.outbound = OutboundQueue(marks: options.outboundMarks, tracksDelivery: options.tracksDelivery)
@@ -62,6 +67,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         self.livenessOptions = options.liveness
         self.replies = ReplyBacklog(marks: options.outboundMarks)
         self.now = now
+        self.acknowledgedByteCount = acknowledgedByteCount
         self.whenActive = whenActive
     }
 
@@ -75,12 +81,11 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         if tracksDelivery {
-            let pipeline = context.channel.pipeline.syncOperations
-            typealias Handle = NIOBSDSocket.Handle
-            watch = try? pipeline.withUnsafeTransportIfAvailable(of: Handle.self) { SocketWatch($0) } ?? nil
+            watch = withSocket(of: context.channel) { SocketWatch($0) } ?? nil
             if watch == nil { outbound.stopTracking() }
         }
         liveness = Liveness(livenessOptions, connectedAt: now())
+        boundRetransmission()
         armLivenessTimer()
         whenActive?(self, context.channel)
         context.fireChannelActive()

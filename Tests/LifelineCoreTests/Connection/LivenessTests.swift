@@ -22,7 +22,6 @@ import Testing
     @Test func nothingConfiguredWatchesNothing() {
         var liveness = liveness()
         #expect(liveness.deadline == nil)
-        #expect(!liveness.countsUnansweredBytes)
         liveness.writeWaits(byteCount: 1, now: at(1))
         #expect(liveness.deadline == nil)
         #expect(liveness.wrote(byteCount: .max, now: at(2)) == .none)
@@ -226,7 +225,6 @@ import Testing
 
     @Test func tooManyUnansweredBytesCutWhoCannotBeAsked() {
         var liveness = liveness(unanswered: 100)
-        #expect(liveness.countsUnansweredBytes)
         #expect(liveness.wrote(byteCount: 100, now: at(1)) == .none)
         liveness.received(now: at(2))
         #expect(liveness.wrote(byteCount: 60, now: at(3)) == .none)
