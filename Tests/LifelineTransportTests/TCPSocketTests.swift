@@ -9,9 +9,9 @@ import Testing
         let socket = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         try #require(socket >= 0)
         defer { close(socket) }
-        #expect(TCPSocket.acknowledgedByteCount(socket) == nil)
+        #expect(TCPSocket.information(on: socket) == nil)
         TCPSocket.boundRetransmission(socket, within: .seconds(3))
-        #expect(TCPSocket.acknowledgedByteCount(-1) == nil)
+        #expect(TCPSocket.information(on: -1) == nil)
     }
 
     @Test(
