@@ -26,7 +26,7 @@ extension ConnectionError {
         ConnectionError(code: .protocolViolation, message: "The peer sent what is no frame.", cause: cause)
     }
 
-    static var silent: ConnectionError { TransitionReason(.heartbeatTimeout).asError }
+    static var gone: ConnectionError { TransitionReason(.heartbeatTimeout).asError }
 
     static var peerDoesNotRead: ConnectionError {
         ConnectionError(code: .closedLocally, message: "The peer stopped reading; closing it was given up.")

@@ -18,7 +18,8 @@ extension FrameChannel {
     func close() -> [UInt64] {
         guard state == .open else { return [] }
         state = .closing
-        setHeartbeatTimer()
+        liveness?.closeRequested()
+        livenessTimer.set(to: nil)
         let refused = waitingNumbers
         line = []
         setCloseTimer()
@@ -64,7 +65,7 @@ extension FrameChannel {
     private func finish(_ error: ConnectionError?) {
         guard state != .closed else { return }
         state = .closed
-        setHeartbeatTimer()
+        livenessTimer.set(to: nil)
         closeTimer.set(to: nil)
         let acknowledged = stream.acknowledgedByteCount(of: side)
         ledger.bytesAcknowledged(total: acknowledged)

@@ -18,12 +18,18 @@ extension FrameChannel {
     func readAvailable() {
         // A peer that asks and does not read the answers is not read either. Messages do not count: of two peers that
         // send much, each would wait for the other to read.
-        isReadHeld = replyByteCount >= options.marks.high
+        let holds = replyByteCount >= options.marks.high
+        if holds != isReadHeld {
+            isReadHeld = holds
+            readingChanged()
+        }
         guard reads, !isReadHeld, !inputEnded else { return }
         guard state == .open || state == .closing else { return }
         let (bytes, isEnd) = stream.read(side)
         if !bytes.isEmpty {
             lastInboundAt = now
+            readCount += 1
+            if liveness?.received(now: now) == true { armLivenessTimer() }
             if state == .open { receive(bytes) }
         }
         // What comes with the end is read before it.
@@ -34,7 +40,7 @@ extension FrameChannel {
         guard isReadHeld else { return }
         isReadHeld = false
         // Not from within a send.
-        host.simulation.schedule(after: .zero) { self.readAvailable() }
+        host.simulation.schedule(after: .zero) { self.readingChanged() }
     }
 
     private func receive(_ bytes: [UInt8]) {
@@ -52,8 +58,7 @@ extension FrameChannel {
             case .ping:
                 answer(message.number)
             case .pong:
-                heartbeat?.receivedPong(number: message.number, now: now)
-                setHeartbeatTimer()
+                break
             }
         }
         if let failure, state == .open { fail(failure) }
@@ -69,6 +74,7 @@ extension FrameChannel {
 
     private func endInput() {
         inputEnded = true
+        liveness?.inputEnded()
         if state == .open {
             do {
                 try assembler.finish()

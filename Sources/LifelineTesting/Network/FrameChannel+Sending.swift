@@ -40,13 +40,25 @@ extension FrameChannel {
     private func accept(_ frame: [UInt8]) {
         ledger.frameAccepted(byteCount: frame.count)
         acceptedByteCount += UInt64(frame.count)
+        messageEnd = acceptedByteCount
         outbound += frame
     }
 
+    /// Hands the kernel what it takes of the write under way, or of a new one of all that was accepted.
     func flush() {
-        let count = outbound.isEmpty ? 0 : stream.write(outbound[...], from: side)
+        let begins = writingByteCount == 0 && !outbound.isEmpty
+        if begins {
+            writingByteCount = outbound.count
+            writtenByteCount += UInt64(writingByteCount)
+        }
+        let offered = writingByteCount
+        let count = offered == 0 ? 0 : stream.write(outbound[..<offered], from: side)
         outbound.removeFirst(count)
         takenByteCount += count
+        writingByteCount -= count
+        if begins { watchWrite(byteCount: offered) }
+        guard state == .open || state == .closing else { return }
+        if offered > 0, writingByteCount == 0 { liveness?.writeCompleted() }
         if outbound.count <= options.marks.low {
             replyByteCount = 0
             while !line.isEmpty, outbound.count < options.marks.high {
@@ -56,6 +68,8 @@ extension FrameChannel {
             }
             if !outbound.isEmpty, count > 0 { return flush() }
             resumeReading()
+        } else if count > 0, writingByteCount == 0 {
+            return flush()
         }
         if state == .closing, outbound.isEmpty, !outputEnded {
             outputEnded = true

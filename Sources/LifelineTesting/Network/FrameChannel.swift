@@ -17,13 +17,13 @@ protocol FrameChannelOwner: AnyObject {
 }
 
 /// One end of a connection that carries frames, for client and server: what the transport's handler is over a socket.
-/// It drives the same machines: framing, heartbeat and ledger.
+/// It drives the same machines: framing, liveness and ledger.
 final class FrameChannel: StreamOwner {
     struct Options {
         var maximumFrameLength: Int
         var marks: WaterMarks
         var closeTimeout: Duration
-        var heartbeat: HeartbeatConfiguration?
+        var liveness: LivenessOptions
     }
 
     /// How it ended.
@@ -52,7 +52,7 @@ final class FrameChannel: StreamOwner {
     let side: SimulatedStream.Side
     weak var owner: (any FrameChannelOwner)?
     /// Whether this program takes what comes.
-    var reads = true { didSet { if reads { readAvailable() } } }
+    var reads = true { didSet { readingChanged() } }
     /// Whether and when a ping is answered; nil: not.
     var answerDelay: Duration? = .zero
 
@@ -63,6 +63,10 @@ final class FrameChannel: StreamOwner {
     var ledger = DeliveryLedger()
     var state: State
     var isReadHeld = false
+    /// How often bytes have come in.
+    var readCount = 0
+    /// Since when what comes is read; nil while it is not.
+    var readsSince: MonotonicTime?
     /// Bytes of answers to the peer's pings, since little was left to write.
     var replyByteCount = 0
     var inputEnded = false
@@ -72,15 +76,22 @@ final class FrameChannel: StreamOwner {
     // Outgoing.
     /// Accepted, and not taken by the kernel.
     var outbound: [UInt8] = []
+    /// How many of them are the write that is under way. What is accepted meanwhile is the next one.
+    var writingByteCount = 0
+    /// What writes held, since the beginning.
+    var writtenByteCount: UInt64 = 0
     /// Frames that wait for room.
     var line: [(number: UInt64, frame: [UInt8])] = []
 
     // Timers.
-    var heartbeat: Heartbeat?
-    lazy var heartbeatTimer = HostTimer(host) { [weak self] in self?.heartbeatTimerFired() }
-    lazy var closeTimer = HostTimer(host) { [weak self] in self?.closeTimerFired() }
+    /// Nil while there is no connection.
+    var liveness: Liveness?
+    lazy var livenessTimer = HostTimer(host, clock: .uptime) { [weak self] in self?.livenessTimerFired() }
+    lazy var closeTimer = HostTimer(host, clock: .uptime) { [weak self] in self?.closeTimerFired() }
     var progressAtCloseTimer = 0
     var takenByteCount = 0
+    /// Where the last message's last byte stands in the connection's bytes.
+    var messageEnd: UInt64 = 0
     /// Bytes accepted since the beginning.
     var acceptedByteCount: UInt64 = 0
 
@@ -106,7 +117,9 @@ final class FrameChannel: StreamOwner {
 
     func begin() {
         lastInboundAt = now
-        heartbeat = options.heartbeat.map { Heartbeat($0, connectedAt: now) }
-        setHeartbeatTimer()
+        readsSince = now
+        liveness = Liveness(options.liveness, connectedAt: now)
+        readingChanged()
+        armLivenessTimer()
     }
 }
