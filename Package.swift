@@ -205,6 +205,8 @@ let package = Package(
         .testTarget(
             name: "LifelineReachabilityTests",
             dependencies: [
+                "FaultClient",
+                "FaultPeer",
                 "FaultSupport",
                 "LifelineCLI",
                 "LifelineCore",

@@ -188,6 +188,21 @@ import Testing
         #expect(!test.channel.isActive)
     }
 
+    /// The timer of before would fire as much too late as the machine has slept.
+    @Test func aProbeAfterASleepIsTimedFromThen() throws {
+        let test = try HandlerTest(liveness: heartbeat)
+        test.advance(seconds: 5)
+        test.record.sleep = .seconds(3600)
+        test.handler.probe()
+        #expect(try test.written() == [0x02, 0xEE, 1])
+        test.advance(seconds: 10)
+        #expect(try test.written() == [0x02, 0xEE, 2])
+        test.advance(seconds: 19)
+        #expect(test.channel.isActive)
+        test.advance(seconds: 1)
+        #expect(test.record.end?.code == .heartbeatTimeout)
+    }
+
     // MARK: Replies
 
     @Test func repliesAreWrittenInTheSameTurn() throws {

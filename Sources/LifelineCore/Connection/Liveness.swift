@@ -39,6 +39,8 @@ package struct Liveness: Sendable {
     private var input = Input.reading
     /// When the peer last gave a sign of life; at first, when the connection was made.
     private var lastLife: MonotonicTime
+    /// From when the idle time-out counts: after the last sign of life where that was begun anew, which is no sign of life.
+    private var idleSince: MonotonicTime
     private var unansweredByteCount = 0
     /// Until when a peer that was asked because of unanswered bytes has to answer.
     private var answerDeadline: MonotonicTime?
@@ -53,6 +55,7 @@ package struct Liveness: Sendable {
         answerTimeout = options.heartbeat?.timeout.clamped(atLeast: .milliseconds(1)) ?? .zero
         heartbeat = options.heartbeat.map { Heartbeat($0, connectedAt: connectedAt) }
         lastLife = connectedAt
+        idleSince = connectedAt
     }
 
     /// When `timerFired` is to be called; nil when nothing is watched. Bytes that come in, unless they answer a ping, move
@@ -60,7 +63,7 @@ package struct Liveness: Sendable {
     package var deadline: MonotonicTime? {
         let forStall = stall?.nextLook
         guard input == .reading else { return forStall }
-        let forIdling = idleTimeout.map { lastLife + $0 }
+        let forIdling = idleTimeout.map { idleSince + $0 }
         return [forStall, forIdling, answerDeadline, heartbeat?.deadline].compactMap { $0 }.min()
     }
 
@@ -109,6 +112,7 @@ package struct Liveness: Sendable {
 
     private mutating func showedLife(now: MonotonicTime) -> Bool {
         lastLife = max(lastLife, now)
+        idleSince = lastLife
         unansweredByteCount = 0
         answerDeadline = nil
         guard isAsking else { return false }
@@ -196,9 +200,9 @@ package struct Liveness: Sendable {
             guard isLate(now, for: deadline, of: answerTimeout) else { return .giveUp(.tooManyUnansweredBytes) }
             answerDeadline = now + answerTimeout
         }
-        if let idleTimeout, now >= lastLife + idleTimeout {
-            guard isLate(now, for: lastLife + idleTimeout, of: idleTimeout) else { return .giveUp(.idleTimeout) }
-            lastLife = now
+        if let idleTimeout, now >= idleSince + idleTimeout {
+            guard isLate(now, for: idleSince + idleTimeout, of: idleTimeout) else { return .giveUp(.idleTimeout) }
+            idleSince = now
         }
         switch heartbeat?.timerFired(lastInboundAt: lastLife, now: now, acknowledged: acknowledged) {
         case .sendPing(let number):

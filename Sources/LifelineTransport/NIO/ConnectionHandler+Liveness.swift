@@ -42,11 +42,14 @@ extension ConnectionHandler {
     /// cheaper than to move it with every read.
     func armLivenessTimer() {
         guard let context, let deadline = liveness?.deadline else { return }
+        // The loop's clock stands still while the machine sleeps: a timer of before fires that much later.
+        let due = context.eventLoop.now + TimeAmount(deadline - now())
         if let livenessTimer {
-            if livenessTimer.deadline <= deadline { return }
+            // The two clocks are not read at the same moment.
+            if livenessTimer.due <= due + .milliseconds(1) { return }
             livenessTimer.task.cancel()
         }
-        let task = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(deadline - now())) {
+        let task = context.eventLoop.assumeIsolated().scheduleTask(deadline: due) {
             self.livenessTimer = nil
             let action = self.liveness?.timerFired(waitingByteCount: self.channelByteCount, now: self.now()) {
                 self.context.flatMap { self.acknowledgedByteCount($0.channel) }
@@ -54,7 +57,7 @@ extension ConnectionHandler {
             self.perform(action ?? .none)
             self.armLivenessTimer()
         }
-        livenessTimer = (deadline, task)
+        livenessTimer = (due, task)
     }
 
     func stopLivenessTimer() {

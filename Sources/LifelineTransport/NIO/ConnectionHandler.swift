@@ -39,7 +39,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private var cannotAnswer = false
     /// Nil while there is no connection.
     var liveness: Liveness?
-    var livenessTimer: (deadline: MonotonicTime, task: Scheduled<Void>)?
+    var livenessTimer: (due: NIODeadline, task: Scheduled<Void>)?
     var isWriting = false
     private var replies: ReplyBacklog
 

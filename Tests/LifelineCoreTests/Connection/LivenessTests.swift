@@ -44,6 +44,18 @@ import Testing
         #expect(liveness.timerFired(waitingByteCount: 0, now: at(60)) == .giveUp(.heartbeatTimeout))
     }
 
+    /// After a sleep the idle time-out begins anew. That is no answer to the question that was asked at once.
+    @Test func anIdleTimeoutThatBeginsAnewIsNoSignOfLife() {
+        var liveness = liveness(heartbeat: true, idle: .seconds(100))
+        #expect(liveness.probe(now: at(1_000)) == .sendPing(number: 1))
+        #expect(liveness.timerFired(waitingByteCount: 0, now: at(1_000)) == .none)
+        #expect(liveness.deadline == at(1_010))
+        for (time, number) in [(1_010.0, 2), (1_020, 3)] as [(Double, UInt64)] {
+            #expect(liveness.timerFired(waitingByteCount: 0, now: at(time)) == .sendPing(number: number))
+        }
+        #expect(liveness.timerFired(waitingByteCount: 0, now: at(1_030)) == .giveUp(.heartbeatTimeout))
+    }
+
     @Test func bytesAreLookedAtWhenTheTimerFires() {
         var liveness = liveness(heartbeat: true)
         liveness.received(now: at(20))
