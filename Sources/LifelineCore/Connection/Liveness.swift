@@ -129,7 +129,7 @@ package struct Liveness: Sendable {
     }
 
     /// The ping that was asked for is about to be written. `acknowledged` tells how many bytes the peer's TCP has
-    /// acknowledged since the connection was made; nil where nobody can.
+    /// acknowledged since the connection was made; nil where nobody can. That the SYN may count as one does no harm.
     package mutating func pingQueued(acknowledged: () -> UInt64?) {
         heartbeat?.pingQueued(acknowledged: acknowledged)
     }

@@ -23,7 +23,7 @@ enum TCPSocket {
     /// an acknowledgement that came late by such a wait makes it take the way itself for that slow.
     ///
     /// Before Linux 6.15, which has no such bound, the kernel is told not to double the wait for the first six times while
-    /// less than four packets are on their way.
+    /// less than four packets are on their way. With BBR it does so all the same.
     static func boundRetransmission(_ socket: CInt, within time: Duration) {
         let milliseconds = Int32(clamping: time.clamped(atLeast: .seconds(1)).saturatedNanoseconds / 1_000_000)
         if set(socket, rtoMaxMilliseconds, min(milliseconds, 120_000)) { return }
