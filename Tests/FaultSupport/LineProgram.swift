@@ -63,7 +63,7 @@ package final class LineProgram: Sendable {
     /// The next event that matches, after the one that this returned last. What comes before it is passed over.
     package func next(
         _ description: String,
-        within time: Duration = .seconds(10),
+        within time: Duration = .seconds(30),
         where matches: @escaping @Sendable (FaultEvent) -> Bool
     ) async throws -> FaultEvent {
         try await expected(description, within: time, log.next(within: time, where: matches))
@@ -72,7 +72,7 @@ package final class LineProgram: Sendable {
     /// An event that matches, whether it has come already or not.
     @discardableResult package func any(
         _ description: String,
-        within time: Duration = .seconds(10),
+        within time: Duration = .seconds(30),
         where matches: @escaping @Sendable (FaultEvent) -> Bool
     ) async throws -> FaultEvent {
         try await expected(description, within: time, log.any(within: time, where: matches))

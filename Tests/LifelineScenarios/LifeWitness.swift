@@ -10,6 +10,9 @@ struct LifeWitness {
         let stream: Int
         /// When the peer last gave a sign of life, or this side read on.
         var life: Moment
+        /// When it last did, or its kernel acknowledged something: a ping may have been on its way until then.
+        var progress: Moment
+        var acknowledged: UInt64 = 0
         var readCount: Int
         var readsSince: MonotonicTime?
         /// Bytes written before that, by then, and by now.
@@ -69,6 +72,7 @@ struct LifeWitness {
             Watched(
                 stream: status.stream,
                 life: now,
+                progress: now,
                 readCount: status.readCount,
                 readsSince: status.readsSince,
                 taken: 0
@@ -82,10 +86,12 @@ struct LifeWitness {
     private func look(at status: ChannelStatus, isIll: Bool, _ now: Moment, _ watched: inout Watched) {
         let isLife = status.readCount > watched.readCount || status.readsSince != watched.readsSince
         if isLife || status.readsSince == nil {
-            watched.life = now
+            (watched.life, watched.progress) = (now, now)
             (watched.writtenBefore, watched.writtenAt) = (watched.written, status.writtenByteCount)
             watched.overLimit = nil
         }
+        if status.acknowledgedByteCount > watched.acknowledged { watched.progress = now }
+        watched.acknowledged = status.acknowledgedByteCount
         (watched.readCount, watched.readsSince) = (status.readCount, status.readsSince)
         watched.written = status.writtenByteCount
         if let limit = options.unansweredByteLimit, watched.overLimit == nil,
@@ -120,13 +126,16 @@ struct LifeWitness {
         guard let heartbeat = options.heartbeat else { return }
         let misses = heartbeat.timeout * heartbeat.allowedMisses
         let bound = max(heartbeat.interval, heartbeat.timeout) + misses
-        check(now, watched.life, bound, afterSleep: bound + heartbeat.timeout, "is silent", witness)
+        check(now, watched.progress, bound, afterSleep: bound + heartbeat.timeout, "is silent", witness)
         if let overLimit = watched.overLimit {
             check(now, overLimit, heartbeat.timeout, afterSleep: heartbeat.timeout * 2, "does not answer", witness)
         }
         // Who looks for sleep asks at once after a long one.
         let hasSlept = watched.life.time < host.lastSleepTime && host.lastSleepDuration >= heartbeat.interval
-        if looksForSleep, hasSlept, now.time - host.lastWakeTime > misses {
+        let wake = host.lastWakeTime
+        // The time-out in which the last acknowledgement came is none of the misses.
+        let question = watched.progress.time > wake ? watched.progress.time + heartbeat.timeout : wake
+        if looksForSleep, hasSlept, now.time - question > misses {
             witness.fail("\(host.name): the peer has been silent since the machine slept, and nobody minds")
         }
     }

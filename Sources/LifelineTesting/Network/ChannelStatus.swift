@@ -14,6 +14,8 @@ package struct ChannelStatus: Sendable {
     package let takenByteCount: Int
     /// Bytes of a write that the kernel has not taken.
     package let waitingByteCount: Int
+    /// Bytes that the peer's kernel has acknowledged.
+    package let acknowledgedByteCount: UInt64
     /// Bytes that the peer's kernel has not acknowledged.
     package let unacknowledgedByteCount: UInt64
     /// Whether nothing passes between its ends any more.
@@ -28,7 +30,8 @@ package struct ChannelStatus: Sendable {
         writtenByteCount = channel.writtenByteCount
         takenByteCount = channel.takenByteCount
         waitingByteCount = channel.writingByteCount
-        unacknowledgedByteCount = channel.acceptedByteCount - channel.stream.acknowledgedByteCount(of: channel.side)
+        acknowledgedByteCount = channel.stream.acknowledgedByteCount(of: channel.side)
+        unacknowledgedByteCount = channel.acceptedByteCount - acknowledgedByteCount
         isCutOff = channel.stream.isCutOff
     }
 }

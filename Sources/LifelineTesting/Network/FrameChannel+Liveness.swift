@@ -19,7 +19,9 @@ extension FrameChannel {
 
     private func sendPing(_ number: UInt64) {
         owner?.channelWillSendPing(self, number: number)
-        if let ping = try? SimulatedMessage(kind: .ping, number: number).frame(encoder) { sendUncounted(ping) }
+        guard let ping = try? SimulatedMessage(kind: .ping, number: number).frame(encoder) else { return }
+        liveness?.pingQueued { stream.acknowledgedByteCount(of: side) }
+        sendUncounted(ping)
     }
 
     /// Sees to it that the timer fires by the next deadline. One that fires earlier finds nothing to do and is set anew.
@@ -32,14 +34,18 @@ extension FrameChannel {
 
     func livenessTimerFired() {
         guard state == .open else { return }
-        perform(liveness?.timerFired(waitingByteCount: writingByteCount, now: now) ?? .none)
+        let action = liveness?.timerFired(waitingByteCount: writingByteCount, now: now) {
+            stream.acknowledgedByteCount(of: side)
+        }
+        perform(action ?? .none)
         armLivenessTimer()
     }
 
     /// Takes a write that the kernel was just offered into account.
     func watchWrite(byteCount: Int) {
-        if liveness?.countsUnansweredBytes == true {
-            perform(liveness?.wrote(byteCount: byteCount, now: now) ?? .none)
+        let action = liveness?.wrote(byteCount: byteCount, now: now) ?? .none
+        if action != .none {
+            perform(action)
             armLivenessTimer()
         }
         guard writingByteCount > 0, state == .open else { return }
