@@ -205,6 +205,8 @@ let package = Package(
         .testTarget(
             name: "LifelineReachabilityTests",
             dependencies: [
+                "FaultClient",
+                "FaultPeer",
                 "FaultSupport",
                 "LifelineCLI",
                 "LifelineCore",
@@ -252,7 +254,9 @@ let package = Package(
         ),
         .testTarget(
             name: "LifelineCLITests",
-            dependencies: ["LifelineCLI", "LifelineMessages", "LifelineProtos", "LifelineTestSupport"],
+            dependencies: [
+                "Lifeline", "LifelineCLI", "LifelineCore", "LifelineMessages", "LifelineProtos", "LifelineTestSupport",
+            ],
             swiftSettings: strict
         ),
         .testTarget(

@@ -6,6 +6,7 @@
 #include <linux/if_arp.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
+#include <linux/nexthop.h>
 #include <linux/rtnetlink.h>
 
 // Of <linux/if.h>, which cannot stand beside the C library's <net/if.h>.

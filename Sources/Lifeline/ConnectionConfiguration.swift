@@ -15,7 +15,8 @@ public struct ConnectionConfiguration: Sendable {
     public var connectTimeout = Duration.seconds(10)
 
     /// How long a graceful close waits without progress: for the peer to read what is still to be written, and then for
-    /// the peer to end its side. Default: 5 s.
+    /// the peer to end its side. A `Client` waits as long for the peer's system to acknowledge what was written last.
+    /// Default: 5 s.
     public var closeTimeout = Duration.seconds(5)
 
     /// How much of what was received may wait for the consumer, in bytes: 64 for each message and its length on the

@@ -10,21 +10,34 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
     private static var overheadPerMessage: Int { 64 }
 
     let inbox: BatchQueue<Received>
-    /// How many messages the last batch put into the inbox.
-    private(set) var lastBatchCount = 0
+    /// Takes a batch and what it costs, and tells whether to read on.
+    private let deliver: @Sendable ([Received], Int) -> ReadDemand
     private let decodingOptions: DecodingOptions
     private let heartbeat: HeartbeatFrames<Received>?
     private var batch: [Received] = []
     private var cost = 0
     private var replies: Result<[UInt8], ConnectionError> = .success([])
 
-    /// - Parameter inbox: where messages go; a queue of the receiver's own when nil.
+    /// Messages go into a queue of the receiver's own.
+    init(
+        configuration: ConnectionConfiguration,
+        heartbeat: HeartbeatMessages<Received, some DelimitedMessage>?
+    ) {
+        let inbox = BatchQueue<Received>(marks: configuration.inboundWaterMarks)
+        self.init(configuration: configuration, heartbeat: heartbeat, inbox: inbox) {
+            inbox.receive($0, cost: $1)
+        }
+    }
+
+    /// Messages go into `inbox` by way of `deliver`.
     init(
         configuration: ConnectionConfiguration,
         heartbeat: HeartbeatMessages<Received, some DelimitedMessage>?,
-        inbox: BatchQueue<Received>? = nil
+        inbox: BatchQueue<Received>,
+        deliver: @escaping @Sendable ([Received], Int) -> ReadDemand
     ) {
-        self.inbox = inbox ?? BatchQueue(marks: configuration.inboundWaterMarks)
+        self.inbox = inbox
+        self.deliver = deliver
         self.decodingOptions = configuration.decodingOptions
         self.heartbeat = heartbeat.map { HeartbeatFrames($0, maximumFrameLength: configuration.maximumFrameLength) }
     }
@@ -37,8 +50,7 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
     mutating func finishBatch() -> ReadDemand {
         defer { (batch, cost) = ([], 0) }
         if let heartbeat { takeHeartbeats(heartbeat) }
-        lastBatchCount = batch.count
-        return inbox.receive(batch, cost: cost)
+        return deliver(batch, cost)
     }
 
     mutating func takeReplies() throws(ConnectionError) -> [UInt8] {

@@ -14,21 +14,32 @@ public final class Server: Sendable {
         var hasStoppedAccepting = false
     }
 
+    private let shutdownOrder: ShutdownOrder
     private let stopAccepting: @Sendable () async -> Void
     private let state = NIOLockedValueBox(State())
     private let shutdownRequest = Latch<Duration>()
+    /// A later call wants it over before the first one's grace period is.
+    private let cutRequest = Latch<Void>()
     private let idle = Latch<Void>()
     private let finished = Latch<Void>()
 
-    init(endpoint: Endpoint, stopAccepting: @escaping @Sendable () async -> Void) {
+    init(endpoint: Endpoint, shutdownOrder: ShutdownOrder, stopAccepting: @escaping @Sendable () async -> Void) {
         self.endpoint = endpoint
+        self.shutdownOrder = shutdownOrder
         self.stopAccepting = stopAccepting
     }
 
-    /// Shuts the server down: stops accepting, ends the handlers' message sequences after what has arrived, lets the
-    /// handlers finish for `gracePeriod`, and then cuts their connections and cancels them.
+    /// Shuts the server down, within `gracePeriod`:
     ///
-    /// Returns when all handlers have returned, or the task is cancelled. Further calls wait for the first one's end.
+    /// 1. It stops accepting.
+    /// 2. By `ServerConfiguration.shutdownOrder`, it ends the handlers' message sequences after what has arrived, or this
+    ///    side of their connections after what was accepted. As long as this side is open, the peers' pings are answered.
+    /// 3. Each handler finishes and returns; what its connection has accepted is written, this side is ended, and what
+    ///    comes is read and dropped until the peer has ended its own, or `ConnectionConfiguration.closeTimeout` is over.
+    /// 4. What is left when the grace period is over is cut, with a reset, and its handler is cancelled.
+    ///
+    /// Returns when all handlers have returned, or the task is cancelled. A further call changes nothing but the end of
+    /// the grace period, when its own is over earlier.
     public func shutdown(gracePeriod: Duration) async {
         let connections = state.withLockedValue { state in
             state.isShuttingDown = true
@@ -36,9 +47,12 @@ public final class Server: Sendable {
         }
         if shutdownRequest.open(with: gracePeriod) {
             await stopAccepting()
-            for connection in connections { connection.stopReceiving() }
+            for connection in connections { beginClosing(connection) }
+            try? await finished.wait()
+        } else if await !isOpen(finished, within: gracePeriod), !Task.isCancelled {
+            cutRequest.open(with: ())
+            try? await finished.wait()
         }
-        try? await finished.wait()
     }
 
     /// Waits until the server has shut down. Use it as the body of a server that runs until its task is cancelled.
@@ -59,7 +73,7 @@ extension Server {
             state.connections[state.nextID] = connection
             return (state.nextID, state.isShuttingDown)
         }
-        if isShuttingDown { connection.stopReceiving() }
+        if isShuttingDown { beginClosing(connection) }
         return id
     }
 
@@ -83,8 +97,8 @@ extension Server {
         // A listener that failed by itself lets the connections go on until somebody shuts the server down.
         guard let gracePeriod = try? await shutdownRequest.wait() else { return cutConnections() }
         await withTaskGroup { group in
-            group.addTask { try? await self.idle.wait() }
-            group.addTask { try? await Task.sleep(for: gracePeriod) }
+            group.addTask { _ = await self.isOpen(self.idle, within: gracePeriod) }
+            group.addTask { try? await self.cutRequest.wait() }
             await group.next()
             group.cancelAll()
         }
@@ -94,6 +108,24 @@ extension Server {
     /// All handlers have returned.
     func finish() {
         finished.open(with: ())
+    }
+
+    private func beginClosing(_ connection: any TransportConnection) {
+        switch shutdownOrder {
+        case .handlersFirst: connection.stopReceiving()
+        case .peersFirst: connection.endSending()
+        }
+    }
+
+    /// Waits for a latch. False when the time, or the task, was over first.
+    private func isOpen(_ latch: Latch<Void>, within duration: Duration) async -> Bool {
+        await withTaskGroup { group in
+            group.addTask { try? await latch.wait() }
+            group.addTask { try? await Task.sleep(for: duration) }
+            await group.next()
+            group.cancelAll()
+        }
+        return latch.value != nil
     }
 
     private func cutConnections() {

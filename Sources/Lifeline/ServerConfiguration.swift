@@ -18,6 +18,24 @@ public struct ServerConfiguration: Sendable {
     /// what orchestrators usually give a process.
     public var shutdownGracePeriod = Duration.seconds(10)
 
+    /// Who ends first when the server shuts down. Default: the handlers, since those that answer could not any more once
+    /// this side of their connections has ended.
+    public var shutdownOrder = ShutdownOrder.handlersFirst
+
     /// Makes a configuration with the default values.
     public init() {}
+}
+
+/// Which side of its connections a server ends first when it shuts down. Delimited messages have no word for "no more of
+/// them, please": a peer learns it from the end of this side, after which nothing can be sent to it.
+public enum ShutdownOrder: Sendable {
+    /// The handlers' messages end with what has arrived. They send what they still have to, and return; then this side
+    /// ends, and what the peer has still sent is dropped until it ends its own. For protocols with answers: what was not
+    /// answered was not handled, and a peer can tell.
+    case handlersFirst
+
+    /// This side ends at once, after what was accepted; sends fail with `sendingFinished` from then on. The messages go on
+    /// until the peer has ended its own side, as a `Client` does when it has written what it had accepted: nothing
+    /// that was sent is lost. For handlers that only receive.
+    case peersFirst
 }

@@ -9,8 +9,8 @@ public import Logging
 /// gracefully, as `withConnection` does; when it throws, the connection is cut, and the error and the peer are logged.
 /// Other connections go on either way.
 ///
-/// When `body` returns, the server shuts down with the configuration's grace period; when it throws or the task is
-/// cancelled, at once. The call returns when all handlers have: one that ignores cancellation holds it up.
+/// When `body` returns, the server shuts down with the configuration's grace period, as `Server.shutdown(gracePeriod:)`
+/// says; when it throws or the task is cancelled, at once. The call returns when all handlers have: one that ignores cancellation holds it up.
 ///
 /// A Unix socket's file is removed at the end. One that a killed server left behind is replaced; one on which a server
 /// answers is not.
@@ -45,7 +45,9 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
     ) {
         MessageReceiver<Received>(configuration: configuration.connection, heartbeat: heartbeat)
     }
-    let server = Server(endpoint: listener.endpoint) { await listener.close() }
+    let server = Server(endpoint: listener.endpoint, shutdownOrder: configuration.shutdownOrder) {
+        await listener.stopAccepting()
+    }
     let service = Service(
         server: server,
         listener: listener,

@@ -18,8 +18,9 @@ struct SendCommand: AsyncParsableCommand {
             sent again, since the receiver may have them; the last line says how many did not reach the receiver's system. \
             That is exact; what reached it and was not read when the receiver was killed, nobody here can know.
 
-            The command succeeds when all messages were handed to a connection and the last one was closed in order. It \
-            fails with 69 when it has given up connecting, and with 74 when the last connection broke.
+            The command succeeds when all messages were handed to a connection and the last one was closed in order, with \
+            everything in the receiver's system. It fails with 69 when it has given up connecting with messages left to \
+            send, and with 74 when the last connection broke or the receiver did not end it within 5 s.
 
             Examples:
               lifeline send --to tcp://127.0.0.1:7000 --text "Hello" --from Ada
@@ -99,10 +100,10 @@ struct SendCommand: AsyncParsableCommand {
             } else if let input {
                 failure = try await sender.send(streamFrom: input)
             }
+            await watcher.sendingFinished()
         } catch let error as ConnectionError where error.code == .closedLocally {
             // The watcher has closed it, and knows why.
         }
-        await watcher.sendingFinished()
         await client.close()
         try await running
         await watching

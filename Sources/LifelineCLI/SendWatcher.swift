@@ -6,30 +6,27 @@ internal import LifelineMessages
 /// client when there is no hope of another one.
 actor SendWatcher {
     private let client: Client<RawMessage, RawMessage>
+    private let events: ClientEvents.AsyncIterator
     private let isQuiet: Bool
-    private var isSendingFinished = false
-    private var giveUpReason: TransitionReason?
-    private var lossCount = 0
-    /// Messages that did not reach the peer's system; nil when that is not known of some connection.
-    private var undeliveredCount: Int? = 0
-    /// Why the last connection broke, when none was made after it.
-    private var lastLoss: ClientEvent?
-    private var lastReason: TransitionReason?
+    private var record = SendRecord()
 
+    /// Make it before the client runs, so that it misses no step.
     init(client: Client<RawMessage, RawMessage>, isQuiet: Bool) {
         self.client = client
+        self.events = client.events.makeAsyncIterator()
         self.isQuiet = isQuiet
     }
 
-    /// All messages were accepted: a receiver that has had enough may end before this side does.
+    /// All messages were accepted.
     func sendingFinished() {
-        isSendingFinished = true
+        record.isSendingFinished = true
     }
 
     /// Follows the client to its end.
     func run() async {
         async let dropping: Void = dropMessages()
-        for await event in client.events { await handle(event) }
+        var events = events
+        while let event = await events.next() { await handle(event) }
         await dropping
     }
 
@@ -37,48 +34,29 @@ actor SendWatcher {
     ///
     /// - Throws: `CommandFailure` when no connection could be made any more, or the last one broke.
     func finish(sentCount: Int) throws(CommandFailure) {
-        if lossCount > 0, !isQuiet {
-            let count = undeliveredCount.map(String.init) ?? "an unknown number"
-            let losses = lossCount == 1 ? "1 connection was" : "\(lossCount) connections were"
-            writeError("lifeline: sent \(sentCount) messages, of which \(count) did not arrive; \(losses) lost\n")
-        }
-        if let giveUpReason {
-            let error = giveUpReason.error.map { "\($0)" } ?? "\(giveUpReason)"
-            throw CommandFailure(status: .unavailable, message: error)
-        }
-        if let error = lastLoss?.transition.reason.asFailure ?? lastReason?.error {
-            throw CommandFailure(status: .inputOutput, message: "\(error)")
-        }
+        if let summary = record.summary(sentCount: sentCount), !isQuiet { writeError("lifeline: \(summary)\n") }
+        if let failure = record.failure { throw failure }
     }
 
     private func handle(_ event: ClientEvent) async {
-        let transition = event.transition
-        lastReason = transition.reason
-        if transition.from == .ready, transition.to != .draining { connectionLost(event) }
-        if transition.to == .ready { lastLoss = nil }
-        if transition.to == .gaveUp {
-            giveUpReason = transition.reason
+        record.record(event)
+        if event.transition.to == .gaveUp {
             // It returns at once: there is no connection to drain.
             await client.close()
-        } else if isNews(transition), !isQuiet {
+        } else if isNews(event), !isQuiet {
             writeError("lifeline: \(event)\n")
         }
     }
 
-    private func connectionLost(_ event: ClientEvent) {
-        let isInOrder = event.transition.reason.error == nil && event.undeliveredMessageCount ?? 0 == 0
-        if isInOrder, isSendingFinished { return }
-        lossCount += 1
-        undeliveredCount = event.undeliveredMessageCount.flatMap { count in undeliveredCount.map { $0 + count } }
-        if !isInOrder { lastLoss = event }
-    }
-
     /// The first connection, the regular end, and what comes between the receiver's end and ours are no news.
-    private func isNews(_ transition: ConnectionTransition) -> Bool {
-        switch transition.to {
-        case .draining, .closed: false
+    private func isNews(_ event: ClientEvent) -> Bool {
+        let transition = event.transition
+        return switch transition.to {
+        case .draining, .closed:
+            event.missedCount > 0
         case .idle, .waitingForNetwork, .connecting, .ready, .backingOff, .gaveUp:
-            lossCount > 0 || transition.to == .backingOff && !isSendingFinished || transition.attempt > 1
+            event.missedCount > 0 || record.lossCount > 0
+                || transition.to == .backingOff && !record.isSendingFinished || transition.attempt > 1
         }
     }
 
@@ -89,13 +67,5 @@ actor SendWatcher {
         } catch {
             // Only this task iterates, and it is not cancelled before the client is.
         }
-    }
-}
-
-extension TransitionReason {
-    /// The reason as an error for the user.
-    fileprivate var asFailure: ConnectionError {
-        error
-            ?? ConnectionError(code: .closedByPeer, message: "The peer ended the connection before it took everything.")
     }
 }

@@ -3,7 +3,9 @@ public import CLifelineMessages
 /// The elements of a repeated field: a collection with the value semantics of an array.
 ///
 /// A field's elements stay where they were decoded; `Array(message.mentions)` makes an array of them. Elements are
-/// changed in place, nested messages included: `message.attachments[0].size = 3`.
+/// changed in place, nested messages included: `message.attachments[0].size = 3`. To go over many, use `for`:
+/// `swap(&message.attachments[i], &other)` in a loop copies the field again each time, since what is swapped out shares its
+/// memory.
 @frozen public struct RepeatedField<Element: FieldElement>: @unchecked Sendable {
     // @unchecked Sendable, because threads that share a storage only read it: `_elements` points into `_storage`, and is
     // written to only while `self` holds the one reference to that, which no other thread can then get. Elements are

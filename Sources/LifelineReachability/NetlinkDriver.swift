@@ -208,6 +208,7 @@ final class NetlinkDriver {
         UInt16(RTM_NEWLINK): .link, UInt16(RTM_DELLINK): .link,
         UInt16(RTM_NEWADDR): .other, UInt16(RTM_DELADDR): .other,
         UInt16(RTM_NEWROUTE): .other, UInt16(RTM_DELROUTE): .other,
+        UInt16(RTM_NEWNEXTHOP): .other, UInt16(RTM_DELNEXTHOP): .other,
     ]
 }
 

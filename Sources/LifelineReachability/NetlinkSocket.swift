@@ -11,7 +11,7 @@ struct NetlinkSocket {
     /// What a socket is told of by itself.
     enum Subscription {
         case nothing
-        /// Links, addresses and routes.
+        /// Links, addresses, routes and nexthop objects.
         case changes
 
         fileprivate var groups: UInt32 {
@@ -19,6 +19,8 @@ struct NetlinkSocket {
             case .nothing: 0
             case .changes:
                 UInt32(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE)
+                    // Groups are counted from 1. A kernel that does not know one leaves it out.
+                    | 1 << (RTNLGRP_NEXTHOP.rawValue - 1)
             }
         }
     }

@@ -35,6 +35,9 @@ public struct NetworkInterface: Sendable, Hashable {
     public let usesIPv6: Bool
     /// Whether a default route of a version that works over it goes out here.
     public let hasDefaultRoute: Bool
+    /// Whether all that is behind it runs on this machine: a bridge to which nothing but containers and virtual machines are
+    /// plugged (`docker0`, `virbr0`), or a dummy.
+    public let isHostOnly: Bool
 
     /// Makes an interface, for tests of code that handles paths.
     public init(
@@ -46,7 +49,8 @@ public struct NetworkInterface: Sendable, Hashable {
         addresses: [IPAddress],
         usesIPv4: Bool,
         usesIPv6: Bool,
-        hasDefaultRoute: Bool
+        hasDefaultRoute: Bool,
+        isHostOnly: Bool = false
     ) {
         self.name = name
         self.index = index
@@ -57,6 +61,7 @@ public struct NetworkInterface: Sendable, Hashable {
         self.usesIPv4 = usesIPv4
         self.usesIPv6 = usesIPv6
         self.hasDefaultRoute = hasDefaultRoute
+        self.isHostOnly = isHostOnly
     }
 
     /// Whether it carries traffic to other machines: IPv4 or IPv6 works over it.

@@ -4,12 +4,22 @@ extension NetworkPath {
     /// - Parameter kind: says what an interface is.
     package init(_ tables: NetworkTables, kind: (LinkRecord) -> NetworkInterface.Kind) {
         let links = tables.links.values.sorted { $0.index < $1.index }
-        self.init(interfaces: links.map { NetworkInterface($0, in: tables, kind: kind($0)) })
+        // Bridges that have a port to something else than a container or a virtual machine.
+        let uplinked = Set(links.filter { !Self.guestPorts.contains($0.kind ?? "") }.compactMap(\.master))
+        self.init(
+            interfaces: links.map { link in
+                let isHostOnly = link.kind == "dummy" || (link.kind == "bridge" && !uplinked.contains(link.index))
+                return NetworkInterface(link, in: tables, kind: kind(link), isHostOnly: isHostOnly)
+            }
+        )
     }
+
+    /// What containers and virtual machines are plugged in with.
+    private static let guestPorts: Set = ["dummy", "tun", "veth"]
 }
 
 extension NetworkInterface {
-    fileprivate init(_ link: LinkRecord, in tables: NetworkTables, kind: Kind) {
+    fileprivate init(_ link: LinkRecord, in tables: NetworkTables, kind: Kind, isHostOnly: Bool) {
         let addresses = tables.addresses[link.index] ?? []
         let isActive = link.isUp && link.hasCarrier && !link.isLoopback
         func works(_ version: IPAddress.Version) -> Bool {
@@ -29,7 +39,8 @@ extension NetworkInterface {
             addresses: Set(addresses.map(\.address)).sorted(),
             usesIPv4: usesIPv4,
             usesIPv6: usesIPv6,
-            hasDefaultRoute: usesIPv4 && isDefault(.v4) || usesIPv6 && isDefault(.v6)
+            hasDefaultRoute: usesIPv4 && isDefault(.v4) || usesIPv6 && isDefault(.v6),
+            isHostOnly: isHostOnly
         )
     }
 }

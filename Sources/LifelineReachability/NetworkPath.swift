@@ -50,6 +50,12 @@ public struct NetworkPath: Sendable, Hashable {
 
     /// Whether there is a default route over an interface that works, which is what leads to the Internet.
     public var hasDefaultRoute: Bool { interfaces.contains(where: \.hasDefaultRoute) }
+
+    /// Whether some network may lead to other machines than this one: a default route, or an interface that works and is not
+    /// `isHostOnly`; true when nothing is known.
+    public var leadsBeyondHost: Bool {
+        !isKnown || interfaces.contains { $0.hasDefaultRoute || ($0.isUsable && !$0.isHostOnly) }
+    }
 }
 
 extension NetworkPath: CustomStringConvertible {

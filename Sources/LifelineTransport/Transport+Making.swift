@@ -14,11 +14,13 @@ extension ClosureReport {
         failure: ConnectionError?,
         unwrittenByteCount: Int,
         unacknowledgedFrameCount: Int?,
-        lastInboundAt: MonotonicTime? = nil
+        lastInboundAt: MonotonicTime? = nil,
+        peerEndedInTime: Bool = true
     ) {
         self.init(
             failure: failure,
             failedInUse: failure != nil,
+            peerEndedInTime: peerEndedInTime,
             unwrittenByteCount: unwrittenByteCount,
             lastInboundAt: lastInboundAt,
             unacknowledgedFrameCount: unacknowledgedFrameCount

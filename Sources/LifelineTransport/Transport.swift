@@ -3,7 +3,8 @@ package import Logging
 
 /// Makes connections that carry frames. What stands behind it (event loops, a reactor, memory) does not show.
 package protocol Transport: Sendable {
-    /// Connects to `endpoint`. Cancelling the task gives the attempt up with `CancellationError`.
+    /// Connects to `endpoint`. Cancelling the task gives the attempt up with `CancellationError`; nothing of it is
+    /// left in the kernel when this throws.
     ///
     /// - Throws: `ConnectionError`, `CancellationError`.
     func connect<Receiver: FrameReceiver>(
@@ -35,7 +36,10 @@ package protocol FrameReceiver: FrameSink, SendableMetatype {
     /// The frame, prefix included, that asks the peer for a sign of life; nil when this connection has none. What it
     /// throws fails the connection.
     func pingFrame(number: UInt64) throws(ConnectionError) -> [UInt8]?
-    /// No frame comes any more: normally when `error` is nil. Called once.
+    /// No frame is for the inbox any more: normally when `error` is nil. Called once.
+    ///
+    /// While this side may still send, later frames are shown all the same, so that the peer's pings are answered;
+    /// `finishBatch()` says `refused` then.
     mutating func finish(throwing error: ConnectionError?)
 }
 
@@ -71,6 +75,8 @@ package protocol TransportConnection: AnyObject, Sendable {
     /// Takes no more frames, writes those offered so far and then ends this side of the connection.
     /// Returns when that is done; cancelling the task stops the waiting only.
     func finishSending() async throws
+    /// The same without waiting.
+    func endSending()
 
     /// Asks the peer for a sign of life now, where the connection has a heartbeat: there is a reason to doubt that it is
     /// still there. It fails with `heartbeatTimeout` unless there is one in time.
@@ -78,7 +84,7 @@ package protocol TransportConnection: AnyObject, Sendable {
 
     /// Reads on after `ReadDemand.pause`.
     func resumeReading()
-    /// Ends the receiver's input now; what comes later is read and dropped.
+    /// Ends the receiver's input now; what comes later is read and dropped, but for pings, which are still answered.
     func stopReceiving()
 
     /// Writes all frames accepted, ends this side, waits for the peer to end its side, and closes.
@@ -96,13 +102,15 @@ package struct ClosureReport: Sendable {
     package let failure: ConnectionError?
     /// Whether it failed while it was in use, before a graceful close was asked for.
     package let failedInUse: Bool
+    /// False when a graceful close wrote everything, and the peer did not end its side in time.
+    package let peerEndedInTime: Bool
     /// Bytes that were accepted and could not be written.
     package let unwrittenByteCount: Int
     /// When the peer's last bytes came in; nil when none ever did, and where that is not tracked.
     package let lastInboundAt: MonotonicTime?
     /// Frames that were accepted, and that the peer's TCP had not acknowledged whole at the end. Nil when that was not
     /// tracked, and for Unix sockets, which acknowledge nothing.
-    package let unacknowledgedFrameCount: Int?
+    package internal(set) var unacknowledgedFrameCount: Int?
 }
 
 /// A listening socket and the connections accepted on it.
@@ -110,10 +118,12 @@ package protocol TransportListener<Inbox>: AnyObject, Sendable {
     associatedtype Inbox: Sendable
     /// Where it listens; with the real port when 0 was asked for.
     var endpoint: Endpoint { get }
-    /// Waits for a connection; nil when the listener is closed. For one task at a time.
+    /// Waits for a connection; nil when the listener has stopped and all have been handed out. For one task at a time.
     func nextConnection() async throws -> OpenedConnection<Inbox>?
     /// Gives the place of a connection that was accepted to another one.
     func releaseConnection()
+    /// Stops accepting. What was accepted before is still handed out.
+    func stopAccepting() async
     /// Stops accepting and aborts the connections that nobody has taken yet. The others go on.
     func close() async
 }

@@ -1,12 +1,14 @@
 package import CoreMetrics
 
-/// What the connections of one client or server count together: bytes, frames, for each read and each write, never for
-/// each message.
+/// What the connections of one client or server count together: bytes and frames, for each read and each write, never for
+/// each message; pings sent, and those whose time-out came without a sign of life.
 package struct TransportMetrics: Sendable {
     private let receivedBytes: Counter
     private let receivedFrames: Counter
     private let sentBytes: Counter
     private let sentFrames: Counter
+    private let sentHeartbeats: Counter
+    private let missedHeartbeats: Counter
 
     /// - Parameter role: `client` or `server`, a dimension of each counter.
     package init(role: String, factory: any MetricsFactory = MetricsSystem.factory) {
@@ -17,6 +19,8 @@ package struct TransportMetrics: Sendable {
         receivedFrames = counter("received.frames")
         sentBytes = counter("sent.bytes")
         sentFrames = counter("sent.frames")
+        sentHeartbeats = counter("heartbeats.sent")
+        missedHeartbeats = counter("heartbeats.missed")
     }
 
     func received(byteCount: Int, frameCount: Int) {
@@ -27,5 +31,13 @@ package struct TransportMetrics: Sendable {
     func sent(byteCount: Int, frameCount: Int) {
         sentBytes.increment(by: byteCount)
         if frameCount > 0 { sentFrames.increment(by: frameCount) }
+    }
+
+    func heartbeatSent() {
+        sentHeartbeats.increment()
+    }
+
+    func heartbeatsMissed(_ count: Int) {
+        if count > 0 { missedHeartbeats.increment(by: count) }
     }
 }

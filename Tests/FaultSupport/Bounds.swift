@@ -8,7 +8,7 @@ package struct Bounds: Sendable {
     private let longestBackoff = Duration.milliseconds(500)
 
     /// What timers and tasks of a busy machine with two cores take at most.
-    private let tolerance = Duration.milliseconds(100)
+    package let tolerance = Duration.milliseconds(100)
 
     package init() {}
 

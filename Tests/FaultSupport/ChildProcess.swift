@@ -47,6 +47,21 @@ final class ChildProcess: Sendable {
         status.withLock { $0 == nil && kill(id, number) == 0 }
     }
 
+    /// Stops the process, and blocks until it has stopped; false when it has ended.
+    ///
+    /// A signal is taken by one thread, when the system lets that one run. Until then the others go on.
+    func stop() -> Bool {
+        guard signal(SIGSTOP) else { return false }
+        var information = siginfo_t()
+        repeat {
+            // Who has ended is not reaped here.
+            guard waitid(P_PID, id_t(id), &information, WSTOPPED | WEXITED | WNOWAIT) == 0 || errno == EINTR else {
+                return false
+            }
+        } while information.si_signo == 0
+        return information.si_code == CInt(CLD_STOPPED)
+    }
+
     /// Blocks until the process has ended; its exit status, or the negated number of the signal that ended it.
     func wait() -> Int32 {
         var information = siginfo_t()

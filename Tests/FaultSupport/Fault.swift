@@ -121,7 +121,9 @@ extension Fault {
 
     /// The peer is stopped. Its kernel still acknowledges what comes.
     package static let peerStopped = Fault("peer stopped") { scene in
-        try Moment.of { try scene.peer.signal(SIGSTOP) }
+        let began = MonotonicTime.now()
+        try await scene.peer.stop()
+        return Moment(began: began, ended: .now())
     } heal: { scene in
         try Moment.of { try scene.peer.signal(SIGCONT) }
     }

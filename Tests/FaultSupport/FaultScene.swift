@@ -106,7 +106,7 @@ package final class FaultScene: Sendable {
     }
 
     /// Has the client send, and waits until `send` has accepted all; their ids.
-    package func send(_ count: Int, within time: Duration = .seconds(10)) async throws -> ClosedRange<UInt64> {
+    package func send(_ count: Int, within time: Duration = .seconds(30)) async throws -> ClosedRange<UInt64> {
         let number = try startSending(count)
         let done = try await client.any("that it has sent \(count) messages", within: time) { event in
             event.event == .done && event.attempt == number
@@ -129,7 +129,7 @@ package final class FaultScene: Sendable {
     }
 
     /// Waits until the client's kernel has nothing more to send and nothing to be acknowledged.
-    package func waitUntilAcknowledged(within time: Duration = .seconds(10)) async throws {
+    package func waitUntilAcknowledged(within time: Duration = .seconds(30)) async throws {
         let deadline = ContinuousClock.now + time
         while true {
             // Received and not read, and sent and not acknowledged, in bytes; the state is left out.

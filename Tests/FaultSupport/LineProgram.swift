@@ -63,7 +63,7 @@ package final class LineProgram: Sendable {
     /// The next event that matches, after the one that this returned last. What comes before it is passed over.
     package func next(
         _ description: String,
-        within time: Duration = .seconds(10),
+        within time: Duration = .seconds(30),
         where matches: @escaping @Sendable (FaultEvent) -> Bool
     ) async throws -> FaultEvent {
         try await expected(description, within: time, log.next(within: time, where: matches))
@@ -72,7 +72,7 @@ package final class LineProgram: Sendable {
     /// An event that matches, whether it has come already or not.
     @discardableResult package func any(
         _ description: String,
-        within time: Duration = .seconds(10),
+        within time: Duration = .seconds(30),
         where matches: @escaping @Sendable (FaultEvent) -> Bool
     ) async throws -> FaultEvent {
         try await expected(description, within: time, log.any(within: time, where: matches))
@@ -106,6 +106,24 @@ package final class LineProgram: Sendable {
     /// Sends it a signal.
     package func signal(_ number: Int32) throws {
         guard process.signal(number) else { throw FaultFailure("\(name) has ended before it got signal \(number).") }
+    }
+
+    /// Stops it, and waits until none of its threads runs.
+    package func stop() async throws {
+        let process = process
+        guard try await onThread({ process.stop() }) else { throw FaultFailure("\(name) has ended before it stopped.") }
+    }
+
+    /// What its threads do, as the kernel says in a letter each: T for those that are stopped.
+    package var threadStates: [Character] {
+        get throws {
+            let tasks = "/proc/\(process.id)/task"
+            return try FileManager.default.contentsOfDirectory(atPath: tasks).compactMap { thread in
+                // One may have ended meanwhile. The name before the state is in parentheses, and may contain some.
+                let line = try? String(contentsOfFile: "\(tasks)/\(thread)/stat", encoding: .utf8)
+                return line?.split(separator: ")").last?.first { !$0.isWhitespace }
+            }
+        }
     }
 
     /// Ends its input, so that it ends in order, and waits for that; its exit status.

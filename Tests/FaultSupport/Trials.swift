@@ -49,17 +49,19 @@ package struct Trials: Sendable {
     }
 
     /// Packets are lost for a while; the connection stays. With the default heartbeat: at this rate TCP itself stands still
-    /// for half a minute now and then.
+    /// for many seconds now and then.
     package func loss(_ time: Duration) async -> Outcome {
         await outcome("20 % packet loss", arguments: []) { scene, outcome in
             let fault = Fault.packetLoss(percent: 20)
             _ = try await fault.apply(to: scene)
+            let began = ContinuousClock.now
             try scene.client.tell("flow 20000")
             if await scene.client.says(within: time, where: { $0.from == "ready" }) {
                 outcome.misses.append("took lost packets for a lost connection")
             }
             try Task.checkCancellation()
-            outcome.reason = "nothing"
+            let lasted = ContinuousClock.now - began
+            outcome.reason = scene.client.steps.first { $0.from == "ready" }?.reason ?? "nothing"
             try scene.client.tell("flow 0")
             _ = try await fault.heal(in: scene)
             let sent = try await scene.send(1, within: .seconds(180))
@@ -67,7 +69,7 @@ package struct Trials: Sendable {
             let lost = try await scene.network.affectedPacketCount()
             let all = try await scene.network.arrivedPacketCount()
             if scene.messages.lost > 0 { outcome.misses.append("lost messages") }
-            outcome.note = "\(lost) of \(all) packets lost in \(Int(time / .seconds(1))) s"
+            outcome.note = "\(lost) of \(all) packets lost in \(Int(lasted / .seconds(1))) s"
         }
     }
 

@@ -171,6 +171,7 @@ import Testing
     @Test func peerStopped() async throws {
         try await withScene { scene in
             _ = try await Fault.peerStopped.apply(to: scene)
+            #expect(try Set(scene.peer.threadStates) == ["T"])
             let sent = try await scene.send(1)
             try await eventually("the peer's kernel has the message") {
                 try await unreadByteCount(in: scene) > 0

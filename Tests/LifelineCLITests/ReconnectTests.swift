@@ -59,6 +59,20 @@ import Testing
         #expect(lines.last?.hasPrefix("lifeline: connectFailed") == true)
     }
 
+    /// A receiver that has had enough ends in order and is gone: everything was sent, though nobody is there any more.
+    @Test func aReceiverThatHasHadEnoughIsNoFailure() async throws {
+        var listener: RawSocket? = try await RawSocket.listen()
+        let sender = try Sender(port: try #require(listener).port, "--attempts", "1")
+        let peer = try #require(try await listener?.accept())
+        listener = nil
+        try await sender.feed(0..<1)
+        // It has all of it, and ends its side; the sender ends its own when it has seen that, and then gives up.
+        _ = try await peer.read(1)
+        try peer.finish()
+        _ = try await peer.read()
+        #expect(try await sender.finish() == 0, "\(sender.errorText)")
+    }
+
     @Test func isQuietWhenAskedTo() async throws {
         let port = try await freePort()
         let outcome = try await Program.product(
@@ -82,11 +96,11 @@ private final class Sender: Sendable {
     private let errors: URL
     private let status = AsyncStream.makeStream(of: Int32.self)
 
-    init(port: Int) throws {
+    init(port: Int, _ options: String...) throws {
         errors = FileManager.default.temporaryDirectory.appending(path: "errors-\(UUID().uuidString)")
         try Data().write(to: errors)
         process.executableURL = URL(filePath: try Program.product("lifeline", []).path)
-        process.arguments = ["send", "--to", "tcp://127.0.0.1:\(port)", "--format", "delimited"]
+        process.arguments = ["send", "--to", "tcp://127.0.0.1:\(port)", "--format", "delimited"] + options
         process.standardInput = input
         process.standardError = try FileHandle(forWritingTo: errors)
         process.terminationHandler = { [status] in

@@ -138,6 +138,47 @@ import Testing
         }
     }
 
+    @Test func defaultRoutesThatRefuseAreNoRoutes() async throws {
+        try await TestNetwork.with { network in
+            let kinds = ["unreachable", "prohibit", "blackhole", "throw"]
+            let delete = ["10.77.1.1", "fd77:1::1"].map { "route delete default via \($0)" }
+            try await network.ip(delete + ["route delete 10.77.1.0/24 dev eth0"], at: .client)
+            for (kind, endpoint) in kinds.flatMap({ kind in [beyond, "tcp://[2001:db8::1]:80"].map { (kind, $0) } }) {
+                let family = endpoint == beyond ? "0.0.0.0/0" : "::/0"
+                try await network.ip(["route add \(kind) \(family) metric 9"], at: .client)
+                try await MonitorProcess.with(in: network, "--reach", endpoint) { _, line in
+                    #expect(!line.defaultRoute && !line.ipv4 && line.ipv6, "\(kind)")
+                    #expect(line.reach?.reason == "noRoute", "\(kind)")
+                }
+                try await network.ip(["route delete \(kind) \(family) metric 9"], at: .client)
+            }
+        }
+    }
+
+    /// Also where the kernel names no interfaces with the routes that go by them.
+    @Test(arguments: [0, 1]) func routesByNexthopObjectsCount(compatibility: Int) async throws {
+        try await TestNetwork.with { network in
+            let setting = "/proc/sys/net/ipv4/nexthop_compat_mode"
+            try await network.run("sh", ["-ec", "echo \(compatibility) > \(setting)"], at: .client)
+            let delete = ["10.77.1.1", "fd77:1::1"].map { "route delete default via \($0)" }
+            try await network.ip(delete, at: .client)
+            try await MonitorProcess.with(in: network, "--reach", beyond) { monitor, _ in
+                try await network.ip(
+                    [
+                        "nexthop add id 7 via 10.77.1.1 dev eth0", "nexthop add id 8 group 7",
+                        "route add default nhid 8",
+                    ],
+                    at: .client
+                )
+                let added = try await monitor.next { $0.defaultRoute }
+                #expect(added.reach?.reason == "routed")
+                // The route goes with it, and the kernel does not tell of the route.
+                try await network.ip(["nexthop delete id 7"], at: .client)
+                _ = try await monitor.next { !$0.defaultRoute }
+            }
+        }
+    }
+
     @Test func aProbeThatNobodyAnswers() async throws {
         try await TestNetwork.with { network in
             try await MonitorProcess.with(in: network, "--reach", "tcp://10.77.1.1:1", "--probe") { _, line in

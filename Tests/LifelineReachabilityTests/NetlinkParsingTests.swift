@@ -43,6 +43,14 @@ import Testing
         #expect(!linkLocal.isEmpty && linkLocal.allSatisfy { !$0.isUsable })
     }
 
+    @Test(arguments: CapturedNexthops.refusals)
+    func defaultRoutesThatRefuseAreNone(captured: String) throws {
+        let routes = try Records([CapturedNexthops.datagram(captured)]).routes
+        #expect(routes.count == 1)
+        #expect(routes[0].isDefault && !routes[0].isUnicast && !routes[0].isUsable)
+        #expect(routes[0].metric == 50)
+    }
+
     // MARK: What no kernel would send
 
     static let malformed: [(NetlinkError, [UInt8])] = [
@@ -74,6 +82,17 @@ import Testing
         (.invalidAttribute(type: 9), route(family: 2, prefix: 0, attribute(9, [0, 0, 0, 0, 2, 0, 0, 0]))),
         (.invalidAttribute(type: 9), route(family: 2, prefix: 0, attribute(9, [9, 0, 0, 0, 2, 0, 0, 0]))),
         (.invalidAttribute(type: 9), route(family: 2, prefix: 0, attribute(9, [8, 0, 0]))),
+        (.invalidAttribute(type: 30), route(family: 2, prefix: 0, attribute(30, [8, 0, 0]))),
+        (.invalidAttribute(type: 10), link(index: 5, attribute(3, [65, 0]) + attribute(10, [8, 0, 0]))),
+        (.truncatedPayload(type: Kernel.newNexthop), message(type: Kernel.newNexthop, [2, 0, 0, 0])),
+        (
+            .invalidAttribute(type: 2),
+            message(type: Kernel.newNexthop, [2, 0, 0, 0, 0, 0, 0, 0] + attribute(2, [1, 0, 0, 0, 1, 0, 0]))
+        ),
+        (
+            .invalidAttribute(type: 5),
+            message(type: Kernel.newNexthop, [2, 0, 0, 0, 0, 0, 0, 0] + attribute(5, [1, 0]))
+        ),
     ]
 
     @Test(arguments: malformed)

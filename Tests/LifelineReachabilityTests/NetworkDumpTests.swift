@@ -41,9 +41,9 @@ import Testing
 
     @Test func answersToOtherRequestsAreLeftOut() throws {
         var dump = NetworkDump(number: 5)
-        #expect(try receive(CapturedDumps.links, as: 15, &dump) == .none)
-        #expect(try receive(CapturedDumps.addresses, as: 17, &dump) == .none)
-        #expect(try receive(CapturedDumps.links, as: 16, &dump) == .send(.dump(.addresses, sequence: 17)))
+        #expect(try receive(CapturedDumps.links, as: 20, &dump) == .none)
+        #expect(try receive(CapturedDumps.addresses, as: 22, &dump) == .none)
+        #expect(try receive(CapturedDumps.links, as: 21, &dump) == .send(.dump(.addresses, sequence: 22)))
     }
 
     @Test func anInterruptedAnswerMakesTheDumpInconsistent() throws {
@@ -67,7 +67,58 @@ import Testing
     }
 
     @Test func numbersOfDumpsMayWrapAround() {
-        #expect(NetworkDump(number: .max).firstRequest == .dump(.links, sequence: .max - 1))
+        #expect(NetworkDump(number: .max).firstRequest == .dump(.links, sequence: .max - 2))
+    }
+
+    /// With `net.ipv4.nexthop_compat_mode` 0, and with 1, as it is by default.
+    @Test(arguments: [CapturedNexthops.routes, CapturedNexthops.compatibleRoutes])
+    func routesByNexthopObjectsCount(routes: [String]) throws {
+        var dump = NetworkDump(number: 0)
+        _ = try receive(withSequence(1, CapturedNexthops.datagram(CapturedNexthops.link)), &dump)
+        _ = try receive(message(type: Kernel.done, sequence: 1, []), &dump)
+        _ = try receive(message(type: Kernel.done, sequence: 2, []), &dump)
+        for route in routes { _ = try receive(withSequence(3, CapturedNexthops.datagram(route)), &dump) }
+        var end = try receive(message(type: Kernel.done, sequence: 3, []), &dump)
+        if routes == CapturedNexthops.routes {
+            #expect(end == .send(.dump(.nexthops, sequence: 4)))
+            for nexthop in CapturedNexthops.nexthops {
+                _ = try receive(withSequence(4, CapturedNexthops.datagram(nexthop)), &dump)
+            }
+            end = try receive(message(type: Kernel.done, sequence: 4, []), &dump)
+        }
+        guard case .finish(let tables, isConsistent: true) = end else {
+            Issue.record("\(end)")
+            return
+        }
+        for ways in [tables.routedByDefault, tables.routed] {
+            #expect(Set(ways.map(\.version)) == [.v4, .v6])
+            #expect(ways.allSatisfy { $0.interface == 3 })
+        }
+        #expect(!tables.awaitsNexthops)
+    }
+
+    @Test func nexthopObjectsThatLeadNowhereAreNoRoute() throws {
+        var tables = NetworkTables()
+        try tables.add(LinkRecord(index: 3, name: "eth0", flags: 1, hardwareType: 1))
+        for id in 1...4 as ClosedRange<UInt32> {
+            try tables.add(
+                RouteRecord(
+                    version: .v4,
+                    destination: nil,
+                    prefixLength: 0,
+                    interfaces: [],
+                    nexthop: id,
+                    table: 254,
+                    type: 1
+                )
+            )
+        }
+        // A black hole, a group of what is not there or is itself, and an interface that is not there; 4 is not there.
+        try tables.add(NexthopRecord(id: 1))
+        try tables.add(NexthopRecord(id: 2, group: [2, 7, 1]))
+        try tables.add(NexthopRecord(id: 3, interface: 9))
+        tables.resolveNexthops()
+        #expect(tables.routed.isEmpty && tables.routedByDefault.isEmpty)
     }
 
     @Test func recordsAreBounded() throws {

@@ -21,9 +21,11 @@ import Testing
 
     /// Rows and columns of one of the kernel's tables of sockets.
     private func table(_ name: String) throws -> [[Substring]] {
-        try String(contentsOfFile: "/proc/net/\(name)", encoding: .utf8).split(separator: "\n").dropFirst().map {
-            $0.split(separator: " ")
-        }
+        // String(contentsOfFile:) reads a file of the kernel's only in part: their size is unknown.
+        let file = try FileHandle(forReadingFrom: URL(filePath: "/proc/net/\(name)"))
+        defer { try? file.close() }
+        let text = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
+        return text.split(separator: "\n").dropFirst().map { $0.split(separator: " ") }
     }
 
     /// Sockets of the netlink family that this process has open.

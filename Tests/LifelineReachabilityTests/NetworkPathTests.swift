@@ -166,6 +166,68 @@ import Testing
         #expect(!path.mayReach(try Endpoint("tcp://[2001:db8::1]:1")))
     }
 
+    /// Names: what leads beyond the machine is worth an attempt, with or without a default route; else it is looked up.
+    @Test(arguments: [
+        (["eth0"], NetworkPath.Prospect.good), (["docker0"], .byName), (["docker0", "eth0"], .good),
+        (["docker0 default"], .good), (["docker0 down", "eth0 down"], .none), ([], .none),
+    ])
+    func prospectOfAName(interfaces: [String], expected: NetworkPath.Prospect) throws {
+        let path = NetworkPath(interfaces: interfaces.enumerated().map { interface($1, index: $0 + 2) })
+        #expect(path.prospect(of: try Endpoint("tcp://example.org:1")) == expected)
+        #expect(path.leadsBeyondHost == (expected == .good))
+        let address = path.prospect(of: try Endpoint("tcp://198.51.100.1:1"))
+        #expect(address == (expected == .none ? .none : .byRoute))
+        for near in ["tcp://localhost:1", "unix:///run/chat.sock"] {
+            #expect(path.prospect(of: try Endpoint(near)) == .good)
+        }
+    }
+
+    @Test func whereNothingIsKnownANameIsTried() throws {
+        #expect(NetworkPath.unknown.prospect(of: try Endpoint("tcp://example.org:1")) == .good)
+        #expect(NetworkPath.unknown.leadsBeyondHost)
+    }
+
+    /// A name and what it is like.
+    private func interface(_ text: String, index: Int) -> NetworkInterface {
+        let words = text.split(separator: " ")
+        let works = !words.contains("down")
+        return NetworkInterface(
+            name: String(words[0]),
+            index: index,
+            kind: .ethernet,
+            isUp: works,
+            hasCarrier: works,
+            addresses: [],
+            usesIPv4: works,
+            usesIPv6: false,
+            hasDefaultRoute: words.contains("default"),
+            isHostOnly: words[0] == "docker0"
+        )
+    }
+
+    /// Bridges are numbered 2; the others are their ports, unless nothing is said.
+    @Test(arguments: [
+        (["bridge"], true), (["bridge", "veth"], true), (["bridge", "veth", "tun"], true), (["bridge", "-"], false),
+        (["bridge", "veth", "vlan"], false), (["bridge", "bond"], false), (["dummy"], true), (["veth"], false),
+        (["-"], false), (["vlan"], false), (["wireguard"], false),
+    ])
+    func interfacesThatEndOnThisMachine(kinds: [String], expected: Bool) throws {
+        var tables = NetworkTables()
+        for (offset, kind) in kinds.enumerated() {
+            try tables.add(
+                LinkRecord(
+                    index: Int32(2 + offset),
+                    name: "if\(offset)",
+                    flags: 1,
+                    hardwareType: 1,
+                    kind: kind == "-" ? nil : kind,
+                    master: offset == 0 ? nil : 2
+                )
+            )
+        }
+        #expect(NetworkPath(tables) { _ in .ethernet }.interfaces[0].isHostOnly == expected)
+    }
+
     @Test func thePathThatIsNotKnownIsSatisfied() {
         #expect(NetworkPath.unknown.status == .satisfied)
         #expect(NetworkPath.unknown != NetworkPath(interfaces: []))

@@ -10,6 +10,7 @@ extension Scenario {
         case 50..<70: disturbServer()
         case 70..<85: server.behavior = .random(using: &random)
         case 85..<90: disturbMachine()
+        case 90..<92: client.host.whenAwake { [client] in client.reads.toggle() }
         default: wish()
         }
     }
@@ -114,7 +115,11 @@ extension SimulatedClient.Configuration {
         configuration.backoff.jitter = [0, 0.2, 1].randomElement(using: &random) ?? 0
         configuration.backoff.cap = .seconds([2, 30].randomElement(using: &random) ?? 2)
         configuration.backoff.stabilityPeriod = .seconds([0, 1, 10].randomElement(using: &random) ?? 0)
-        configuration.heartbeat = .random(using: &random)
+        let liveness = LivenessOptions.random(using: &random)
+        configuration.heartbeat = liveness.heartbeat
+        configuration.idleTimeout = liveness.idleTimeout
+        configuration.writeTimeout = liveness.writeTimeout
+        configuration.unansweredByteLimit = liveness.unansweredByteLimit
         if Bool.random(using: &random) {
             configuration.sendQueue.maximumMessageCount = .random(in: 0...10, using: &random)
             configuration.sendQueue.maximumByteCount = .random(in: 0...5_000, using: &random)
@@ -128,8 +133,30 @@ extension SimulatedClient.Configuration {
 extension SimulatedServer.Configuration {
     static func random(using random: inout SimulationRandom) -> SimulatedServer.Configuration {
         var configuration = SimulatedServer.Configuration()
-        configuration.heartbeat = .random(using: &random)
+        let liveness = LivenessOptions.random(using: &random)
+        configuration.heartbeat = liveness.heartbeat
+        configuration.idleTimeout = liveness.idleTimeout
+        configuration.writeTimeout = liveness.writeTimeout
+        configuration.unansweredByteLimit = liveness.unansweredByteLimit
         return configuration
+    }
+}
+
+extension LivenessOptions {
+    static func random(using random: inout SimulationRandom) -> LivenessOptions {
+        var options = LivenessOptions(heartbeat: .random(using: &random))
+        if Int.random(in: 0..<4, using: &random) == 0 {
+            options.writeTimeout = .milliseconds(Int.random(in: 5_000...40_000, using: &random))
+        }
+        guard let heartbeat = options.heartbeat else { return options }
+        // Without a heartbeat, both of these end connections in which nothing is amiss.
+        if Int.random(in: 0..<4, using: &random) == 0 {
+            options.idleTimeout = heartbeat.interval + .milliseconds(Int.random(in: 2_000...30_000, using: &random))
+        }
+        if Int.random(in: 0..<4, using: &random) == 0 {
+            options.unansweredByteLimit = [100, 5_000, 100_000].randomElement(using: &random)
+        }
+        return options
     }
 }
 

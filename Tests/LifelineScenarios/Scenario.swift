@@ -39,9 +39,10 @@ package final class Scenario {
         let configuration = SimulatedClient.Configuration.random(using: &random)
         client = SimulatedClient(on: clientHost, connectingTo: server, configuration: configuration)
         client.reportsLate = Bool.random(using: &random)
-        witness = Witness(configuration, simulation)
+        witness = Witness(client)
         client.observer = witness
         server.onMessage = { [witness] stream, message in witness.delivered(message, over: stream) }
+        server.onClose = { [witness] stream, failure in witness.serverClosed(stream, for: failure) }
     }
 
     /// Runs it. Once.
@@ -68,6 +69,7 @@ package final class Scenario {
         )
         simulation.cancelAllEvents()
         server.onMessage = nil
+        server.onClose = nil
         return result
     }
 
@@ -98,6 +100,8 @@ package final class Scenario {
         server.behavior = .accepting
         server.cancelCuts()
         for host in network.hosts where host.isAsleep { run(for: host.lastWakeTime - simulation.now) }
+        client.reads = true
+        witness.check(client)
         client.send([1], policy: .drop(after: .seconds(1)))
         // Without heartbeat it takes TCP's 15 retransmissions, about 15 minutes, to notice that the peer is gone.
         run(for: client.configuration.heartbeat == nil ? .seconds(1_500) : .seconds(200))

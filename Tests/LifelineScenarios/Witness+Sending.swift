@@ -59,9 +59,12 @@ extension Witness {
     package func client(
         _ client: SimulatedClient,
         closed attempt: UInt64,
+        over stream: Int,
+        for failure: ConnectionError.Code?,
         acknowledged: UInt64,
         undelivered: Int
     ) {
+        clientLife.closed(stream, for: failure, self)
         guard let connection = connections[attempt] else { return fail("closes what it has not opened") }
         let expected = connection.accepted.count { $0.end > acknowledged }
         if undelivered != expected { fail("counts \(undelivered) messages as undelivered, not \(expected)") }
@@ -112,19 +115,6 @@ extension Witness {
         case .idle, .draining, .gaveUp, .closed:
             break
         }
-    }
-
-    /// A dead peer is noticed in time.
-    private func checkLife(_ client: SimulatedClient) {
-        guard state == .ready, let heartbeat = configuration.heartbeat, let last = client.lastInboundAt else { return }
-        if !client.host.hasBeenAwake { return }
-        let misses = heartbeat.timeout * heartbeat.allowedMisses
-        let bound = max(
-            last + max(heartbeat.interval, heartbeat.timeout) + misses,
-            // After a sleep each ping is given its time.
-            client.host.lastWakeTime + misses
-        )
-        if now > bound { fail("the peer has been silent for \(now - last), and nobody minds") }
     }
 
     /// Network and peer have been fine for long: the client is ready, or has said why it is not.

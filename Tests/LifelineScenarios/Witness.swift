@@ -44,9 +44,15 @@ package final class Witness {
     var connections: [UInt64: Connection] = [:]
     var attemptOfStream: [Int: UInt64] = [:]
 
-    package init(_ configuration: SimulatedClient.Configuration, _ simulation: Simulation) {
-        self.configuration = configuration
-        self.simulation = simulation
+    // Whether each side notices that the other is dead, and only then.
+    var clientLife: LifeWitness
+    var serverLife: LifeWitness
+
+    package init(_ client: SimulatedClient) {
+        configuration = client.configuration
+        simulation = client.host.simulation
+        clientLife = LifeWitness(of: client.configuration.liveness, on: client.host, looksForSleep: true)
+        serverLife = LifeWitness(of: client.server.configuration.liveness, on: client.server.host, looksForSleep: false)
     }
 
     var now: MonotonicTime { simulation.now }

@@ -4,6 +4,8 @@ internal import Glibc
 package struct TCPWatch: Sendable {
     /// `SO_KEEPALIVE`, `TCP_KEEPIDLE`, `TCP_KEEPINTVL`, `TCP_KEEPCNT` and `TCP_USER_TIMEOUT`.
     package let values: [CInt]
+    /// `TCP_RTO_MAX_MS`, -1 where the kernel has none, and `TCP_THIN_LINEAR_TIMEOUTS`.
+    package let retransmission: [CInt]
 
     /// Nil when this process has no socket between these ports.
     package init?(localPort: Int, remotePort: Int) {
@@ -12,16 +14,17 @@ package struct TCPWatch: Sendable {
             guard TCPWatch.port(descriptor, getsockname) == localPort else { continue }
             guard TCPWatch.port(descriptor, getpeername) == remotePort else { continue }
             let tcp = CInt(IPPROTO_TCP)
-            let options = [
-                (SOL_SOCKET, SO_KEEPALIVE), (tcp, TCP_KEEPIDLE), (tcp, TCP_KEEPINTVL), (tcp, TCP_KEEPCNT),
-                (tcp, TCP_USER_TIMEOUT),
-            ]
-            values = options.map { level, name in
+            func value(_ option: (level: CInt, name: CInt)) -> CInt {
                 var value: CInt = -1
                 var length = socklen_t(MemoryLayout<CInt>.size)
-                getsockopt(descriptor, level, name, &value, &length)
+                getsockopt(descriptor, option.level, option.name, &value, &length)
                 return value
             }
+            values = [
+                (SOL_SOCKET, SO_KEEPALIVE), (tcp, TCP_KEEPIDLE), (tcp, TCP_KEEPINTVL), (tcp, TCP_KEEPCNT),
+                (tcp, TCP_USER_TIMEOUT),
+            ].map(value)
+            retransmission = [(tcp, 44), (tcp, TCP_THIN_LINEAR_TIMEOUTS)].map(value)
             return
         }
         return nil

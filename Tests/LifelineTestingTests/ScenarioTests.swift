@@ -39,6 +39,10 @@ import Testing
         ]
         let events = [
             "abort", "probe", "undelivered", "delivered and not acknowledged", "heartbeat found the peer dead",
+            "client gives up for heartbeatTimeout", "client gives up for idleTimeout",
+            "client gives up for writeTimeout",
+            "client gives up for tooManyUnansweredBytes", "server gives up for heartbeatTimeout",
+            "server gives up for idleTimeout", "server gives up for tooManyUnansweredBytes",
         ]
         let missing = Set(steps + reasons + outcomes + events).subtracting(seen)
         #expect(missing.isEmpty)

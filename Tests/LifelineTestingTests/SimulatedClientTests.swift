@@ -92,6 +92,51 @@ import Testing
         #expect(server.connectionCount == 2)
     }
 
+    /// Three pings, each of which may take 10 s: as soon as it is awake.
+    @Test func aPeerThatWentWhileTheMachineSleptIsNoticedFromThen() {
+        server.host.conditions.losesEverything = true
+        client.host.sleep(for: .seconds(3_600))
+        simulation.run(for: .seconds(3_629))
+        #expect(client.state == .ready)
+        simulation.run(for: .seconds(2))
+        #expect(client.transitions.first { $0.from == .ready }?.reason.code == .heartbeatTimeout)
+    }
+
+    @Test func whoDoesNotReadHoldsNothingAgainstThePeer() {
+        client.reads = false
+        server.host.conditions.losesEverything = true
+        simulation.run(for: .seconds(600))
+        #expect(client.state == .ready)
+        client.reads = true
+        simulation.run(for: .seconds(59))
+        #expect(client.state == .ready)
+        simulation.run(for: .seconds(2))
+        #expect(client.transitions.first { $0.from == .ready }?.reason.code == .heartbeatTimeout)
+    }
+
+    /// What the peer does, and why it is given up: it takes no bytes, says nothing, or does not answer.
+    @Test(arguments: [ConnectionError.Code.writeTimeout, .idleTimeout, .tooManyUnansweredBytes])
+    func timeOutsAreThoseOfTheConfiguration(code: ConnectionError.Code) {
+        var configuration = SimulatedClient.Configuration()
+        configuration.heartbeat?.interval = .seconds(70)
+        switch code {
+        case .writeTimeout: configuration.writeTimeout = .seconds(20)
+        case .idleTimeout: configuration.idleTimeout = .seconds(20)
+        default: configuration.unansweredByteLimit = 200_000
+        }
+        let network = SimulatedNetwork(simulation: simulation)
+        let client = SimulatedClient(on: network.addHost("other"), connectingTo: server, configuration: configuration)
+        client.start()
+        simulation.run(for: .seconds(1))
+        server.behavior.reads = false
+        client.send([UInt8](repeating: 1, count: 300_000))
+        simulation.run(for: .seconds(9))
+        #expect(client.state == .ready)
+        simulation.run(for: .seconds(20))
+        let ended = client.transitions.first { $0.from == .ready }
+        #expect(ended?.reason.error?.code == code)
+    }
+
     @Test func aGracefulCloseLosesNothing() {
         for _ in 0..<20 { client.send([UInt8](repeating: 5, count: 5_000)) }
         client.close()

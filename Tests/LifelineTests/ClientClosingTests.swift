@@ -128,6 +128,23 @@ import Testing
         }
     }
 
+    @Test func tellsWhenThePeerDidNotEnd() async throws {
+        let harness = ClientHarness()
+        var events = harness.client.events.makeAsyncIterator()
+        try await harness.run { client in
+            let peer = try await harness.transport.nextAttempt().accept(unacknowledgedFrameCount: 0)
+            peer.holdClosing()
+            _ = try await events.reach(.ready)
+            async let closing: Void = client.close()
+            try await peer.waitForClose()
+            peer.missEnd()
+            await closing
+            let last = try #require(client.history.last)
+            #expect(last.transition.reason.code == .connectionFailed && last.undeliveredMessageCount == 0)
+            #expect(last.transition.reason.error?.code == .closedLocally)
+        }
+    }
+
     @Test func losingTheNetworkEndsAClose() async throws {
         let harness = ClientHarness()
         var events = harness.client.events.makeAsyncIterator()
@@ -153,6 +170,47 @@ import Testing
             trigger.triggerGracefulShutdown()
             #expect(try await events.reach(.draining).transition.reason.code == .closedByUser)
             try await running
+        }
+    }
+
+    /// Only the user's second call cuts.
+    @Test(arguments: [1, 2]) func theFirstCloseJoinsAGracefulShutdown(closes: Int) async throws {
+        let harness = ClientHarness()
+        let client = harness.client
+        try await testGracefulShutdown { trigger in
+            async let running: Void = client.run()
+            let peer = try await harness.transport.nextAttempt().accept()
+            peer.holdClosing()
+            try await until { client.state == .ready }
+            trigger.triggerGracefulShutdown()
+            try await peer.waitForClose()
+            async let closing: Void = client.close()
+            for _ in 0..<100 { await Task.yield() }
+            #expect(peer.abortReason == nil)
+            if closes == 2 {
+                await client.close()
+            } else {
+                peer.close(nil)
+            }
+            await closing
+            try await running
+            #expect(client.history.last?.transition.reason.code == (closes == 2 ? .closedByUser : .drained))
+        }
+    }
+
+    @Test func cancellingAFirstCloseCuts() async throws {
+        let harness = ClientHarness()
+        try await harness.run { client in
+            let peer = try await harness.transport.nextAttempt().accept()
+            peer.holdClosing()
+            try await until { client.state == .ready }
+            let closing = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                await client.close()
+            }
+            await closing.value
+            #expect(peer.abortReason != nil)
+            #expect(client.history.last?.transition.reason.code == .closedByUser)
         }
     }
 }

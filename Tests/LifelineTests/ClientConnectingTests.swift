@@ -160,12 +160,20 @@ import Testing
         }
     }
 
-    @Test func doesNotRetryWhatWasRejected() async throws {
+    @Test func doesNotRetryWhatWasRejectedUntilSomethingChanges() async throws {
         let harness = ClientHarness()
         var events = harness.client.events.makeAsyncIterator()
-        try await harness.run { _ in
+        try await harness.run { client in
             try await harness.transport.nextAttempt().refuse(.tlsRejected)
             #expect(try await events.reach(.gaveUp).transition.reason.code == .tlsRejected)
+            try await until { harness.clock.nextWakeUp == nil }
+            // A new network may be another way, and whoever asks has maybe mended something.
+            harness.network.change(to: .available)
+            #expect(try await events.reach(.connecting).transition.reason.code == .networkUp)
+            try await harness.transport.nextAttempt().refuse(.tlsRejected)
+            #expect(try await events.reach(.gaveUp).transition.reason.code == .tlsRejected)
+            client.reconnect()
+            #expect(try await events.reach(.connecting).transition.reason.code == .reconnectRequested)
         }
     }
 
@@ -208,6 +216,30 @@ import Testing
             _ = try await events.reach(.ready)
         }
         #expect(harness.transport.maximumConnectionCount == 1)
+    }
+
+    /// A peer that takes a little again and again keeps the next connection waiting for the close time-out only.
+    @Test func cutsAPeerThatTakesTooLongAfterItsEnd() async throws {
+        let harness = ClientHarness { $0.connection.closeTimeout = .seconds(3) }
+        var events = harness.client.events.makeAsyncIterator()
+        try await harness.run { _ in
+            let peer = try await harness.transport.nextAttempt().accept(unacknowledgedFrameCount: 7)
+            peer.holdClosing()
+            _ = try await events.reach(.ready)
+            harness.clock.advance(by: .seconds(10))
+            let end = harness.clock.now
+            peer.finish()
+            try await peer.waitForClose()
+            try await until { harness.clock.nextWakeUp != nil }
+            #expect(harness.clock.nextWakeUp == end + .seconds(3))
+            harness.clock.advance(by: .seconds(3))
+            try await peer.waitForAbort()
+            let event = try await events.reach(.connecting)
+            #expect(event.transition.reason.code == .closedByPeer && event.undeliveredMessageCount == 7)
+            #expect(event.transition.time == end)
+            try await harness.transport.nextAttempt().accept()
+            _ = try await events.reach(.ready)
+        }
     }
 
     /// The same, when the user has no patience.

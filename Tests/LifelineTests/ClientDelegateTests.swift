@@ -75,6 +75,23 @@ import Testing
         )
     }
 
+    /// A full inbox keeps the client from connecting, so that what fills it has to be delivered.
+    @Test func goOnAfterMessagesOfAConnectionThatNobodyHeardOf() async throws {
+        let harness = ClientHarness { $0.connection.inboundWaterMarks = WaterMarks(low: 1, high: 2) }
+        let (client, recorder) = (harness.client, Recorder())
+        async let running: Void = client.run(delegate: recorder)
+        let unnoticed = try await harness.transport.nextAttempt().acceptUnnoticed()
+        _ = try unnoticed.send([payload(1)])
+        harness.network.change(to: .unavailable)
+        try await until { client.state == .waitingForNetwork }
+        harness.network.change(to: .available)
+        let peer = try await harness.transport.nextAttempt().accept()
+        _ = try peer.send([payload(2)])
+        try await untilAsync { await recorder.calls == [.connected, .received(2)] }
+        await client.close()
+        try await running
+    }
+
     @Test func tellOfHeartbeats() async throws {
         let heartbeat = HeartbeatMessages<TestMessage, TestMessage>(
             ping: { TestMessage(number: Int($0)) },

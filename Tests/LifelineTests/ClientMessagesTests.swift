@@ -1,5 +1,6 @@
 import Lifeline
 import LifelineCore
+import Logging
 import Testing
 
 /// What arrives, over all connections.
@@ -12,10 +13,11 @@ import Testing
         try await harness.run { client in
             for connection in 0..<3 {
                 let peer = try await harness.transport.nextAttempt().accept()
-                _ = try await events.reach(.ready)
+                try await until { peer.resumeCount == 1 }
                 let payloads = try (0..<4).map { try payload(connection * 4 + $0) }
                 #expect(peer.send(Array(payloads[..<2])) && peer.send(Array(payloads[2...])))
                 client.reconnect()
+                _ = try await events.reach(.connecting)
             }
             try await harness.transport.nextAttempt().accept()
             _ = try await events.reach(.ready)
@@ -46,7 +48,7 @@ import Testing
         try await harness.run { client in
             let peer = try await harness.transport.nextAttempt().accept()
             _ = try await events.reach(.ready)
-            let resumed = peer.resumeCount
+            try await until { peer.resumeCount == 1 }
             #expect(try peer.send([payload(1), payload(2)]))
             #expect(try !peer.send([payload(3)]))
             // No new connection, which could bring more, while too much waits.
@@ -59,12 +61,54 @@ import Testing
             for number in 1...3 { #expect(try await messages.next()?.number == number) }
             let next = try await attempt.accept()
             _ = try await events.reach(.ready)
-            #expect(peer.resumeCount == resumed)
+            #expect(peer.resumeCount == 1)
             // Paused and resumed within one connection.
+            try await until { next.resumeCount == 1 }
             #expect(try !next.send([payload(4), payload(5), payload(6)]))
-            let before = next.resumeCount
             for number in 4...6 { #expect(try await messages.next()?.number == number) }
-            #expect(next.resumeCount == before + 1)
+            #expect(next.resumeCount == 2)
+        }
+    }
+
+    /// The connection is up, but the client has given it up before it heard of it.
+    @Test func dropsWhatCameOnAConnectionThatNobodyHeardOf() async throws {
+        let harness = ClientHarness()
+        var events = harness.client.events.makeAsyncIterator()
+        try await harness.run { client in
+            let unnoticed = try await harness.transport.nextAttempt().acceptUnnoticed()
+            // Not read on before it is reported.
+            #expect(try !unnoticed.send([payload(1)]))
+            harness.network.change(to: .unavailable)
+            _ = try await events.reach(.waitingForNetwork)
+            harness.network.change(to: .available)
+            let attempt = try await harness.transport.nextAttempt()
+            // Late, and of another attempt than the present one.
+            #expect(try !unnoticed.send([payload(2)]))
+            let peer = attempt.accept()
+            #expect(unnoticed.resumeCount == 0)
+            _ = try peer.send([payload(3)])
+            var messages = client.messages.makeAsyncIterator()
+            #expect(try await messages.next()?.number == 3)
+        }
+    }
+
+    @Test func warnsWhenItConnectsOnlyAfterMessagesAreTaken() async throws {
+        let log = TestLog()
+        let harness = ClientHarness(log: log) {
+            $0.connection.inboundWaterMarks = WaterMarks(low: 1, high: 2)
+        }
+        var warnings: [String] { log.entries.filter { $0.level == .warning }.map(\.text) }
+        try await harness.run { client in
+            let peer = try await harness.transport.nextAttempt().accept()
+            try await until { peer.resumeCount == 1 }
+            #expect(warnings.isEmpty)
+            #expect(try !peer.send([payload(1)]))
+            client.reconnect()
+            try await until { !warnings.isEmpty }
+            #expect(warnings.count == 1 && warnings[0].contains("Client.messages"))
+            var messages = client.messages.makeAsyncIterator()
+            _ = try await messages.next()
+            try await harness.transport.nextAttempt().accept()
         }
     }
 
@@ -74,9 +118,9 @@ import Testing
         try await harness.run { client in
             let peer = try await harness.transport.nextAttempt().accept()
             #expect(try !peer.send([payload(1)]))
-            try await until { peer.resumeCount > 0 }
             var messages = client.messages.makeAsyncIterator()
             #expect(try await messages.next()?.number == 1)
+            try await until { peer.resumeCount > 0 }
         }
     }
 

@@ -1,7 +1,9 @@
 import Lifeline
 import LifelineCore
 import Logging
+import Metrics
 import MetricsTestKit
+import NIOConcurrencyHelpers
 import Testing
 
 /// What operators see: logs and metrics.
@@ -36,6 +38,39 @@ import Testing
         ] {
             #expect(loss.replacing("\"", with: "").contains(part), "\(loss)")
         }
+    }
+
+    @Test func theFirstConnectionIsNoReconnect() async throws {
+        let metrics = TestMetrics()
+        let harness = ClientHarness(hasNetwork: false, metrics: metrics)
+        try await harness.run { client in
+            try await until { client.state == .waitingForNetwork }
+            harness.network.change(to: .available)
+            try await harness.transport.nextAttempt().accept()
+            try await until { client.state == .ready }
+            client.reconnect()
+            try await harness.transport.nextAttempt().accept()
+            try await until { client.state == .ready }
+        }
+        let reconnects = metrics.counters.filter { $0.label == "lifeline.reconnects" }
+        #expect(reconnects.map(\.totalValue) == [1])
+    }
+
+    /// Between a change of the queue and its record, another one may be made and recorded.
+    @Test func theGaugeOfTheQueueEndsOnThePresentNumber() async throws {
+        let values = NIOLockedValueBox<[Int64]>([])
+        let metrics = GaugeMetrics { value in
+            // The first message is given up while its record is made.
+            if value == 1 { withUnsafeCurrentTask { $0?.cancel() } }
+            values.withLockedValue { $0.append(value) }
+        }
+        let harness = ClientHarness(metrics: metrics)
+        try await harness.run { client in
+            let sending = Task { try await client.send(TestMessage(number: 1)) }
+            await #expect(throws: CancellationError.self) { try await sending.value }
+            #expect(client.queuedMessageCount == 0)
+        }
+        #expect(values.withLockedValue { $0 } == [1, 0])
     }
 
     @Test func metricsCountConnectionsAndReconnects() async throws {
@@ -73,4 +108,37 @@ import Testing
         #expect(count("lifeline.connections.ended", "reconnectRequested") == 1)
         #expect(count("lifeline.gave.up", "attemptsUsedUp") == 1)
     }
+}
+
+/// Metrics of which only the gauges' values are of interest.
+private final class GaugeMetrics: MetricsFactory {
+    private final class Recorder: RecorderHandler {
+        let report: @Sendable (Int64) -> Void
+
+        init(report: @escaping @Sendable (Int64) -> Void) { self.report = report }
+
+        func record(_ value: Int64) { report(value) }
+        func record(_ value: Double) { report(Int64(value)) }
+    }
+
+    private let report: @Sendable (Int64) -> Void
+    private let rest = NOOPMetricsHandler.instance
+
+    init(report: @escaping @Sendable (Int64) -> Void) { self.report = report }
+
+    func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+        Recorder(report: report)
+    }
+
+    func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+        rest.makeCounter(label: label, dimensions: dimensions)
+    }
+
+    func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+        rest.makeTimer(label: label, dimensions: dimensions)
+    }
+
+    func destroyCounter(_ handler: any CounterHandler) {}
+    func destroyRecorder(_ handler: any RecorderHandler) {}
+    func destroyTimer(_ handler: any TimerHandler) {}
 }

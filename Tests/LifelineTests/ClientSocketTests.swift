@@ -163,6 +163,46 @@ import Testing
         #expect(received.withLockedValue { $0 } == Array(0..<1000))
     }
 
+    @Test func closingTellsWhenThePeerDoesNotEnd() async throws {
+        let listener = try await RawSocket.listen()
+        var configuration = configuration
+        configuration.connection.closeTimeout = .milliseconds(50)
+        let (last, peer) = try await withTestClient(
+            to: .tcp(host: "127.0.0.1", port: UInt16(listener.port)),
+            configuration: configuration
+        ) { client in
+            let peer = try await listener.accept()
+            try await until { client.state == .ready }
+            await client.close()
+            return (client.history.last, peer)
+        }
+        #expect(last?.transition.reason.error?.code == .closedLocally)
+        #expect(try await peer.read().isEmpty)
+    }
+
+    @Test func theEndOfTheBodyJoinsACloseThatIsUnderWay() async throws {
+        let listener = try await RawSocket.listen()
+        let frame = try TestMessage(number: 1).delimitedBytes
+        try await withThrowingTaskGroup { group in
+            let client = try await withTestClient(
+                to: .tcp(host: "127.0.0.1", port: UInt16(listener.port))
+            ) { client in
+                let peer = try await listener.accept()
+                try await client.send(TestMessage(number: 1))
+                group.addTask { await client.close() }
+                try await until { client.state == .draining }
+                group.addTask {
+                    // The end of the stream, and no reset.
+                    #expect(try await peer.read() == frame)
+                    try peer.finish()
+                }
+                return client
+            }
+            try await group.waitForAll()
+            #expect(client.history.last?.transition.reason.code == .drained)
+        }
+    }
+
     @Test func throwingOutOfTheBodyCutsTheConnection() async throws {
         struct Failure: Error {}
         let listener = try await RawSocket.listen()

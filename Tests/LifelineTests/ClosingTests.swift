@@ -134,6 +134,20 @@ import Testing
 
     // MARK: Abort and failure
 
+    @Test func aResetAfterThePeersEnd() async throws {
+        let listener = try await RawSocket.listen()
+        let error = await connectionError {
+            try await withTestConnection(to: .tcp(host: "127.0.0.1", port: UInt16(listener.port))) { connection in
+                let peer = try await listener.accept()
+                try peer.finish()
+                for try await _ in connection.messages {}
+                try peer.reset()
+                while true { try await connection.send(TestMessage(number: 1)) }
+            }
+        }
+        #expect(error?.code == .closedByPeer)
+    }
+
     @Test func throwingAborts() async throws {
         struct Stop: Error {}
         let listener = try await RawSocket.listen()

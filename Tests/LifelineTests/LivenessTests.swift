@@ -185,6 +185,33 @@ import Testing
     }
 }
 
+extension LivenessTests {
+    /// Four times and more in the time that an answer may take, where there is a heartbeat.
+    @Test func lostSegmentsAreSentAgainInTimeOnBothSides() async throws {
+        var configuration = ServerConfiguration()
+        configuration.connection.heartbeat.timeout = .seconds(12)
+        let serverSide = NIOLockedValueBox<TCPWatch?>(nil)
+        try await withTestServer(configuration: configuration, heartbeat: .test()) { connection in
+            serverSide.withLockedValue { $0 = connection.watch }
+            try await echo(connection)
+        } _: { server in
+            for (heartbeat, milliseconds) in [(nil, 120_000), (.test(), 2500)]
+                as [(HeartbeatMessages<TestMessage, TestMessage>?, CInt)]
+            {
+                try await withTestConnection(to: server.endpoint, heartbeat: heartbeat) {
+                    _ = try await roundTrip(TestMessage(number: 1), on: $0)
+                    for (watch, milliseconds) in [($0.watch, milliseconds), (serverSide.withLockedValue { $0 }, 3000)] {
+                        let retransmission = try #require(watch?.retransmission)
+                        // Before Linux 6.15 there is the other way only.
+                        let older: [CInt] = [-1, milliseconds < 120_000 ? 1 : 0]
+                        #expect([[milliseconds, 0], older].contains(retransmission))
+                    }
+                }
+            }
+        }
+    }
+}
+
 extension Connection {
     /// How the kernel watches its peer.
     fileprivate var watch: TCPWatch? {
@@ -207,7 +234,7 @@ extension ConnectionConfiguration {
 
 extension HeartbeatMessages<TestMessage, TestMessage> {
     /// "ping 1" is answered by "pong 1". Signals when it has answered `count` pings.
-    fileprivate static func test(answering count: Int = .max, _ answered: Event = Event()) -> HeartbeatMessages {
+    static func test(answering count: Int = .max, _ answered: Event = Event()) -> HeartbeatMessages {
         let answers = NIOLockedValueBox(0)
         return HeartbeatMessages(
             ping: { TestMessage("ping \($0)".utf8) },

@@ -1,37 +1,133 @@
+import Foundation
 import Lifeline
 import LifelineTestSupport
 import LifelineWellKnownTypes
+import NIOConcurrencyHelpers
 import Testing
 
-/// The README's client and server, as they stand there but for the endpoint and the message types.
+/// The README's section on connections: its code, as it stands there, runs.
 @Suite(.timeLimit(.minutes(1))) struct ReadmeExampleTests {
-    typealias Request = Google_Protobuf_StringValue
-    typealias Reply = Google_Protobuf_UInt32Value
-
-    @Sendable private func answer(to request: Request) -> Reply { Reply(UInt32(request.value.utf8.count)) }
-
-    @Test func clientAndServer() async throws {
+    @Test(arguments: [ReadmeExample.Part.connection, .client]) func runsAgainstTheServer(part: ReadmeExample.Part)
+        async throws
+    {
         try await withTemporaryPath { path in
-            let replies = try await withServer(
-                listeningOn: Endpoint("unix://\(path)"),
-                receiving: Request.self,
-                sending: Reply.self
-            ) { connection in
-                for try await request in connection.messages { try await connection.send(answer(to: request)) }
-            } _: { server in
-                try await client(of: server.endpoint, sending: ["a", "Grüezi", ""].map(Request.init))
+            let example = ReadmeExample(path: path)
+            try await withThrowingTaskGroup { group in
+                group.addTask { try await example.server() }
+                try await example.isListening.wait()
+                switch part {
+                case .connection:
+                    try await example.connection()
+                    #expect(example.requests == ["Grüezi"])
+                case .client:
+                    // This one stays until it is cancelled.
+                    group.addTask { try await example.client() }
+                    try await until { example.requests.count == 2 }
+                    #expect(example.requests == ["Grüezi", "47.4 N"])
+                }
+                group.cancelAll()
             }
-            #expect(replies == [1, 7, 0].map(Reply.init))
         }
     }
 
-    private func client(of endpoint: Endpoint, sending requests: [Request]) async throws -> [Reply] {
-        try await withConnection(to: endpoint, receiving: Reply.self, sending: Request.self) { connection in
-            for request in requests { try await connection.send(request) }
+    @Test func theReadmeHasTheSame() throws {
+        let file = URL(filePath: #filePath)
+        let root = file.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+        let own = code(of: try String(contentsOf: file, encoding: .utf8))
+        let section = try #require(readme.components(separatedBy: "\n## Connections\n").dropFirst().first)
+            .components(separatedBy: "\n## ")[0]
+        let blocks = section.components(separatedBy: "```swift\n").dropFirst().map {
+            $0.components(separatedBy: "```")[0]
+        }
+        #expect(blocks.count == 3)
+        for block in blocks {
+            let example = code(of: block.replacing("import Lifeline\n", with: ""))
+            #expect(own.contains(example), "\(block)")
+        }
+    }
+
+    /// Without comments and blanks, which the formatter has its own mind about.
+    private func code(of text: String) -> String {
+        text.split(separator: "\n")
+            .map { $0.components(separatedBy: "  //")[0].filter { !$0.isWhitespace } }
+            .joined()
+    }
+}
+
+/// The README's code with what it leaves out: messages, what the server answers, and where it listens.
+struct ReadmeExample: Sendable {
+    enum Part {
+        case connection, client
+    }
+
+    typealias Request = Google_Protobuf_StringValue
+    typealias Reply = Google_Protobuf_UInt32Value
+
+    let isListening = Event()
+    private let path: String
+    private let request = Request("Grüezi")
+    private let position = Request("47.4 N")
+    private let answered = NIOLockedValueBox<[String]>([])
+
+    init(path: String) {
+        self.path = path
+    }
+
+    /// What the server has answered.
+    var requests: [String] { answered.withLockedValue { $0 } }
+
+    /// In place of the README's endpoint, which has to be one, a socket of the test's own.
+    private func Endpoint(_ text: String) throws -> Lifeline.Endpoint {
+        _ = try Lifeline.Endpoint(text)
+        return .unix(path: path)
+    }
+
+    @Sendable private func answer(to request: Request) -> Reply {
+        answered.withLockedValue { $0.append(request.value) }
+        return Reply(UInt32(request.value.utf8.count))
+    }
+
+    /// Where the server says that it listens.
+    private func print(_ item: Any) {
+        if item is String { isListening.signal() }
+    }
+
+    func connection() async throws {
+        try await withConnection(
+            to: Endpoint("tcp://127.0.0.1:7000"),
+            receiving: Reply.self,
+            sending: Request.self
+        ) { connection in
+            try await connection.send(request)
             try await connection.finishSending()
-            var replies: [Reply] = []
-            for try await reply in connection.messages { replies.append(reply) }
-            return replies
+            for try await reply in connection.messages { print(reply) }
+        }
+    }
+
+    func server() async throws {
+        try await withServer(
+            listeningOn: Endpoint("unix:///run/chat.sock"),
+            receiving: Request.self,
+            sending: Reply.self
+        ) { connection in
+            for try await request in connection.messages { try await connection.send(answer(to: request)) }
+        } _: { server in
+            print("listening on \(server.endpoint)")
+            try await server.waitUntilShutDown()
+        }
+    }
+
+    func client() async throws {
+        try await withClient(
+            to: Endpoint("tcp://chat.example.org:7000"),
+            receiving: Reply.self,
+            sending: Request.self
+        ) { client in
+            async let _: Void = { for await event in client.events { print(event) } }()
+            try await client.send(request)
+            try await client.send(position, policy: .drop(after: .seconds(2)))
+            for try await reply in client.messages { print(reply) }
         }
     }
 }

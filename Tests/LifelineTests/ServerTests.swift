@@ -135,6 +135,122 @@ import Testing
         }
     }
 
+    @Test func pingsAreAnsweredWhileAHandlerFinishes() async throws {
+        let (ended, mayFinish) = (Event(), Event())
+        let received = NIOLockedValueBox<[Int?]>([])
+        let log = TestLog()
+        try await withTestServer(log: log, heartbeat: .test()) { connection in
+            for try await message in connection.messages {
+                received.withLockedValue { $0.append(message.number) }
+                try await connection.send(message)
+            }
+            ended.signal()
+            try await mayFinish.wait()
+            try await connection.send(TestMessage(number: 100))
+        } _: { server in
+            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let first = try TestMessage(number: 1).delimitedBytes
+            try await peer.write(first)
+            #expect(try await peer.read(first.count) == first)
+            async let shutdown: Void = server.shutdown(gracePeriod: .seconds(60))
+            try await ended.wait()
+            try await peer.write(["ping 1", "2", "ping 2"].flatMap { try TestMessage($0.utf8).delimitedBytes })
+            let answers = try ["pong 1", "pong 2"].flatMap { try TestMessage($0.utf8).delimitedBytes }
+            #expect(try await peer.read(answers.count) == answers)
+            mayFinish.signal()
+            #expect(try await peer.read() == TestMessage(number: 100).delimitedBytes, "and a regular end")
+            try peer.finish()
+            await shutdown
+        }
+        #expect(received.withLockedValue { $0 } == [1])
+        #expect(!log.entries.contains { $0.level == .warning })
+    }
+
+    @Test func nothingIsLostWhenPeersEndFirst() async throws {
+        let received = NIOLockedValueBox<[Int?]>([])
+        let log = TestLog()
+        var configuration = ServerConfiguration()
+        configuration.shutdownOrder = .peersFirst
+        try await withTestServer(configuration: configuration, log: log) { connection in
+            try await connection.send(TestMessage(number: 0))
+            for try await message in connection.messages { received.withLockedValue { $0.append(message.number) } }
+        } _: { server in
+            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let greeting = try TestMessage(number: 0).delimitedBytes
+            #expect(try await peer.read(greeting.count) == greeting)
+            try await peer.write(TestMessage(number: 1).delimitedBytes)
+            async let shutdown: Void = server.shutdown(gracePeriod: .seconds(60))
+            #expect(try await peer.read().isEmpty, "the server's end")
+            try await peer.write(TestMessage(number: 2).delimitedBytes)
+            try await peer.write(TestMessage(number: 3).delimitedBytes)
+            try peer.finish()
+            await shutdown
+        }
+        #expect(received.withLockedValue { $0 } == [1, 2, 3])
+        #expect(!log.entries.contains { $0.level == .warning })
+    }
+
+    @Test func aClientThatSendsWithoutEndLosesNothingWhenItEndsFirst() async throws {
+        let receivedCount = NIOLockedValueBox(0)
+        let isBusy = Event()
+        var configuration = ServerConfiguration()
+        configuration.shutdownOrder = .peersFirst
+        try await withTestServer(configuration: configuration) { connection in
+            for try await batch in connection.messages.batches {
+                receivedCount.withLockedValue { $0 += batch.count }
+                isBusy.signal()
+            }
+        } _: { server in
+            var configuration = ClientConfiguration()
+            // However slow the machine is, the server is given the time to read.
+            configuration.connection.closeTimeout = .seconds(100)
+            try await withClient(
+                to: server.endpoint,
+                configuration: configuration,
+                receiving: TestMessage.self,
+                sending: TestMessage.self,
+                logger: TestLog().logger
+            ) { client in
+                var events = client.events.makeAsyncIterator()
+                _ = try await events.reach(.ready)
+                let sending = Task {
+                    let message = TestMessage(repeatElement(7, count: 1000))
+                    var count = 0
+                    while (try? await client.send(message, policy: .fail)) == .accepted { count += 1 }
+                    return count
+                }
+                try await isBusy.wait()
+                await server.shutdown(gracePeriod: .seconds(100))
+                var undelivered: Int?
+                while undelivered == nil, let event = await events.next() {
+                    undelivered = event.undeliveredMessageCount
+                }
+                #expect(undelivered == 0)
+                let acceptedCount = await sending.value
+                #expect(receivedCount.withLockedValue { $0 } == acceptedCount)
+            }
+        }
+    }
+
+    @Test func aLaterCallCanShortenTheGracePeriod() async throws {
+        let (started, ended, never) = (Event(), Event(), Event())
+        try await withTestServer { connection in
+            started.signal()
+            for try await _ in connection.messages {}
+            ended.signal()
+            try await never.wait()
+        } _: { server in
+            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            // Who is not accepted yet is not served any more.
+            try await started.wait()
+            async let first: Void = server.shutdown(gracePeriod: .seconds(3_600))
+            try await ended.wait()
+            await server.shutdown(gracePeriod: .zero)
+            await first
+            withExtendedLifetime(peer) {}
+        }
+    }
+
     @Test func shutdownWithoutGraceCutsAndCancels() async throws {
         let (started, cancelled, never) = (Event(), Event(), Event())
         try await withTestServer { connection in

@@ -88,6 +88,54 @@ import Testing
         #expect(test.writes.held.map(\.data) == [ByteBuffer(bytes: [0x02, 0xEE, 1, 0x00])])
     }
 
+    /// What is written first is 1,000 bytes, of which the peer's TCP acknowledges something every 9 s.
+    @Test func aPingOnItsWayIsNotMissed() throws {
+        let test = try HandlerTest(liveness: heartbeat)
+        test.record.acknowledgedByteCount = 0
+        _ = try test.offer([UInt8](repeating: 0, count: 1000))
+        test.handler.flush()
+        _ = try test.written()
+        test.advance(seconds: 30)
+        #expect(try test.written() == [0x02, 0xEE, 1])
+        for count in 1...20 as ClosedRange<UInt64> {
+            test.advance(seconds: 9)
+            test.record.acknowledgedByteCount = count * 50
+        }
+        #expect(try test.written().isEmpty, "asked already")
+        test.record.acknowledgedByteCount = 1002
+        test.advance(seconds: 10)
+        #expect(test.channel.isActive)
+        test.record.acknowledgedByteCount = 1003
+        test.advance(seconds: 10)
+        test.record.acknowledgedByteCount = 5000
+        test.advance(seconds: 29)
+        #expect(test.channel.isActive, "the question has arrived, and time for an answer begins")
+        test.record.acknowledgedByteCount = 9000
+        test.advance(seconds: 10)
+        #expect(test.record.end?.code == .heartbeatTimeout)
+    }
+
+    @Test func aPingThatIsNotWrittenYetIsOnItsWay() throws {
+        let test = try HandlerTest(holdingWrites: true, liveness: heartbeat)
+        test.record.acknowledgedByteCount = 0
+        _ = try test.offer([UInt8](repeating: 0, count: 100))
+        test.handler.flush()
+        test.advance(seconds: 30)
+        for count in 1...10 as ClosedRange<UInt64> {
+            test.record.acknowledgedByteCount = count
+            test.advance(seconds: 10)
+        }
+        #expect(test.channel.isActive)
+        test.writes.completeFirst()
+        test.channel.embeddedEventLoop.run()
+        #expect(test.writes.held.map(\.data) == [ByteBuffer(bytes: [0x02, 0xEE, 1])])
+        test.record.acknowledgedByteCount = 103
+        test.advance(seconds: 10)
+        test.record.acknowledgedByteCount = 200
+        test.advance(seconds: 30)
+        #expect(test.record.end?.code == .heartbeatTimeout, "it was written, and it has arrived")
+    }
+
     @Test func withoutAMessageToAskWithNobodyIsGivenUp() throws {
         let test = try HandlerTest(liveness: heartbeat)
         test.record.pingFrame = { (number) in nil }
@@ -138,6 +186,21 @@ import Testing
         #expect(test.channel.isActive, "three pings since it woke up")
         test.advance(seconds: 1)
         #expect(!test.channel.isActive)
+    }
+
+    /// The timer of before would fire as much too late as the machine has slept.
+    @Test func aProbeAfterASleepIsTimedFromThen() throws {
+        let test = try HandlerTest(liveness: heartbeat)
+        test.advance(seconds: 5)
+        test.record.sleep = .seconds(3600)
+        test.handler.probe()
+        #expect(try test.written() == [0x02, 0xEE, 1])
+        test.advance(seconds: 10)
+        #expect(try test.written() == [0x02, 0xEE, 2])
+        test.advance(seconds: 19)
+        #expect(test.channel.isActive)
+        test.advance(seconds: 1)
+        #expect(test.record.end?.code == .heartbeatTimeout)
     }
 
     // MARK: Replies

@@ -100,8 +100,24 @@ import Testing
         #expect(test.record.hasEnded && test.record.end == nil, "inside a frame, since it is our own doing")
         #expect(test.reads.count == 1)
         try test.channel.writeInbound(ByteBuffer(bytes: [0xFF, 0xFF, 0xFF, 0xFF, 0xFF]))
-        #expect(test.record.batches.count == 1)
         #expect(test.channel.isActive)
+        let batchCount = test.record.batches.count
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x01, 0xA1]))
+        #expect(test.record.batches.count == batchCount, "where frames begin is not known any more")
+    }
+
+    @Test func pingsAreAnsweredAfterTheInputWasStopped() throws {
+        let test = try HandlerTest()
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x02, 0xA1]))
+        test.handler.stopReceiving()
+        test.record.demand = .refused
+        test.record.replies = .success([0x01, 0xEE])
+        try test.channel.writeInbound(ByteBuffer(bytes: [0xA2, 0x00]))
+        #expect(test.record.batches.last == [[0xA1, 0xA2], []], "the frame that was begun before, too")
+        #expect(try test.channel.readOutbound(as: ByteBuffer.self) == ByteBuffer(bytes: [0x01, 0xEE]))
+        test.handler.close()
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x00]))
+        #expect(test.record.batches.count == 2, "not when our side ends")
     }
 
     // MARK: Output
@@ -142,6 +158,16 @@ import Testing
         #expect(test.handler.closed.value?.unwrittenByteCount == 1)
         let error = #expect(throws: ConnectionError.self) { try test.offer([0x00]) }
         #expect(error?.code == .closedByPeer)
+    }
+
+    @Test func theEndOfTheOutputSaysWhyItNeverComes() throws {
+        let test = try HandlerTest(holdingWrites: true)
+        _ = try test.offer([0x00])
+        test.handler.flush()
+        _ = test.handler.outbound.finish()
+        #expect(test.handler.outputEnded.value == nil)
+        test.channel.pipeline.fireErrorCaught(IOError(errnoCode: 104, reason: "reset"))
+        #expect(test.handler.outputEnded.value??.code == .closedByPeer)
     }
 
     // MARK: Closing
@@ -201,7 +227,8 @@ struct HandlerTest {
                 tracksDelivery: tracksDelivery,
                 metrics: TransportMetrics(role: "test", factory: metrics)
             ),
-            now: { MonotonicTime(nanoseconds: Int64(loop.now.uptimeNanoseconds)) + record.sleep }
+            now: { MonotonicTime(nanoseconds: Int64(loop.now.uptimeNanoseconds)) + record.sleep },
+            acknowledgedByteCount: { _ in record.acknowledgedByteCount }
         )
         if holdingWrites { try channel.pipeline.syncOperations.addHandler(writes) }
         try channel.pipeline.syncOperations.addHandlers(reads, handler)
@@ -222,6 +249,8 @@ final class Record: @unchecked Sendable {
     /// What the receiver replies to the next batch.
     var replies: Result<[UInt8], ConnectionError> = .success([])
     var pingFrame: (UInt64) throws(ConnectionError) -> [UInt8]? = { (number) in [0x02, 0xEE, UInt8(number)] }
+    /// What the peer's TCP has acknowledged; nil as on a socket that is none of TCP's.
+    var acknowledgedByteCount: UInt64?
     /// How long the machine has slept, while the loop's clock stood.
     var sleep = Duration.zero
 }

@@ -46,7 +46,14 @@ private typealias Machine = ConnectionStateMachine
 
     @Test(arguments: State.allCases)
     func receivedBytes(state: State) {
-        #expect((machine(state).receivedBytes() == .parse) == [.open, .openOutputEnded].contains(state))
+        let expected: Machine.BytesAction =
+            switch state {
+            case .open, .openOutputEnded: .parse
+            // Only pings are looked for, and only while they can be answered.
+            case .openStopped: .answer
+            default: .discard
+            }
+        #expect(machine(state).receivedBytes() == expected)
         var failed = machine(state)
         _ = failed.failed(reason)
         #expect(failed.receivedBytes() == .discard, "nothing is parsed after a failure")
@@ -125,6 +132,25 @@ private typealias Machine = ConnectionStateMachine
         let wasCut = [.open, .openStopped, .openInputEnded].contains(state)
         let code: ConnectionError.Code? = wasCut ? .closedByPeer : state == .closedAfterFailure ? .ioError : nil
         #expect(machine.failure?.code == code)
+        let endedInOrder: [State] = [.openOutputEnded, .openStoppedOutputEnded, .openBothEnded, .closingOutputEnded]
+        #expect(machine.endedInOrder == endedInOrder.contains(state))
         #expect(machine.becameInactive() == .init(), "once")
+        #expect(machine.endedInOrder == endedInOrder.contains(state))
+    }
+
+    @Test func aPeerThatIsLeftHasNotEndedInOrder() {
+        var machine = machine(.closingOutputEnded)
+        #expect(machine.closeTimerEnded(madeProgress: true) == .closeChannel)
+        _ = machine.becameInactive()
+        #expect(!machine.endedInOrder)
+        #expect(machine.failure == nil)
+    }
+
+    @Test(arguments: State.allCases)
+    func failuresAreNoOrder(state: State) {
+        var machine = machine(state)
+        guard machine.failed(reason) else { return }
+        _ = machine.becameInactive()
+        #expect(!machine.endedInOrder)
     }
 }

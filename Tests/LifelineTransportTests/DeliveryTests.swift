@@ -1,4 +1,3 @@
-import Foundation
 import LifelineCore
 import LifelineTestSupport
 import Testing
@@ -10,10 +9,15 @@ import Testing
     /// A length of 10,000, and as many bytes.
     private static let frame: [UInt8] = [0x90, 0x4E] + [UInt8](repeating: 7, count: 10_000)
 
-    private func connect(tracking: Bool = true) async throws -> (any TransportConnection, peer: RawSocket) {
+    private func connect(
+        tracking: Bool = true,
+        closeTimeout: Duration = .seconds(50)
+    ) async throws -> (any TransportConnection, peer: RawSocket) {
         let listener = try await RawSocket.listen()
         let endpoint = Endpoint.tcp(host: "127.0.0.1", port: UInt16(listener.port))
-        let opened = try await NIOTransport.shared.connect(to: endpoint, options: .testing(tracking)) { NoReceiver() }
+        var options = ConnectionOptions.testing(tracking)
+        options.closeTimeout = closeTimeout
+        let opened = try await NIOTransport.shared.connect(to: endpoint, options: options) { NoReceiver() }
         return (opened.connection, try await listener.accept())
     }
 
@@ -30,7 +34,9 @@ import Testing
     /// Waits until the peer takes no more and has acknowledged all that has come.
     private func waitUntilPeerIsFull(_ connection: any TransportConnection) async throws {
         let port = connection.localEndpoint.port ?? 0
-        while try !KernelTimers.isStuck(localPort: port) { try Task.checkCancellation() }
+        while try !KernelSocket.all.contains(where: { $0.localPort == port && $0.isStuck }) {
+            try Task.checkCancellation()
+        }
     }
 
     @Test func everythingArrivedBeforeTheCut() async throws {
@@ -94,6 +100,55 @@ import Testing
         #expect(await connection.waitUntilClosed().unacknowledgedFrameCount == 0)
     }
 
+    // MARK: Both sides have ended
+
+    /// More than a peer takes that does not read, and less than the kernel takes for it.
+    private static let waitingCount = 50
+
+    /// Both sides have ended, and the peer has not read.
+    private func endBothSides(_ connection: any TransportConnection, _ peer: RawSocket) async throws {
+        try await send(Self.waitingCount, on: connection)
+        try peer.finish()
+        connection.close()
+        let port = connection.localEndpoint.port ?? 0
+        while try !KernelSocket.all.contains(where: { $0.localPort == port && $0.state == .lastAcknowledgement }) {
+            try Task.checkCancellation()
+        }
+    }
+
+    @Test func whatArrivesAfterBothSidesHaveEndedCounts() async throws {
+        let (connection, peer) = try await connect()
+        try await endBothSides(connection, peer)
+        #expect(try await peer.read().count == Self.waitingCount * Self.frame.count)
+        #expect(await connection.waitUntilClosed().unacknowledgedFrameCount == 0)
+    }
+
+    @Test func aPeerThatHasEndedAndResets() async throws {
+        let (connection, peer) = try await connect()
+        try await endBothSides(connection, peer)
+        try peer.reset()
+        let report = await connection.waitUntilClosed()
+        #expect(try #require(report.unacknowledgedFrameCount) > 0)
+        #expect(report.failure == nil)
+    }
+
+    @Test func aPeerThatHasEndedAndDoesNotReadIsLeftAfterTheTimeout() async throws {
+        let (connection, peer) = try await connect(closeTimeout: .milliseconds(20))
+        try await endBothSides(connection, peer)
+        #expect(try #require(await connection.waitUntilClosed().unacknowledgedFrameCount) > 0)
+        withExtendedLifetime(peer) {}
+    }
+
+    @Test func abortingDoesNotWait() async throws {
+        let (connection, peer) = try await connect()
+        try await endBothSides(connection, peer)
+        connection.abort(.closedLocally)
+        #expect(try #require(await connection.waitUntilClosed().unacknowledgedFrameCount) > 0)
+        #expect(try await peer.read().count == Self.waitingCount * Self.frame.count, "the kernel still delivers it")
+    }
+
+    // MARK: What nobody can tell
+
     @Test func notTrackedIsNotKnown() async throws {
         let (connection, peer) = try await connect(tracking: false)
         try await send(1, on: connection)
@@ -137,21 +192,4 @@ private struct NoReceiver: FrameReceiver {
     mutating func takeReplies() -> [UInt8] { [] }
     func pingFrame(number _: UInt64) -> [UInt8]? { nil }
     mutating func finish(throwing _: ConnectionError?) {}
-}
-
-/// What the kernel waits for on connections, as it says in /proc/net/tcp.
-private enum KernelTimers {
-    /// Whether a connection waits for room at the peer: it probes for some, which it does only when nothing is on its way,
-    /// or it retransmits, which it does later than the peer would have acknowledged what it took.
-    static func isStuck(localPort port: Int) throws -> Bool {
-        // By a handle: what reads a file whole goes by its size, which is 0 here.
-        let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/net/tcp"))
-        let table = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
-        let name = "0100007F:" + String(format: "%04X", port)
-        // number, local address, remote address, state, queues, timer:when, retransmissions
-        let rows = table.split(separator: "\n").map { $0.split(separator: " ") }
-        return rows.contains { row in
-            row.count > 6 && row[1] == name && (row[5].hasPrefix("04:") || UInt64(row[6], radix: 16) ?? 0 > 0)
-        }
-    }
 }

@@ -118,7 +118,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     // MARK: Running
 
     /// Connects, and keeps connected, until the client is closed or the task is cancelled. Cancelling cuts the connection at
-    /// once. In a `ServiceGroup`, graceful shutdown closes the client.
+    /// once. In a `ServiceGroup`, graceful shutdown closes the client; a `close()` after that waits for the same end.
     ///
     /// Everything that the client does, it does inside this call. A client runs once; one that was closed before returns at
     /// once.
@@ -157,14 +157,24 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     /// Closes: takes no more messages, writes what `send` has accepted, ends this side, and waits for the peer's end for
     /// `closeTimeout` at most. Returns when it is closed. Sends that still wait fail with `closedLocally`.
     ///
-    /// A second call, and cancelling the task, cut the connection at once. The last of `history` tells whether everything
-    /// was delivered.
+    /// A second call, and cancelling the task, cut the connection at once. The first one joins a graceful shutdown that is
+    /// under way. The last of `history` tells whether everything was delivered: its reason is `drained`, and its
+    /// `undeliveredMessageCount` 0, when all was written, both sides have ended, and the peer's system has it all.
     public func close() async {
+        await waitUntilClosed { driver.requestCloseByUser() }
+    }
+
+    /// Like `close()`, but it joins a close that is under way instead of cutting.
+    func closeOrJoin() async {
+        await waitUntilClosed { driver.requestClose() }
+    }
+
+    private func waitUntilClosed(afterRequesting request: () -> Void) async {
         await withTaskCancellationHandler {
-            driver.requestClose()
+            request()
             await driver.closed.waitUninterrupted()
         } onCancel: {
-            driver.requestClose()
+            driver.requestCut()
         }
     }
 
@@ -185,10 +195,14 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     private func serve(_ attempt: ClientDriver.Attempt) async {
         let (driver, inbox, endpoint, heartbeat) = (driver, inbox, endpoint, heartbeat)
         let (transport, options, configuration) = (environment.transport, options, configuration)
-        await driver.serve(attempt, inbox: inbox) {
+        await driver.serve(attempt, inbox: inbox) { [logger] in
+            logger.warning("Not connecting until messages that have arrived are taken; see Client.messages")
+        } connect: {
             try await transport.connect(to: endpoint, options: options) {
                 ClientReceiver(
-                    MessageReceiver(configuration: configuration, heartbeat: heartbeat, inbox: inbox.queue),
+                    MessageReceiver(configuration: configuration, heartbeat: heartbeat, inbox: inbox.queue) {
+                        inbox.receive($0, cost: $1, from: attempt.id)
+                    },
                     inbox: inbox,
                     inputEnded: { driver.inputEnded(attempt.id) }
                 )

@@ -23,12 +23,37 @@ extension ClientDriver {
         }
     }
 
-    /// The second time, what is still to be written is given up.
+    /// Closes in order, or joins a close that is under way.
     func requestClose() {
+        change { state, effects, now in beginClose(in: &state, &effects, now) }
+    }
+
+    /// The user's own close. The second time, what is still to be written is given up.
+    func requestCloseByUser() {
         change { state, effects, now in
-            if state.manager.state == .closed { cutWhatCloses(.closedByUser, in: &state, &effects) }
-            perform(state.manager.closeRequested(now: now), in: &state, &effects)
+            beginClose(in: &state, &effects, now)
+            if state.userHasClosed { cutClose(in: &state, &effects, now) }
+            state.userHasClosed = true
         }
+    }
+
+    /// Closes at once: whoever waits for a close has no patience.
+    func requestCut() {
+        change { state, effects, now in
+            beginClose(in: &state, &effects, now)
+            cutClose(in: &state, &effects, now)
+        }
+    }
+
+    private func beginClose(in state: inout State, _ effects: inout Effects, _ now: MonotonicTime) {
+        if state.manager.state == .draining { return }
+        perform(state.manager.closeRequested(now: now), in: &state, &effects)
+    }
+
+    /// What a close that was begun still writes is given up.
+    private func cutClose(in state: inout State, _ effects: inout Effects, _ now: MonotonicTime) {
+        cutWhatCloses(.closedByUser, in: &state, &effects)
+        perform(state.manager.closeRequested(now: now), in: &state, &effects)
     }
 
     func cancel() {
@@ -44,7 +69,8 @@ extension ClientDriver {
         in state: inout State,
         _ effects: inout Effects
     ) {
-        guard let open = state.open, open.heldStep != nil else { return }
+        guard let open = state.open, open.closeDeadline != nil else { return }
+        state.open?.closeDeadline = nil
         effects.aborted.append((open.connection, TransitionReason(reason).asError))
     }
 
@@ -75,6 +101,10 @@ extension ClientDriver {
         change { state, effects, now in
             perform(state.manager.timerFired(now: now), in: &state, &effects)
             end(state.queue.timerFired(now: now), in: &state, &effects)
+            if let open = state.open, let deadline = open.closeDeadline, now >= deadline {
+                state.open?.closeDeadline = nil
+                effects.aborted.append((open.connection, .peerReadsTooSlowly))
+            }
             if state.sleepWatch?.timerFired(now: now) == true, let open = state.open {
                 effects.probed.append(open.connection)
             }
@@ -119,6 +149,8 @@ extension ClientDriver {
     ) {
         guard let open = state.open, open.attempt.id == id, state.manager.state == .ready else { return }
         effects.closing.append(open.connection)
+        // The connection's own limit counts from the last progress, which a peer can make for ever.
+        state.open?.closeDeadline = now + closeTimeout
         perform(state.manager.connectionEnded(id, .ended(by: nil), now: now), in: &state, &effects)
     }
 
@@ -137,8 +169,9 @@ extension ClientDriver {
                 )
                 return
             }
-            let isInOrder = state.manager.state == .draining && report.failure == nil
-            let reason = isInOrder ? TransitionReason(.drained) : .ended(by: report.failure)
+            let isDraining = state.manager.state == .draining
+            let failure = report.failure ?? (isDraining && !report.peerEndedInTime ? .peerDidNotEnd : nil)
+            let reason = isDraining && failure == nil ? TransitionReason(.drained) : .ended(by: failure)
             // A silent peer has been there until it last spoke, which may be never.
             let never = MonotonicTime(nanoseconds: .min)
             let actions = state.manager.connectionEnded(
@@ -202,7 +235,9 @@ extension ClientDriver {
         // A connection that is ended from this side has something to report first.
         let isHeld = state.open != nil && state.open?.heldStep == nil && transition.endsConnection
         if isHeld { state.open?.heldStep = transition.number }
-        effects.transitions.append(transition)
+        let isAttempt = transition.to == .connecting
+        effects.transitions.append((transition, isReconnect: isAttempt && state.hasTried))
+        if isAttempt { state.hasTried = true }
         effects.wakeups.append(
             history.append(
                 transition,
@@ -249,6 +284,20 @@ extension ConnectionTransition {
 }
 
 extension ConnectionError {
+    fileprivate static var peerReadsTooSlowly: ConnectionError {
+        ConnectionError(
+            code: .closedLocally,
+            message: "The peer ended its side and did not take what was still to be written in time."
+        )
+    }
+
+    fileprivate static var peerDidNotEnd: ConnectionError {
+        ConnectionError(
+            code: .closedLocally,
+            message: "All was written, but the peer did not end its side in time; whether it has read all is not known."
+        )
+    }
+
     static var clientClosed: ConnectionError {
         ConnectionError(code: .closedLocally, message: "The client is closed. Make another one to go on.")
     }

@@ -51,17 +51,23 @@ extension ClientDriver {
     ///
     /// - Parameters:
     ///   - inbox: Where its messages arrive.
+    ///   - whenHeldUp: Called when too many messages wait to be taken for another connection.
     ///   - connect: Connects; cancelling the task gives that up.
     func serve<Received>(
         _ attempt: Attempt,
         inbox: ClientInbox<Received>,
+        whenHeldUp: @escaping @Sendable () -> Void,
         connect: @escaping @Sendable () async throws -> any TransportConnection
     ) async {
+        inbox.expect(attempt.id)
+        // Also drops what came on a connection that was given up before it was reported.
+        defer { inbox.detach() }
         let connection: any TransportConnection
         do {
             guard
                 let made = try await attempt.unlessGivenUp({
                     // A peer that makes us reconnect again and again must not fill the inbox meanwhile.
+                    if inbox.queue.isPaused { whenHeldUp() }
                     while inbox.queue.isPaused { try await inbox.waitForRoom() }
                     return try await connect()
                 })
@@ -83,7 +89,6 @@ extension ClientDriver {
         let report = await connection.waitUntilClosed()
         // A connection that is gone accepts and refuses nothing any more, so that this ends by itself.
         await handingOver
-        inbox.detach()
         connectionClosed(attempt, report, receivedCount: inbox.receivedCount)
     }
 }

@@ -48,7 +48,6 @@ extension ClientDriver {
                     case .wait(let number):
                         id.withLockedValue { $0 = number }
                         state.waiting[number] = send
-                        effects.queuedCount = state.queue.count
                     }
                 }
             }
@@ -66,7 +65,6 @@ extension ClientDriver {
 
     /// Ends sends that waited.
     func end(_ ended: [SendQueue.Ended], in state: inout State, _ effects: inout Effects) {
-        guard !ended.isEmpty else { return }
         for end in ended {
             guard let send = state.waiting.removeValue(forKey: end.id) else { continue }
             let result: Result<SendOutcome?, any Error> =
@@ -78,7 +76,6 @@ extension ClientDriver {
                 }
             effects.endedSends.append((send, result))
         }
-        effects.queuedCount = state.queue.count
     }
 }
 

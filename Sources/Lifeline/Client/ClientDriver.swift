@@ -27,6 +27,8 @@ final class ClientDriver: Sendable {
         var hasFailed = false
         /// The step that ended it, when that was made before it was known what is lost.
         var heldStep: UInt64?
+        /// Until when it may write on after the peer's end; nil when the peer has not ended, and once it is cut.
+        var closeDeadline: MonotonicTime?
     }
 
     /// Where a message may go without a detour.
@@ -45,6 +47,10 @@ final class ClientDriver: Sendable {
         var manager: ConnectionManager
         var queue: SendQueue
         var hasStarted = false
+        /// Whether the user has called `close()`.
+        var userHasClosed = false
+        /// Whether there was an attempt to connect.
+        var hasTried = false
         /// The manager's present attempt.
         var attempt: Attempt?
         /// The attempt that the run loop is to begin.
@@ -68,6 +74,7 @@ final class ClientDriver: Sendable {
             let next = min(
                 manager.nextDeadline ?? latest,
                 queue.nextDeadline ?? latest,
+                open?.closeDeadline ?? latest,
                 sleepWatch?.deadline ?? latest
             )
             return next == latest ? nil : next
@@ -79,6 +86,8 @@ final class ClientDriver: Sendable {
     let metrics: ClientMetrics
     /// Ends the messages after what has arrived.
     private let finishInbox: @Sendable () -> Void
+    /// How long a connection may write on after the peer's end, before the next attempt.
+    let closeTimeout: Duration
     /// How often to look whether the machine has slept; nil when there is no heartbeat to ask with.
     let sleepWatchInterval: Duration?
     /// The loop of `run()` has something to do.
@@ -106,6 +115,7 @@ final class ClientDriver: Sendable {
         self.clock = clock
         self.metrics = metrics
         self.sleepWatchInterval = sleepWatchInterval
+        closeTimeout = configuration.connection.closeTimeout.clamped(atLeast: .milliseconds(1))
         state = NIOLockedValueBox(
             State(
                 manager: ConnectionManager(backoff: configuration.backoff, seed: seed, hasNetwork: hasNetwork),
@@ -131,7 +141,9 @@ final class ClientDriver: Sendable {
         var effects = Effects()
         let now = clock.now
         let result = state.withLockedValue { state in
+            let queuedCount = state.queue.count
             let result = body(&state, &effects, now)
+            effects.changesQueuedCount = state.queue.count != queuedCount
             if let next = state.nextDeadline, state.armedDeadline.map({ next < $0 }) ?? true {
                 state.armedDeadline = next
                 effects.setsTimer = true
@@ -153,8 +165,8 @@ extension ClientDriver {
         var endedSends: [(send: WaitingSend, result: Result<SendOutcome?, any Error>)] = []
         var withdrawals: [Latch<Void>] = []
         var wakeups: [ClientHistory.Wakeup] = []
-        var transitions: [ConnectionTransition] = []
-        var queuedCount: Int?
+        var transitions: [(step: ConnectionTransition, isReconnect: Bool)] = []
+        var changesQueuedCount = false
         var wakesLoop = false
         var setsTimer = false
         /// Closed, and nothing runs that would tell.
@@ -172,8 +184,8 @@ extension ClientDriver {
             if wakesLoop { driver.loopBell.ring() }
             if setsTimer { driver.timerBell.ring() }
             if isClosed { driver.finish() }
-            for transition in transitions { driver.metrics.record(transition) }
-            if let queuedCount { driver.metrics.record(queuedCount: queuedCount) }
+            for (step, isReconnect) in transitions { driver.metrics.record(step, isReconnect: isReconnect) }
+            if changesQueuedCount { driver.metrics.record { driver.queuedCount } }
         }
     }
 }

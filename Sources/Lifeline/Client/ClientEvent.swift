@@ -19,6 +19,18 @@ public struct ClientEvent: Sendable {
 
     /// How many messages had been received when the step was made.
     let messagesBefore: Int
+
+    package init(
+        transition: ConnectionTransition,
+        undeliveredMessageCount: Int? = nil,
+        missedCount: Int = 0,
+        messagesBefore: Int = 0
+    ) {
+        self.transition = transition
+        self.undeliveredMessageCount = undeliveredMessageCount
+        self.missedCount = missedCount
+        self.messagesBefore = messagesBefore
+    }
 }
 
 extension ClientEvent: CustomStringConvertible {
@@ -57,17 +69,7 @@ public struct ClientEvents: AsyncSequence, Sendable {
 
         /// The next step; nil at the end.
         public nonisolated(nonsending) mutating func next() async -> ClientEvent? {
-            while true {
-                switch history.event(at: cursor) {
-                case .event(let event):
-                    cursor = event.transition.number + 1
-                    return event
-                case .end:
-                    return nil
-                case .notYet:
-                    guard await history.wait(for: cursor) else { return nil }
-                }
-            }
+            await next(endsWhenCancelled: true)
         }
 
         /// The next step; nil at the end.
@@ -76,14 +78,20 @@ public struct ClientEvents: AsyncSequence, Sendable {
         }
 
         /// The next step, whether or not the task is cancelled; nil at the end.
-        mutating func nextUninterrupted() async -> ClientEvent? {
+        nonisolated(nonsending) mutating func nextUninterrupted() async -> ClientEvent? {
+            await next(endsWhenCancelled: false)
+        }
+
+        private nonisolated(nonsending) mutating func next(endsWhenCancelled: Bool) async -> ClientEvent? {
             while true {
                 switch history.event(at: cursor) {
                 case .event(let event):
-                    cursor = event.transition.number + 1
+                    skip(event)
                     return event
                 case .end:
                     return nil
+                case .notYet where endsWhenCancelled:
+                    guard await history.wait(for: cursor) else { return nil }
                 case .notYet:
                     await history.waitUninterrupted(for: cursor)
                 }

@@ -129,7 +129,7 @@ final class ClientHistory: Sendable {
     }
 
     /// Waits until the step of this number may be seen, whether or not the task is cancelled.
-    func waitUninterrupted(for number: UInt64) async {
+    nonisolated(nonsending) func waitUninterrupted(for number: UInt64) async {
         let id = makeWaiterID()
         await wait(for: number, as: id, unless: { false })
     }

@@ -8,11 +8,16 @@ internal import LifelineTransport
 /// when the task that iterates is cancelled, and `ConnectionError` `concurrentIteration` when another one iterates.
 ///
 /// One task may iterate at a time. A loop that is left loses nothing: the next one goes on where it stopped. While too
-/// much waits here the connection is not read, and, if it is lost, no new one is made.
+/// much waits here the connection is not read, and, if it is lost, no new one is made before messages are taken; the log
+/// has a warning then.
 public struct ClientMessages<Element: DelimitedMessage>: AsyncSequence, Sendable {
     let inbox: ClientInbox<Element>
 
     /// The messages in the batches in which they arrived, for handling many small ones at the least cost.
+    ///
+    /// A batch can hold thousands. Go over it with `for`, which copies nothing; to take messages out of it one by one, use
+    /// `popLast()` on the reversed batch or `popFirst()` on an `ArraySlice` of it. `removeFirst()` moves all that is left,
+    /// each time.
     public var batches: Batches { Batches(inbox: inbox) }
 
     /// Starts, or goes on, with the next message.

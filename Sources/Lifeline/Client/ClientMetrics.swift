@@ -1,10 +1,11 @@
 internal import LifelineCore
 internal import Metrics
+internal import NIOConcurrencyHelpers
 
 /// What a client tells swift-metrics. Bytes, frames and heartbeats are the connection's to count.
 struct ClientMetrics: Sendable {
     private let connectionsOpened: Counter
-    private let queuedMessages: Gauge
+    private let queuedMessages: LatestGauge
     private let factory: any MetricsFactory
 
     init(factory: any MetricsFactory) {
@@ -14,21 +15,23 @@ struct ClientMetrics: Sendable {
             dimensions: [("role", "client")],
             factory: factory
         )
-        queuedMessages = Gauge(label: "lifeline.queued.messages", dimensions: [("role", "client")], factory: factory)
+        queuedMessages = LatestGauge(
+            Gauge(label: "lifeline.queued.messages", dimensions: [("role", "client")], factory: factory)
+        )
     }
 
     /// A step was made.
-    func record(_ transition: ConnectionTransition) {
+    ///
+    /// - Parameter isReconnect: Whether it begins an attempt that is not the client's first.
+    func record(_ transition: ConnectionTransition, isReconnect: Bool) {
         if transition.to == .ready { connectionsOpened.increment() }
-        if transition.to == .connecting, transition.reason.code != .started {
-            count("lifeline.reconnects", transition)
-        }
+        if isReconnect { count("lifeline.reconnects", transition) }
         if transition.endsConnection { count("lifeline.connections.ended", transition) }
         if transition.to == .gaveUp { count("lifeline.gave.up", transition) }
     }
 
-    /// So many messages wait for a connection.
-    func record(queuedCount: Int) {
+    /// The number of messages that wait for a connection has changed.
+    func record(queuedCount: () -> Int) {
         queuedMessages.record(queuedCount)
     }
 
@@ -36,5 +39,48 @@ struct ClientMetrics: Sendable {
     private func count(_ label: String, _ transition: ConnectionTransition) {
         let dimensions = [("role", "client"), ("reason", transition.reason.code.description)]
         Counter(label: label, dimensions: dimensions, factory: factory).increment()
+    }
+}
+
+/// A gauge of a number that changes on many threads: what it was told last is the present number, though two threads may
+/// tell it of their changes in the other order.
+private final class LatestGauge: Sendable {
+    private enum State {
+        case idle
+        /// A thread records; `isOutdated`: the number has changed meanwhile.
+        case recording(isOutdated: Bool)
+    }
+
+    private let gauge: Gauge
+    private let state = NIOLockedValueBox(State.idle)
+
+    init(_ gauge: Gauge) {
+        self.gauge = gauge
+    }
+
+    /// The number has changed: records it, or leaves that to the thread that is at it.
+    func record(_ number: () -> Int) {
+        let isMine = state.withLockedValue { state in
+            if case .recording = state {
+                state = .recording(isOutdated: true)
+                return false
+            }
+            state = .recording(isOutdated: false)
+            return true
+        }
+        guard isMine else { return }
+        repeat { gauge.record(number()) } while !finishRecording()
+    }
+
+    /// False when the number has changed meanwhile.
+    private func finishRecording() -> Bool {
+        state.withLockedValue { state in
+            if case .recording(isOutdated: true) = state {
+                state = .recording(isOutdated: false)
+                return false
+            }
+            state = .idle
+            return true
+        }
     }
 }

@@ -71,11 +71,18 @@ struct WatchedNetwork: ClientNetwork {
     }
 
     private func look(at path: NetworkPath) async -> (pathLeadsThere: Bool, isReachable: Bool) {
-        guard path.mayReach(endpoint) else { return (false, false) }
-        // A name is not looked up: where no name service answers, to try is better than to wait.
-        guard case .tcp(let host, _) = endpoint.address, IPAddress(host) != nil else { return (true, true) }
-        let reachability = await WatchedNetwork.monitor.reachability(of: endpoint)
-        return (true, reachability.isReachable || reachability.reason == .timedOut)
+        switch path.prospect(of: endpoint) {
+        case .none: return (false, false)
+        case .good: return (true, true)
+        case .byRoute:
+            let reachability = await WatchedNetwork.monitor.reachability(of: endpoint)
+            return (true, reachability.isReachable || reachability.reason == .timedOut)
+        case .byName:
+            // Short, for a network that comes meanwhile is not seen before: what knows such a name answers at once.
+            let timeout = Duration.milliseconds(250)
+            let isThere = await WatchedNetwork.monitor.isReachable(endpoint, timeout: timeout)
+            return (isThere, isThere)
+        }
     }
 }
 

@@ -4,14 +4,29 @@ internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
 /// Where the messages of all of a client's connections arrive, one connection after the other.
+///
+/// What a connection brings before the client has reported it waits, and is dropped if it is given up unreported: so
+/// each message comes after the step to `ready` of its connection.
 final class ClientInbox<Received: DelimitedMessage>: Sendable {
+    /// The attempt whose messages are taken, and the connection that it led to.
+    private struct Source {
+        let id: ConnectionManager.ConnectionID
+        /// Whose reading may have to be resumed; nil until it is reported.
+        var connection: (any TransportConnection)?
+        /// What came until then: a read, and when the peer ends its side meanwhile, what the kernel held.
+        var early: [(messages: [Received], cost: Int)] = []
+    }
+
+    private struct State {
+        /// Messages that have come in since the client was made.
+        var receivedCount = 0
+        /// The last ping that nobody was told of.
+        var ping: UInt64?
+        var source: Source?
+    }
+
     let queue: BatchQueue<Received>
-    /// Messages that have come in since the client was made.
-    private let count = NIOLockedValueBox(0)
-    /// The last ping that nobody was told of.
-    private let ping = NIOLockedValueBox<UInt64?>(nil)
-    /// The connection whose reading may have to be resumed, and who waits for room.
-    private let connection = NIOLockedValueBox<(any TransportConnection)?>(nil)
+    private let state = NIOLockedValueBox(State())
     /// There is room again.
     private let roomBell = Doorbell()
     /// A batch has come, or a ping is sent, or a step was made.
@@ -22,28 +37,37 @@ final class ClientInbox<Received: DelimitedMessage>: Sendable {
         queue = BatchQueue(marks: marks)
     }
 
-    var receivedCount: Int { count.withLockedValue { $0 } }
+    var receivedCount: Int { state.withLockedValue { $0.receivedCount } }
 
-    /// Messages come from this connection now.
+    // MARK: The driver's side
+
+    /// An attempt begins; only its messages are taken from now on.
+    func expect(_ id: ConnectionManager.ConnectionID) {
+        state.withLockedValue { $0.source = Source(id: id) }
+    }
+
+    /// The connection of the expected attempt was reported: its messages come in.
     func attach(_ connection: any TransportConnection) {
-        self.connection.withLockedValue { $0 = connection }
-        // The first batch may have paused it, and been taken, before this.
-        connection.resumeReading()
+        state.withLockedValue { state in
+            let early = state.source?.early ?? []
+            state.source?.connection = connection
+            state.source?.early = []
+            // Within the lock, so that nothing that comes now goes before it.
+            for (messages, cost) in early { _ = add(messages, cost: cost, in: &state) }
+        }
+        observerBell.ring()
+        // What came early has paused it. When too much waits, the consumer resumes it.
+        if !queue.isPaused { connection.resumeReading() }
     }
 
+    /// The connection is no more, or was given up.
     func detach() {
-        connection.withLockedValue { $0 = nil }
+        state.withLockedValue { $0.source = nil }
     }
 
-    /// The consumer has made room.
-    func resumeReading() {
-        connection.withLockedValue { $0 }?.resumeReading()
-        roomBell.ring()
-    }
-
-    /// What has arrived, without waiting: the rest of a batch, or the next one, or nothing.
-    func takeBatch() -> [Received] {
-        queue.takeBatch { resumeReading() }
+    /// No connection comes any more: ends after what has arrived.
+    func finish() {
+        queue.finish(throwing: nil)
     }
 
     /// Waits until the consumer has made room, or may have.
@@ -52,24 +76,45 @@ final class ClientInbox<Received: DelimitedMessage>: Sendable {
         try Task.checkCancellation()
     }
 
-    /// No connection comes any more: ends after what has arrived.
-    func finish() {
-        queue.finish(throwing: nil)
+    // MARK: The connection's side
+
+    /// A batch was received. Tells whether to read on.
+    func receive(_ messages: [Received], cost: Int, from id: ConnectionManager.ConnectionID) -> ReadDemand {
+        let (demand, isNews) = state.withLockedValue { state -> (ReadDemand, Bool) in
+            guard let source = state.source, source.id == id else { return (.refused, false) }
+            if source.connection != nil { return (add(messages, cost: cost, in: &state), !messages.isEmpty) }
+            state.source?.early.append((messages, cost))
+            return (.pause, false)
+        }
+        if isNews { observerBell.ring() }
+        return demand
+    }
+
+    private func add(_ messages: [Received], cost: Int, in state: inout State) -> ReadDemand {
+        state.receivedCount += messages.count
+        return queue.receive(messages, cost: cost)
     }
 
     /// A ping is about to be sent.
     func pingWillBeSent(number: UInt64) {
-        ping.withLockedValue { $0 = number }
+        state.withLockedValue { $0.ping = number }
         observerBell.ring()
     }
 
-    func takePing() -> UInt64? { ping.withLockedValue { $0.take() } }
+    // MARK: The consumer's side
 
-    /// A batch was received.
-    func received(count: Int) {
-        self.count.withLockedValue { $0 += count }
-        observerBell.ring()
+    /// The consumer has made room.
+    func resumeReading() {
+        state.withLockedValue { $0.source?.connection }?.resumeReading()
+        roomBell.ring()
     }
+
+    /// What has arrived, without waiting: the rest of a batch, or the next one, or nothing.
+    func takeBatch() -> [Received] {
+        queue.takeBatch { resumeReading() }
+    }
+
+    func takePing() -> UInt64? { state.withLockedValue { $0.ping.take() } }
 }
 
 /// Decodes the frames of one of a client's connections into the client's inbox, which outlives it.
@@ -94,9 +139,7 @@ struct ClientReceiver<Received: DelimitedMessage>: FrameReceiver {
     }
 
     mutating func finishBatch() -> ReadDemand {
-        let demand = base.finishBatch()
-        if base.lastBatchCount > 0 { inbox.received(count: base.lastBatchCount) }
-        return demand
+        base.finishBatch()
     }
 
     mutating func takeReplies() throws(ConnectionError) -> [UInt8] {

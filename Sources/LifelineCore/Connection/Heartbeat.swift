@@ -3,13 +3,59 @@
 /// Whoever reads the connection's bytes drives it. Per read only the time is to be noted: it is enough to report the
 /// latest one to `timerFired`. The timer is to be set to `deadline` at the beginning, after `timerFired`, and after
 /// `probe`, which can bring the deadline forward; after signs of life it may stand, since coming early does no harm.
+///
+/// A ping stands behind what was written before it, and TCP delivers in order: where packets are lost, or the peer reads
+/// slowly, it may be on its way for minutes. So where the driver can tell what the peer's TCP has acknowledged, a time-out
+/// in which that became more is no miss while the question is on its way. Once it has arrived, acknowledgements prove
+/// nothing: the kernel of a program that is stopped goes on with them.
 package struct Heartbeat: Sendable {
     private enum State {
         /// The last sign of life is recent enough. Can go to: probing.
         case listening
-        /// A ping waits for its answer. `first` is when the first one of this series was sent, `deadline` when the
-        /// newest one counts as missed. Can go to: listening.
-        case probing(first: MonotonicTime, deadline: MonotonicTime, misses: Int)
+        /// An answer is awaited. Can go to: listening.
+        case probing(Series)
+    }
+
+    /// Pings without an answer.
+    private struct Series {
+        /// When the first one was sent.
+        let first: MonotonicTime
+        /// When the time-out under way ends.
+        var deadline: MonotonicTime
+        var misses: Int
+        /// Nil where nobody can tell what the peer has acknowledged.
+        var question: Question?
+
+        mutating func cameFurther(_ acknowledged: () -> UInt64?) -> Bool {
+            guard question != nil, let total = acknowledged() else { return false }
+            return question?.cameFurther(acknowledged: total) ?? false
+        }
+    }
+
+    /// The way of a series' first ping. Those of the later ones tell nothing more: they come after it.
+    private struct Question {
+        /// Where it ends in the stream of bytes; nil while it is not written.
+        var end: UInt64?
+        /// How much was acknowledged when the time-out under way began.
+        var acknowledged: UInt64
+        /// Whether the time-out under way is the one that began with the ping.
+        var isNew = true
+
+        /// A time-out has come, and so many bytes are acknowledged. Tells whether the question came further in it.
+        ///
+        /// Not if it has come all the way in the time-out that began with it, which was there for the answer, too: so an
+        /// idle connection's bound remains what it is.
+        mutating func cameFurther(acknowledged total: UInt64) -> Bool {
+            defer {
+                acknowledged = total
+                isNew = false
+            }
+            return total > acknowledged && !hasArrived(acknowledged) && !(isNew && hasArrived(total))
+        }
+
+        private func hasArrived(_ acknowledged: UInt64) -> Bool {
+            end.map { acknowledged >= $0 } ?? false
+        }
     }
 
     private let interval: Duration
@@ -18,6 +64,8 @@ package struct Heartbeat: Sendable {
     private var state = State.listening
     private var lastPingNumber: UInt64 = 0
     private var unansweredPing: (number: UInt64, time: MonotonicTime)?
+    /// How many times in all a ping's time-out has come without a sign of life.
+    package private(set) var missCount = 0
     /// When the peer last gave a sign of life; at first, when the connection was made.
     package private(set) var lastLife: MonotonicTime
     /// How long the answer to the last answered ping took; nil before. A ping that was followed by another one before
@@ -35,7 +83,7 @@ package struct Heartbeat: Sendable {
     package var deadline: MonotonicTime {
         switch state {
         case .listening: lastLife + interval
-        case .probing(_, let deadline, _): deadline
+        case .probing(let series): series.deadline
         }
     }
 
@@ -44,7 +92,7 @@ package struct Heartbeat: Sendable {
         guard time >= lastLife else { return }
         lastLife = time
         // What came before the question is no answer to it.
-        if case .probing(let first, _, _) = state, time >= first { state = .listening }
+        if case .probing(let series) = state, time >= series.first { state = .listening }
     }
 
     /// The peer answered a ping. Like any byte, even a late or unknown answer is a sign of life.
@@ -66,19 +114,47 @@ package struct Heartbeat: Sendable {
         case none
     }
 
-    /// Time has come, maybe too early or late. `lastInboundAt` is when bytes last came in, nil when none ever did.
-    package mutating func timerFired(lastInboundAt: MonotonicTime?, now: MonotonicTime) -> TimerAction {
+    /// The ping is about to be written. `acknowledged` tells how many bytes the peer's TCP has acknowledged by now; nil
+    /// where nobody can.
+    package mutating func pingQueued(acknowledged: () -> UInt64?) {
+        guard case .probing(var series) = state, series.question == nil else { return }
+        series.question = acknowledged().map { Question(acknowledged: $0) }
+        state = .probing(series)
+    }
+
+    /// So many bytes were written since the connection was made, all pings that were queued among them.
+    package mutating func wrote(total: UInt64) {
+        guard case .probing(var series) = state, series.question != nil, series.question?.end == nil else { return }
+        series.question?.end = total
+        state = .probing(series)
+    }
+
+    /// Time has come, maybe too early or late.
+    ///
+    /// - Parameters:
+    ///   - lastInboundAt: when bytes last came in, nil when none ever did.
+    ///   - acknowledged: tells how many bytes the peer's TCP has acknowledged so far; asked only when a time-out has come.
+    package mutating func timerFired(
+        lastInboundAt: MonotonicTime?,
+        now: MonotonicTime,
+        acknowledged: () -> UInt64? = { nil }
+    ) -> TimerAction {
         if let lastInboundAt { received(at: min(lastInboundAt, now)) }
         guard now >= deadline else { return .none }
         switch state {
         case .listening:
-            return ping(first: now, misses: 0, now: now)
-        case .probing(_, let deadline, _) where now - deadline > interval:
+            return .sendPing(number: ask(now: now))
+        case .probing(let series) where now - series.deadline > interval:
             // The machine slept: an answer had no chance to be read, so the question is asked anew.
-            return ping(first: now, misses: 0, now: now)
-        case .probing(let first, _, let misses):
-            guard misses + 1 < allowedMisses else { return .timedOut }
-            return ping(first: first, misses: misses + 1, now: now)
+            return .sendPing(number: ask(now: now))
+        case .probing(var series):
+            let cameFurther = series.cameFurther(acknowledged)
+            series.misses = cameFurther ? 0 : series.misses + 1
+            missCount += cameFurther ? 0 : 1
+            guard series.misses < allowedMisses else { return .timedOut }
+            series.deadline = now + timeout
+            state = .probing(series)
+            return cameFurther ? .none : .sendPing(number: nextPing(now: now))
         }
     }
 
@@ -89,16 +165,15 @@ package struct Heartbeat: Sendable {
     package mutating func probe(now: MonotonicTime) -> UInt64 {
         switch state {
         case .listening:
-            state = .probing(first: now, deadline: now + timeout, misses: 0)
+            return ask(now: now)
         case .probing:
-            break
+            return nextPing(now: now)
         }
-        return nextPing(now: now)
     }
 
-    private mutating func ping(first: MonotonicTime, misses: Int, now: MonotonicTime) -> TimerAction {
-        state = .probing(first: first, deadline: now + timeout, misses: misses)
-        return .sendPing(number: nextPing(now: now))
+    private mutating func ask(now: MonotonicTime) -> UInt64 {
+        state = .probing(Series(first: now, deadline: now + timeout, misses: 0))
+        return nextPing(now: now)
     }
 
     private mutating func nextPing(now: MonotonicTime) -> UInt64 {

@@ -31,11 +31,16 @@ package struct Liveness: Sendable {
     private var writeTimeout: Duration?
     /// Nil when there is no asking the peer.
     private var heartbeat: Heartbeat?
+    private var countedMisses = 0
     /// Whether the heartbeat awaits an answer.
     private var isAsking = false
+    /// How many bytes were written since the connection was made. Counted for the heartbeat only.
+    private var writtenByteCount: UInt64 = 0
     private var input = Input.reading
     /// When the peer last gave a sign of life; at first, when the connection was made.
     private var lastLife: MonotonicTime
+    /// From when the idle time-out counts: after the last sign of life where that was begun anew, which is no sign of life.
+    private var idleSince: MonotonicTime
     private var unansweredByteCount = 0
     /// Until when a peer that was asked because of unanswered bytes has to answer.
     private var answerDeadline: MonotonicTime?
@@ -50,6 +55,7 @@ package struct Liveness: Sendable {
         answerTimeout = options.heartbeat?.timeout.clamped(atLeast: .milliseconds(1)) ?? .zero
         heartbeat = options.heartbeat.map { Heartbeat($0, connectedAt: connectedAt) }
         lastLife = connectedAt
+        idleSince = connectedAt
     }
 
     /// When `timerFired` is to be called; nil when nothing is watched. Bytes that come in, unless they answer a ping, move
@@ -57,12 +63,9 @@ package struct Liveness: Sendable {
     package var deadline: MonotonicTime? {
         let forStall = stall?.nextLook
         guard input == .reading else { return forStall }
-        let forIdling = idleTimeout.map { lastLife + $0 }
+        let forIdling = idleTimeout.map { idleSince + $0 }
         return [forStall, forIdling, answerDeadline, heartbeat?.deadline].compactMap { $0 }.min()
     }
-
-    /// Whether `wrote` is to be called.
-    package var countsUnansweredBytes: Bool { unansweredByteLimit != nil }
 
     /// What to do about the peer.
     package enum Action: Equatable {
@@ -109,6 +112,7 @@ package struct Liveness: Sendable {
 
     private mutating func showedLife(now: MonotonicTime) -> Bool {
         lastLife = max(lastLife, now)
+        idleSince = lastLife
         unansweredByteCount = 0
         answerDeadline = nil
         guard isAsking else { return false }
@@ -124,11 +128,23 @@ package struct Liveness: Sendable {
         heartbeat = nil
     }
 
-    /// So many bytes were handed to the kernel.
-    package mutating func wrote(byteCount: Int, now: MonotonicTime) -> Action {
+    /// The ping that was asked for is about to be written. `acknowledged` tells how many bytes the peer's TCP has
+    /// acknowledged since the connection was made; nil where nobody can. That the SYN may count as one does no harm.
+    package mutating func pingQueued(acknowledged: () -> UInt64?) {
+        heartbeat?.pingQueued(acknowledged: acknowledged)
+    }
+
+    /// So many bytes were handed to the kernel, whether it has taken them yet or not. The time is needed only where there
+    /// is a limit of unanswered bytes.
+    package mutating func wrote(byteCount: Int, now: @autoclosure () -> MonotonicTime) -> Action {
+        if heartbeat != nil {
+            writtenByteCount &+= UInt64(byteCount)
+            heartbeat?.wrote(total: writtenByteCount)
+        }
         guard let unansweredByteLimit, input == .reading, answerDeadline == nil else { return .none }
         unansweredByteCount += byteCount
         guard unansweredByteCount > unansweredByteLimit else { return .none }
+        let now = now()
         guard let number = ask(now: now) else { return .giveUp(.tooManyUnansweredBytes) }
         answerDeadline = now + answerTimeout
         return .sendPing(number: number)
@@ -147,6 +163,13 @@ package struct Liveness: Sendable {
 
     // MARK: Time
 
+    /// How many pings the peer has let pass since this was asked last.
+    package mutating func takeMissCount() -> Int {
+        let total = heartbeat?.missCount ?? countedMisses
+        defer { countedMisses = total }
+        return total - countedMisses
+    }
+
     /// There is a reason to doubt that the peer is still there.
     package mutating func probe(now: MonotonicTime) -> Action {
         guard input == .reading, let number = ask(now: now) else { return .none }
@@ -161,19 +184,27 @@ package struct Liveness: Sendable {
         return heartbeat?.probe(now: now)
     }
 
-    /// Time has come, maybe too early or late. `waitingByteCount`: how many bytes of the write wait now.
-    package mutating func timerFired(waitingByteCount: Int, now: MonotonicTime) -> Action {
+    /// Time has come, maybe too early or late.
+    ///
+    /// - Parameters:
+    ///   - waitingByteCount: how many bytes of the write wait now.
+    ///   - acknowledged: as of `pingQueued`. It is called only when an answer has not come in time.
+    package mutating func timerFired(
+        waitingByteCount: Int,
+        now: MonotonicTime,
+        acknowledged: () -> UInt64? = { nil }
+    ) -> Action {
         if isStalled(waitingByteCount: waitingByteCount, now: now) { return .giveUp(.writeTimeout) }
         guard input == .reading else { return .none }
         if let deadline = answerDeadline, now >= deadline {
             guard isLate(now, for: deadline, of: answerTimeout) else { return .giveUp(.tooManyUnansweredBytes) }
             answerDeadline = now + answerTimeout
         }
-        if let idleTimeout, now >= lastLife + idleTimeout {
-            guard isLate(now, for: lastLife + idleTimeout, of: idleTimeout) else { return .giveUp(.idleTimeout) }
-            lastLife = now
+        if let idleTimeout, now >= idleSince + idleTimeout {
+            guard isLate(now, for: idleSince + idleTimeout, of: idleTimeout) else { return .giveUp(.idleTimeout) }
+            idleSince = now
         }
-        switch heartbeat?.timerFired(lastInboundAt: lastLife, now: now) {
+        switch heartbeat?.timerFired(lastInboundAt: lastLife, now: now, acknowledged: acknowledged) {
         case .sendPing(let number):
             isAsking = true
             return .sendPing(number: number)

@@ -34,7 +34,8 @@ public struct TransitionReason: Sendable {
         public static let heartbeatTimeout = Code(kind: .heartbeatTimeout)
         /// The peer sent what is no frame or no message; the error says what.
         public static let protocolViolation = Code(kind: .protocolViolation)
-        /// One side did not accept the other's certificate or TLS parameters. It is not tried again by itself.
+        /// One side did not accept the other's certificate or TLS parameters. Time does not mend that, so that no attempt
+        /// follows; a change of the network, which may lead out of a captive portal, or `reconnect()` tries again.
         public static let tlsRejected = Code(kind: .tlsRejected)
         /// The user asked for a new connection.
         public static let reconnectRequested = Code(kind: .reconnectRequested)

@@ -12,6 +12,8 @@ package struct LinkRecord: Hashable, Sendable {
     package var hardwareType: UInt16
     /// What a virtual interface is (`IFLA_INFO_KIND`): `veth`, `bridge`, `wireguard`, …
     package var kind: String?
+    /// The bridge, or the like, that it is a port of (`IFLA_MASTER`).
+    package var master: Int32?
 
     package init(
         index: Int32,
@@ -19,10 +21,12 @@ package struct LinkRecord: Hashable, Sendable {
         flags: UInt32,
         operationalState: UInt8 = 0,
         hardwareType: UInt16,
-        kind: String? = nil
+        kind: String? = nil,
+        master: Int32? = nil
     ) {
         (self.index, self.name, self.flags) = (index, name, flags)
         (self.operationalState, self.hardwareType, self.kind) = (operationalState, hardwareType, kind)
+        self.master = master
     }
 
     package var isUp: Bool { flags & LIFELINE_IFF_UP != 0 }
@@ -38,10 +42,12 @@ extension LinkRecord {
         var name: String?
         var operationalState: UInt8 = 0
         var kind: String?
+        var master: Int32?
         try payload.forEachNetlinkAttribute(from: MemoryLayout<ifinfomsg>.size) { (type, value) throws(NetlinkError) in
             switch Int(type) {
             case IFLA_IFNAME: name = try value.netlinkText(ofAttribute: type, maximumLength: Self.longestName)
             case IFLA_OPERSTATE: operationalState = try value.netlinkNumber(UInt8.self, ofAttribute: type)
+            case IFLA_MASTER: master = try value.netlinkNumber(Int32.self, ofAttribute: type)
             case IFLA_LINKINFO: kind = try Self.kind(linkInfo: value)
             default: break
             }
@@ -53,7 +59,8 @@ extension LinkRecord {
             flags: link.ifi_flags,
             operationalState: operationalState,
             hardwareType: link.ifi_type,
-            kind: kind
+            kind: kind,
+            master: master
         )
     }
 

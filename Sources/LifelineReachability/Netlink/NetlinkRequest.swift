@@ -14,6 +14,7 @@ package struct NetlinkRequest: Hashable, Sendable {
             let attribute = Self.attribute(UInt16(IFLA_EXT_MASK), withUnsafeBytes(of: filter) { Array($0) })
             return NetlinkRequest(UInt16(RTM_GETLINK), flags, sequence, ifinfomsg(), attribute)
         case .addresses: return NetlinkRequest(UInt16(RTM_GETADDR), flags, sequence, ifaddrmsg(), [])
+        case .nexthops: return NetlinkRequest(UInt16(RTM_GETNEXTHOP), flags, sequence, nhmsg(), [])
         case .routes: return NetlinkRequest(UInt16(RTM_GETROUTE), flags, sequence, rtmsg(), [])
         }
     }

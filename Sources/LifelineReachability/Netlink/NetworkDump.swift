@@ -1,11 +1,12 @@
 internal import CLifelineNetlink
 
-/// Asks the kernel for links, then addresses, then routes, and puts the answers together. It does no I/O: who owns the
+/// Asks the kernel for links, then addresses, then routes, then, where routes name no interfaces, for nexthop objects, and puts
+/// the answers together. It does no I/O: who owns the
 /// socket sends the requests and hands in what comes.
 package struct NetworkDump: Sendable {
     /// What one request asks for.
     package enum Subject: UInt32, Sendable, CaseIterable {
-        case links, addresses, routes
+        case links, addresses, routes, nexthops
     }
 
     private var subject = Subject.links
@@ -44,6 +45,8 @@ package struct NetworkDump: Sendable {
             if let address = try AddressRecord(payload: payload) { try tables.add(address) }
         case (RTM_NEWROUTE, .routes):
             if let route = try RouteRecord(payload: payload) { try tables.add(route) }
+        case (RTM_NEWNEXTHOP, .nexthops):
+            if let nexthop = try NexthopRecord(payload: payload) { try tables.add(nexthop) }
         case (Int(NLMSG_DONE), _), (Int(NLMSG_ERROR), _):
             // Both begin with an error number, negative, or 0 when all went well.
             let status = payload.loadNetlink(Int32.self) ?? 0
@@ -56,7 +59,8 @@ package struct NetworkDump: Sendable {
     }
 
     private mutating func next() -> Action {
-        guard let next = Subject(rawValue: subject.rawValue + 1) else {
+        guard let next = Subject(rawValue: subject.rawValue + 1), next != .nexthops || tables.awaitsNexthops else {
+            tables.resolveNexthops()
             return .finish(tables, isConsistent: !isInterrupted)
         }
         subject = next

@@ -14,6 +14,15 @@ package struct NetworkTables: Hashable, Sendable {
     /// Where usable default routes go out.
     package private(set) var routedByDefault: Set<Way> = []
 
+    /// Routes of which only the number of a nexthop object is known.
+    private var awaited: [UInt32: Set<Awaited>] = [:]
+    private var nexthops: [UInt32: NexthopRecord] = [:]
+
+    private struct Awaited: Hashable, Sendable {
+        var version: IPAddress.Version
+        var isDefault: Bool
+    }
+
     private var recordCount = 0
 
     package init() {}
@@ -30,13 +39,40 @@ package struct NetworkTables: Hashable, Sendable {
 
     package mutating func add(_ route: RouteRecord) throws(NetlinkError) {
         guard route.isUsable else { return }
-        for interface in route.interfaces {
-            // Routes come behind the links, so that one over an interface that is not known is out of date.
-            guard links[interface] != nil else { continue }
-            let way = Way(version: route.version, interface: interface)
-            routed.insert(way)
-            if route.isDefault { routedByDefault.insert(way) }
+        for interface in route.interfaces { add(route.version, over: interface, isDefault: route.isDefault) }
+        if route.interfaces.isEmpty, let nexthop = route.nexthop {
+            if awaited[nexthop] == nil { try countRecord() }
+            awaited[nexthop, default: []].insert(Awaited(version: route.version, isDefault: route.isDefault))
         }
+    }
+
+    /// Whether nexthop objects have to be asked for.
+    package var awaitsNexthops: Bool { !awaited.isEmpty }
+
+    package mutating func add(_ nexthop: NexthopRecord) throws(NetlinkError) {
+        try countRecord()
+        nexthops[nexthop.id] = nexthop
+    }
+
+    /// All nexthop objects are known: routes that go by them are routes over their interfaces.
+    package mutating func resolveNexthops() {
+        for (id, routes) in awaited {
+            guard let nexthop = nexthops[id] else { continue }
+            // The kernel allows no groups of groups.
+            let interfaces = ([nexthop] + nexthop.group.compactMap { nexthops[$0] }).compactMap(\.interface)
+            for interface in interfaces {
+                for route in routes { add(route.version, over: interface, isDefault: route.isDefault) }
+            }
+        }
+        (awaited, nexthops) = ([:], [:])
+    }
+
+    private mutating func add(_ version: IPAddress.Version, over interface: Int32, isDefault: Bool) {
+        // Routes come behind the links, so that one over an interface that is not known is out of date.
+        guard links[interface] != nil else { return }
+        let way = Way(version: version, interface: interface)
+        routed.insert(way)
+        if isDefault { routedByDefault.insert(way) }
     }
 
     private mutating func countRecord() throws(NetlinkError) {
@@ -44,6 +80,6 @@ package struct NetworkTables: Hashable, Sendable {
         recordCount += 1
     }
 
-    /// Links and addresses together: far more than any machine has, and about 30 MB.
+    /// Links, addresses and nexthop objects together: far more than any machine has, and about 30 MB.
     package static let maximumRecordCount = 200_000
 }

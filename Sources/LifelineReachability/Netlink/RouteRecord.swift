@@ -9,6 +9,9 @@ package struct RouteRecord: Hashable, Sendable {
     /// The interfaces that it goes out over: several for a multipath route, none for one that goes nowhere.
     package var interfaces: [Int32]
     package var gateway: IPAddress?
+    /// The number of the nexthop object (`ip nexthop`) that it goes by. The kernel names the interfaces as well, unless
+    /// `net.ipv4.nexthop_compat_mode` is 0.
+    package var nexthop: UInt32?
     package var metric: UInt32
     /// The kernel's `RT_TABLE_…`.
     package var table: UInt32
@@ -24,16 +27,18 @@ package struct RouteRecord: Hashable, Sendable {
         prefixLength: UInt8,
         interfaces: [Int32],
         gateway: IPAddress? = nil,
+        nexthop: UInt32? = nil,
         metric: UInt32 = 0,
         table: UInt32,
         type: UInt8,
         isCached: Bool = false
     ) {
         (self.version, self.destination, self.prefixLength) = (version, destination, prefixLength)
-        (self.interfaces, self.gateway, self.metric) = (interfaces, gateway, metric)
+        (self.interfaces, self.gateway, self.nexthop, self.metric) = (interfaces, gateway, nexthop, metric)
         (self.table, self.type, self.isCached) = (table, type, isCached)
     }
 
+    /// Not one that refuses: unreachable, prohibited, a black hole, or `throw`, which ends a look-up in its table.
     package var isUnicast: Bool { type == UInt8(RTN_UNICAST) }
     /// To the machine itself.
     package var isLocal: Bool { type == UInt8(RTN_LOCAL) }
@@ -73,6 +78,7 @@ extension RouteRecord {
         switch Int(type) {
         case Int(RTA_DST.rawValue): destination = try value.netlinkAddress(version, ofAttribute: type)
         case Int(RTA_GATEWAY.rawValue): gateway = try value.netlinkAddress(version, ofAttribute: type)
+        case Int(RTA_NH_ID.rawValue): nexthop = try value.netlinkNumber(UInt32.self, ofAttribute: type)
         case Int(RTA_PRIORITY.rawValue): metric = try value.netlinkNumber(UInt32.self, ofAttribute: type)
         // All of it, where the header has eight bits only.
         case Int(RTA_TABLE.rawValue): table = try value.netlinkNumber(UInt32.self, ofAttribute: type)

@@ -5,7 +5,7 @@ extension SimulatedClient {
     /// The first thing about timers and waiting that does not hold: everything that waits has a timer or an event to wait
     /// for, and no timer rings for nobody.
     package var bookkeepingFault: String? {
-        let next = [manager.nextDeadline, queue.nextDeadline].compactMap(\.self).min()
+        let next = deadlines.min()
         if timer.deadline != next { return "the timer is set to another time than the machines' next deadline" }
         if next != nil, !timer.isArmed { return "the timer is not armed" }
         return connectionFault ?? sendFault
@@ -13,12 +13,13 @@ extension SimulatedClient {
 
     private var connectionFault: String? {
         let channel = self.channel
-        let heartbeatDeadline = channel?.isOpen == true ? channel?.heartbeat?.deadline : nil
-        if channel?.heartbeatTimer.deadline != heartbeatDeadline { return "the heartbeat's timer is set wrongly" }
-        if let heartbeatDeadline, heartbeatDeadline < now, host.hasBeenAwake { return "the heartbeat is overdue" }
-        if heartbeatDeadline != nil, channel?.heartbeatTimer.isArmed != true {
-            return "the heartbeat's timer is not armed"
+        if let channel, channel.isOpen, let deadline = channel.liveness?.deadline {
+            if !channel.livenessTimer.isArmed { return "nobody looks whether the peer lives" }
+            if let set = channel.livenessTimer.deadline, set > deadline {
+                return "the peer's life is looked at too late"
+            }
         }
+        if (state == .ready && configuration.heartbeat != nil) != (sleepWatch != nil) { return "the wrong sleep watch" }
         if (channel?.isOpening == true) != connectTimer.isArmed { return "connecting without a limit" }
         if channel?.isClosing == true, channel?.closeTimer.isArmed != true { return "closing without a limit" }
         if host.openStreamCount != (channel == nil ? 0 : 1) { return "\(host.openStreamCount) connections" }

@@ -11,11 +11,12 @@ extension SimulatedClient {
             maximumFrameLength: configuration.maximumFrameLength,
             marks: configuration.outboundMarks,
             closeTimeout: configuration.closeTimeout,
-            heartbeat: configuration.heartbeat
+            liveness: configuration.liveness
         )
         let stream = SimulatedStream(number: server.nextStreamNumber(), from: host, to: server)
         let channel = FrameChannel(stream: stream, side: .client, host: host, options: options)
         channel.owner = self
+        channel.reads = reads
         self.channel = channel
         observer?.client(self, began: id, over: stream)
         connectTimer.set(to: now + configuration.connectTimeout)
@@ -65,7 +66,7 @@ extension SimulatedClient: FrameChannelOwner {
             // It was never open.
             connectTimer.set(to: nil)
         } else {
-            record(id, report)
+            record(id, channel, report)
         }
         if manager.connectionID == id, let lastInboundAt = report.lastInboundAt {
             let isInOrder = state == .draining && report.failure == nil
@@ -81,13 +82,19 @@ extension SimulatedClient: FrameChannelOwner {
         beginNextAttempt()
     }
 
-    private func record(_ id: ConnectionManager.ConnectionID, _ report: FrameChannel.ClosureReport) {
+    private func record(
+        _ id: ConnectionManager.ConnectionID,
+        _ channel: FrameChannel,
+        _ report: FrameChannel.ClosureReport
+    ) {
         let undelivered = report.unacknowledgedFrameCount
         connectionReports.append(ConnectionReport(attempt: id, time: now, undeliveredMessageCount: undelivered))
         host.simulation.note("\(host.name): connection \(id) is closed, \(undelivered) messages undelivered")
         observer?.client(
             self,
             closed: id,
+            over: channel.stream.number,
+            for: report.failure?.code,
             acknowledged: report.acknowledgedByteCount,
             undelivered: undelivered
         )

@@ -69,12 +69,12 @@ extension SimulatedClient {
 
     private func handedOver(_ id: SendQueue.ID, _ number: UInt64) {
         inHand = nil
-        observer?.client(self, accepted: number, end: channel?.acceptedByteCount ?? 0, on: channelID)
+        observer?.client(self, accepted: number, end: channel?.messageEnd ?? 0, on: channelID)
         if let ended = queue.handedOver(id) { end([ended]) }
     }
 
     private func accepted(_ number: UInt64) {
-        observer?.client(self, accepted: number, end: channel?.acceptedByteCount ?? 0, on: channelID)
+        observer?.client(self, accepted: number, end: channel?.messageEnd ?? 0, on: channelID)
         end(number, .accepted)
     }
 

@@ -9,6 +9,13 @@ public final class SimulatedClient {
         public var backoff = BackoffConfiguration()
         /// When a silent peer is asked for a sign of life, and when it counts as dead. Nil: never.
         public var heartbeat: HeartbeatConfiguration? = HeartbeatConfiguration()
+        /// How long the peer may send nothing. Default: nil, as long as it likes.
+        public var idleTimeout: Duration?
+        /// How long bytes may wait for the peer while it takes none. Default: nil, as long as it likes.
+        public var writeTimeout: Duration?
+        /// How many bytes may be written since the peer last sent one. Over it, it is asked for a sign of life. Default: nil, as
+        /// many as it takes.
+        public var unansweredByteLimit: Int?
         /// How much may wait for a connection.
         public var sendQueue = SendQueueConfiguration()
         /// How long an attempt to connect may take. Default: 10 s.
@@ -22,6 +29,15 @@ public final class SimulatedClient {
 
         /// Makes a configuration with the default values.
         public init() {}
+
+        package var liveness: LivenessOptions {
+            LivenessOptions(
+                heartbeat: heartbeat,
+                idleTimeout: idleTimeout,
+                writeTimeout: writeTimeout,
+                unansweredByteLimit: unansweredByteLimit
+            )
+        }
     }
 
     /// How a send ended.
@@ -50,6 +66,8 @@ public final class SimulatedClient {
     public let host: SimulatedHost
     /// Whom it connects to.
     public let server: SimulatedServer
+    /// Whether the program takes the messages that come. If not, the server's buffers fill up and it has to wait.
+    public var reads = true { didSet { if reads != oldValue { readingChanged() } } }
     /// Every step so far, in order.
     public private(set) var transitions: [ConnectionTransition] = []
     /// Every connection that has ended, in order.
@@ -80,11 +98,13 @@ public final class SimulatedClient {
     var waiting: [SendQueue.ID: Waiting] = [:]
     /// Messages that wait in line on the connection without having been in the queue.
     var direct: [UInt64: (frame: [UInt8], policy: SendPolicy)] = [:]
+    /// Looks whether the machine has slept, while there is a connection whose peer can be asked.
+    var sleepWatch: SleepWatch?
     /// The send that is in the connection's hands.
     var inHand: (id: SendQueue.ID, number: UInt64)?
     /// Rings at the machines' next deadline.
-    private(set) lazy var timer = HostTimer(host) { [weak self] in self?.timerFired() }
-    private(set) lazy var connectTimer = HostTimer(host) { [weak self] in self?.connectTimedOut() }
+    private(set) lazy var timer = HostTimer(host, clock: .continuous) { [weak self] in self?.timerFired() }
+    private(set) lazy var connectTimer = HostTimer(host, clock: .uptime) { [weak self] in self?.connectTimedOut() }
     /// Who checks what the client does.
     package weak var observer: (any SimulatedClientObserver)?
     /// Whether what was given up is reported to the machine all the same, and late, as happens between threads.
@@ -164,7 +184,14 @@ package protocol SimulatedClientObserver: AnyObject {
     func client(_ client: SimulatedClient, ended number: UInt64, _ outcome: SimulatedClient.SendOutcome)
     /// `end` is where the message's last byte stands in the connection's bytes.
     func client(_ client: SimulatedClient, accepted number: UInt64, end: UInt64, on attempt: UInt64)
-    func client(_ client: SimulatedClient, closed attempt: UInt64, acknowledged: UInt64, undelivered: Int)
+    func client(
+        _ client: SimulatedClient,
+        closed attempt: UInt64,
+        over stream: Int,
+        for failure: ConnectionError.Code?,
+        acknowledged: UInt64,
+        undelivered: Int
+    )
     func clientTimerFired(_ client: SimulatedClient, isWanted: Bool)
 }
 
@@ -184,14 +211,25 @@ extension SimulatedClient {
     }
 
     func setTimer() {
-        timer.set(to: [manager.nextDeadline, queue.nextDeadline].compactMap(\.self).min())
+        timer.set(to: deadlines.min())
+    }
+
+    /// Those of all that the timer rings for.
+    var deadlines: [MonotonicTime] {
+        [manager.nextDeadline, queue.nextDeadline, sleepWatch?.deadline].compactMap(\.self)
     }
 
     private func timerFired() {
-        let deadlines = [manager.nextDeadline, queue.nextDeadline].compactMap(\.self)
         observer?.clientTimerFired(self, isWanted: deadlines.contains { $0 <= now })
         end(queue.timerFired(now: now))
         report(.timer) { $0.timerFired(now: $1) }
+        if sleepWatch?.timerFired(now: now) == true { channel?.probe() }
+        setTimer()
+    }
+
+    private func readingChanged() {
+        host.simulation.note("\(host.name): reads \(reads ? "again" : "no more")")
+        channel?.reads = reads
     }
 
     private func networkChanged(_ isUp: Bool) {
@@ -220,8 +258,11 @@ extension SimulatedClient {
     }
 
     private func moveQueue(to state: ConnectionState) {
+        sleepWatch = nil
         switch state {
-        case .ready: queue.becameReady()
+        case .ready:
+            queue.becameReady()
+            sleepWatch = configuration.heartbeat.map { SleepWatch(interval: $0.interval, now: now) }
         case .draining, .closed: end(queue.closed(.clientClosed))
         case .idle, .waitingForNetwork, .connecting, .backingOff, .gaveUp: end(queue.becameUnready())
         }

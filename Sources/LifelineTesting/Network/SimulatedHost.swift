@@ -25,6 +25,8 @@ public final class SimulatedHost {
     /// When the machine last fell asleep.
     package private(set) var lastSleepTime = MonotonicTime(nanoseconds: 0)
     private var wakeTime = MonotonicTime(nanoseconds: 0)
+    /// How long it slept before it last fell asleep.
+    private var earlierSleep = Duration.zero
     /// What is to be done when it wakes up, in order.
     private var deferred: [() -> Void] = []
     private var statusObservers: [(Bool) -> Void] = []
@@ -50,11 +52,14 @@ public final class SimulatedHost {
         if isLinkUp { report(true) }
     }
 
-    /// Lets the machine sleep: nothing reaches it, and its programs stand still while the time goes on. Timers that come
-    /// due meanwhile fire when it wakes up.
+    /// Lets the machine sleep: nothing reaches it, and its programs stand still while the time goes on. A client's timers
+    /// that come due meanwhile fire when it wakes up; those of a connection stand still, as those of an event loop do.
     public func sleep(for duration: Duration) {
         simulation.note("\(name): sleeps for \(duration)")
-        if !isAsleep { lastSleepTime = simulation.now }
+        if !isAsleep {
+            earlierSleep += lastSleepDuration
+            lastSleepTime = simulation.now
+        }
         wakeTime = max(wakeTime, simulation.now + duration)
     }
 
@@ -80,6 +85,15 @@ public final class SimulatedHost {
 
     /// When the machine last woke up, or will.
     package var lastWakeTime: MonotonicTime { wakeTime }
+
+    /// How long its last sleep took, or will.
+    package var lastSleepDuration: Duration { wakeTime - lastSleepTime }
+
+    /// How long it has been awake. Timers of an event loop go by it: they stand still with the machine.
+    package var uptime: Duration {
+        let latestSleep = min(simulation.now, wakeTime) - lastSleepTime
+        return simulation.now - MonotonicTime(nanoseconds: 0) - earlierSleep - latestSleep
+    }
 
     func observeStatus(_ observer: @escaping (Bool) -> Void) {
         statusObservers.append(observer)

@@ -6,6 +6,13 @@ public final class SimulatedServer {
     public struct Configuration: Sendable {
         /// When a silent client is asked, and when it counts as dead. Default: as a client's. Nil: never.
         public var heartbeat: HeartbeatConfiguration? = HeartbeatConfiguration()
+        /// How long a client may send nothing. Default: nil, as long as it likes.
+        public var idleTimeout: Duration?
+        /// How long bytes may wait for a client while it takes none. Default: nil, as long as it likes.
+        public var writeTimeout: Duration?
+        /// How many bytes may be written since a client last sent one. Over it, it is asked for a sign of life. Default: nil, as
+        /// many as it takes.
+        public var unansweredByteLimit: Int?
         /// How long a graceful close may go on without progress. Default: 5 s.
         public var closeTimeout = Duration.seconds(5)
         /// The largest frame. Default: 4 MiB.
@@ -15,6 +22,15 @@ public final class SimulatedServer {
 
         /// Makes a configuration with the default values.
         public init() {}
+
+        package var liveness: LivenessOptions {
+            LivenessOptions(
+                heartbeat: heartbeat,
+                idleTimeout: idleTimeout,
+                writeTimeout: writeTimeout,
+                unansweredByteLimit: unansweredByteLimit
+            )
+        }
     }
 
     /// A message that has come in.
@@ -38,6 +54,8 @@ public final class SimulatedServer {
     /// How many connections have been let in.
     public private(set) var connectionCount = 0
 
+    /// A connection that this side let in has ended; with an error, where this side gave it up or lost it.
+    package var onClose: ((_ stream: Int, ConnectionError.Code?) -> Void)?
     package var onMessage: ((_ stream: Int, SimulatedServer.ReceivedMessage) -> Void)?
 
     private struct Peer {
@@ -46,7 +64,7 @@ public final class SimulatedServer {
         var messageCount = 0
     }
 
-    private let configuration: Configuration
+    package let configuration: Configuration
     private var peers: [Peer] = []
     private var lastStreamNumber = 0
 
@@ -101,6 +119,11 @@ public final class SimulatedServer {
         for peer in peers { peer.channel.stream.cancelCut() }
     }
 
+    /// Its open connections.
+    package func forEachChannel(_ body: (ChannelStatus) -> Void) {
+        for peer in peers { ChannelStatus(peer.channel).map(body) }
+    }
+
     func nextStreamNumber() -> Int {
         lastStreamNumber += 1
         return lastStreamNumber
@@ -139,7 +162,7 @@ extension SimulatedServer {
             maximumFrameLength: configuration.maximumFrameLength,
             marks: configuration.outboundMarks,
             closeTimeout: configuration.closeTimeout,
-            heartbeat: configuration.heartbeat
+            liveness: configuration.liveness
         )
         let channel = FrameChannel(stream: stream, side: .server, host: host, options: options)
         channel.owner = self
@@ -195,6 +218,7 @@ extension SimulatedServer: FrameChannelOwner {
         let reason = report.failure.map { "\($0.code)" } ?? "in order"
         host.simulation.note("\(host.name): connection \(peers[index].number) is closed: \(reason)")
         peers.remove(at: index)
+        onClose?(channel.stream.number, report.failure?.code)
     }
 }
 

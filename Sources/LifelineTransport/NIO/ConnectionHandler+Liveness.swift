@@ -9,6 +9,7 @@ extension ConnectionHandler {
     }
 
     func perform(_ action: Liveness.Action) {
+        metrics.heartbeatsMissed(liveness?.takeMissCount() ?? 0)
         switch action {
         case .none: return
         case .giveUp(let code): fail(liveness?.error(for: code) ?? .connectionLost, resetting: true)
@@ -22,28 +23,41 @@ extension ConnectionHandler {
                 liveness?.askingBecameImpossible()
                 return
             }
+            metrics.heartbeatSent()
+            liveness?.pingQueued { context.flatMap { acknowledgedByteCount($0.channel) } }
             if flushNow { flush() }
         } catch {
             fail(error, resetting: true)
         }
     }
 
+    /// Sees to it that several retransmissions fit into each of the heartbeat's time-outs: else a few packets that are lost in
+    /// a row would be taken for a peer that is gone.
+    func boundRetransmission() {
+        guard let channel = context?.channel, let timeout = livenessOptions.heartbeat?.timeout else { return }
+        withSocket(of: channel) { TCPSocket.boundRetransmission($0, within: timeout / 4) }
+    }
+
     /// Sees to it that the timer fires by the next deadline. One that fires earlier finds nothing to do and is set anew:
     /// cheaper than to move it with every read.
     func armLivenessTimer() {
         guard let context, let deadline = liveness?.deadline else { return }
+        // The loop's clock stands still while the machine sleeps: a timer of before fires that much later.
+        let due = context.eventLoop.now + TimeAmount(deadline - now())
         if let livenessTimer {
-            if livenessTimer.deadline <= deadline { return }
+            // The two clocks are not read at the same moment.
+            if livenessTimer.due <= due + .milliseconds(1) { return }
             livenessTimer.task.cancel()
         }
-        let task = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(deadline - now())) {
+        let task = context.eventLoop.assumeIsolated().scheduleTask(deadline: due) {
             self.livenessTimer = nil
-            self.perform(
-                self.liveness?.timerFired(waitingByteCount: self.channelByteCount, now: self.now()) ?? .none
-            )
+            let action = self.liveness?.timerFired(waitingByteCount: self.channelByteCount, now: self.now()) {
+                self.context.flatMap { self.acknowledgedByteCount($0.channel) }
+            }
+            self.perform(action ?? .none)
             self.armLivenessTimer()
         }
-        livenessTimer = (deadline, task)
+        livenessTimer = (due, task)
     }
 
     func stopLivenessTimer() {
@@ -53,8 +67,9 @@ extension ConnectionHandler {
 
     /// Takes a write that was just handed to the channel into account.
     func watchWrite(byteCount: Int) {
-        if liveness?.countsUnansweredBytes == true {
-            perform(liveness?.wrote(byteCount: byteCount, now: now()) ?? .none)
+        let action = liveness?.wrote(byteCount: byteCount, now: now()) ?? .none
+        if action != .none {
+            perform(action)
             armLivenessTimer()
         }
         // Mostly the kernel has taken it all by now.
@@ -62,4 +77,10 @@ extension ConnectionHandler {
         liveness?.writeWaits(byteCount: channelByteCount, now: now())
         armLivenessTimer()
     }
+}
+
+/// Runs `body` with a channel's socket; nil where it has none, or no more.
+func withSocket<Result>(of channel: any Channel, _ body: (CInt) -> Result) -> Result? {
+    typealias Handle = NIOBSDSocket.Handle
+    return try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: Handle.self) { body($0) }
 }

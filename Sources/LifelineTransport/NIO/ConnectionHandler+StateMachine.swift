@@ -33,6 +33,10 @@ package struct ConnectionStateMachine {
     package private(set) var failure: ConnectionError?
     /// Whether it failed while it was in use, before a graceful close was asked for.
     package private(set) var failedInUse = false
+    /// False when a graceful close gave the peer's end up.
+    package private(set) var peerEndedInTime = true
+    /// Whether both sides had ended when the socket was closed, so that what the kernel still has may yet arrive.
+    package private(set) var endedInOrder = false
 
     package init() {}
 
@@ -40,13 +44,20 @@ package struct ConnectionStateMachine {
     package enum BytesAction: Equatable {
         /// Find the frames in them.
         case parse
+        /// Find the pings in them; the rest is for nobody.
+        case answer
         /// Drop them.
         case discard
     }
 
     /// Bytes were received.
     package func receivedBytes() -> BytesAction {
-        if failure == nil, case .open(.receiving, _) = state { .parse } else { .discard }
+        switch state {
+        case _ where failure != nil: .discard
+        case .open(.receiving, _): .parse
+        case .open(.discarding, .open): .answer
+        case .open, .closing, .closed: .discard
+        }
     }
 
     /// Who ended the input.
@@ -133,7 +144,10 @@ package struct ConnectionStateMachine {
     /// The close timer ended. `madeProgress`: bytes were written since it was started.
     package mutating func closeTimerEnded(madeProgress: Bool) -> TimerAction {
         guard case .closing(_, let output) = state else { return .none }
-        if output == .ended { return .closeChannel }
+        if output == .ended {
+            peerEndedInTime = false
+            return .closeChannel
+        }
         if madeProgress { return .wait }
         return failed(.peerDoesNotRead) ? .closeChannel : .none
     }
@@ -158,9 +172,11 @@ package struct ConnectionStateMachine {
         case .open(let input, let output):
             // With our side ended the peer's end closes the socket at once. Otherwise somebody cut it.
             if output == .open { _ = failed(.connectionLost) }
+            endedInOrder = failure == nil
             state = .closed
             return EndAction(finishInput: input == .receiving ? .byPeer : nil)
-        case .closing:
+        case .closing(_, let output):
+            endedInOrder = failure == nil && output == .ended && peerEndedInTime
             state = .closed
             return EndAction()
         }

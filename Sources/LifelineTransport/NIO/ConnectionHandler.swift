@@ -15,10 +15,12 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     let outbound: OutboundQueue
     let closed = Latch<ClosureReport>()
-    let outputEnded = Latch<Void>()
-    private let closeTimeout: TimeAmount
-    private let livenessOptions: LivenessOptions
+    /// Everything accepted is with the kernel, and our side has ended; or why that never comes.
+    let outputEnded = Latch<ConnectionError?>()
+    let closeTimeout: Duration
+    let livenessOptions: LivenessOptions
     let now: () -> MonotonicTime
+    let acknowledgedByteCount: (any Channel) -> UInt64?
     private let whenActive: ((ConnectionHandler, any Channel) -> Void)?
 
     private var machine = ConnectionStateMachine()
@@ -28,12 +30,16 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private var pauses: ReadPauses = []
     private var isReadHeld = false
     private var closeTimer: Scheduled<Void>?
-    private let metrics: TransportMetrics
+    let metrics: TransportMetrics
     private let tracksDelivery: Bool
-    private var watch: SocketWatch?
+    var watch: SocketWatch?
+    /// While the end waits for acknowledgements.
+    var lastWait: LastWait?
+    /// Nobody can find the peer's pings any more.
+    private var cannotAnswer = false
     /// Nil while there is no connection.
     var liveness: Liveness?
-    var livenessTimer: (deadline: MonotonicTime, task: Scheduled<Void>)?
+    var livenessTimer: (due: NIODeadline, task: Scheduled<Void>)?
     var isWriting = false
     private var replies: ReplyBacklog
 
@@ -42,11 +48,15 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     /// - Parameters:
     ///   - whenActive: called when the connection stands.
     ///   - now: reads the clock by which the peer's liveness is judged.
+    ///   - acknowledgedByteCount: what the peer's kernel has acknowledged of what was written; nil where nobody can tell.
     init(
         receiver: Receiver,
         options: ConnectionOptions,
         whenActive: ((ConnectionHandler, any Channel) -> Void)? = nil,
-        now: @escaping () -> MonotonicTime = MonotonicTime.now
+        now: @escaping () -> MonotonicTime = MonotonicTime.now,
+        acknowledgedByteCount: @escaping (any Channel) -> UInt64? = {
+            withSocket(of: $0) { TCPSocket.information(on: $0)?.acknowledgedByteCount } ?? nil
+        }
     ) {
         self.receiver = receiver
         // What layers make of the frames' bytes is not what the peer's TCP acknowledges.
@@ -54,10 +64,11 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         self.outbound = OutboundQueue(marks: options.outboundMarks, tracksDelivery: tracksDelivery)
         self.metrics = options.metrics
         self.assembler = FrameAssembler(decoder: FrameDecoder(maximumFrameLength: options.maximumFrameLength))
-        self.closeTimeout = TimeAmount(options.closeTimeout)
+        self.closeTimeout = options.closeTimeout
         self.livenessOptions = options.liveness
         self.replies = ReplyBacklog(marks: options.outboundMarks)
         self.now = now
+        self.acknowledgedByteCount = acknowledgedByteCount
         self.whenActive = whenActive
     }
 
@@ -78,12 +89,11 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     private func begin(_ context: ChannelHandlerContext) {
         if tracksDelivery {
-            let pipeline = context.channel.pipeline.syncOperations
-            typealias Handle = NIOBSDSocket.Handle
-            watch = try? pipeline.withUnsafeTransportIfAvailable(of: Handle.self) { SocketWatch($0) } ?? nil
+            watch = withSocket(of: context.channel) { SocketWatch($0) } ?? nil
             if watch == nil { outbound.stopTracking() }
         }
         liveness = Liveness(livenessOptions, connectedAt: now())
+        boundRetransmission()
         armLivenessTimer()
         whenActive?(self, context.channel)
     }
@@ -92,7 +102,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if liveness?.received(now: now()) == true { armLivenessTimer() }
-        guard machine.receivedBytes() == .parse else { return }
+        let action = machine.receivedBytes()
+        if action == .discard || (action == .answer && cannotAnswer) { return }
         let bytes = unwrapInboundIn(data)
         let before = assembler.statistics.frameCount
         defer {
@@ -103,6 +114,9 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             try bytes.withUnsafeReadableBytes { try assembler.receive($0, into: &receiver) }
         } catch {
             _ = receiver.finishBatch()
+            // What is for nobody may be anything.
+            cannotAnswer = true
+            if action == .answer { return }
             return fail(.protocolViolation(error), resetting: true)
         }
         if receiver.finishBatch() == .pause { pauseReading(.receiver) }
@@ -229,7 +243,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         case .failure(let error):
             fail(ConnectionError(ioError: error), resetting: false)
         case .success:
-            outputEnded.open(with: ())
+            outputEnded.open(with: nil)
             perform(machine.outputEnded())
         }
     }
@@ -249,7 +263,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private func startCloseTimer() {
         guard let context, machine.failure == nil else { return }
         let before = unwrittenByteCounts
-        closeTimer = context.eventLoop.assumeIsolated().scheduleTask(in: closeTimeout) {
+        closeTimer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(closeTimeout)) {
             switch self.machine.closeTimerEnded(madeProgress: self.unwrittenByteCounts != before) {
             case .none: return
             case .wait: self.startCloseTimer()
@@ -268,7 +282,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     /// Closes at once. With `resetting`, a TCP peer sees a reset, so that it cannot take the end for a regular one.
     func fail(_ reason: ConnectionError, resetting: Bool) {
-        guard machine.failed(reason), let context else { return }
+        guard machine.failed(reason), let context else { return endLastWait() }
         if resetting, let socket = context.channel as? any SocketOptionProvider, context.remoteAddress?.port != nil {
             // Done at once on the loop; a failure leaves an ordinary close.
             _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
@@ -286,19 +300,17 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         let violation = machine.becameInactive().finishInput.flatMap { finishInput($0) }
         let failure = machine.failure ?? violation
         let unwritten = outbound.close(failure ?? .closedLocally)
-        let unacknowledged = watch.flatMap { outbound.acknowledge(byteCount: $0.acknowledgedByteCount) }
-        watch = nil
-        outputEnded.open(with: ())
-        closed.open(
-            with: ClosureReport(
-                failure: failure,
-                failedInUse: machine.failedInUse || violation != nil,
-                unwrittenByteCount: unwritten,
-                lastInboundAt: liveness?.lastInboundAt,
-                unacknowledgedFrameCount: unacknowledged
-            )
+        outputEnded.open(with: failure)
+        let report = ClosureReport(
+            failure: failure,
+            failedInUse: machine.failedInUse || violation != nil,
+            peerEndedInTime: machine.peerEndedInTime,
+            unwrittenByteCount: unwritten,
+            lastInboundAt: liveness?.lastInboundAt,
+            unacknowledgedFrameCount: nil
         )
         liveness = nil
+        finish(report, waiting: machine.endedInOrder && violation == nil, on: context.eventLoop)
         context.fireChannelInactive()
     }
 }

@@ -20,6 +20,7 @@ package struct NIOTransport: Transport {
         options: ConnectionOptions,
         makeReceiver: @escaping @Sendable () -> Receiver
     ) async throws -> OpenedConnection<Receiver.Inbox> {
+        let attempt = ConnectAttempt()
         let opened: EventLoopFuture<OpenedConnection<Receiver.Inbox>>
         let deadline = NIODeadline.now() + TimeAmount(options.connectTimeout)
         let addHandler: @Sendable (any Channel) throws -> Void = { channel in
@@ -27,6 +28,7 @@ package struct NIOTransport: Transport {
             try channel.pipeline.syncOperations.addHandler(handler)
         }
         opened = try connectChannel(to: endpoint, options: options) { channel in
+            try attempt.begin(channel)
             // Without layers it must be there before the first byte is read.
             if options.layers.isEmpty { try addHandler(channel) }
         }.flatMap { channel in
@@ -42,16 +44,12 @@ package struct NIOTransport: Transport {
             )
         }
         let outcome = Latch<Result<OpenedConnection<Receiver.Inbox>, any Error>>()
-        opened.whenComplete { result in
-            // Nobody waits for a connection that comes after the cancellation.
-            if !outcome.open(with: result) { try? result.get().connection.abort(.closedLocally) }
-        }
+        opened.whenComplete { outcome.open(with: $0) }
         do {
             return try await outcome.wait().get()
-        } catch let error as CancellationError {
-            if !outcome.open(with: .failure(error)) { try? outcome.value?.get().connection.abort(.closedLocally) }
-            throw error
         } catch {
+            await attempt.giveUp()
+            if error is CancellationError { throw error }
             throw ConnectionError(connecting: endpoint, failedWith: error, timeout: options.connectTimeout)
         }
     }

@@ -10,7 +10,7 @@ final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection
     private let handler: NIOLoopBound<ConnectionHandler<Receiver>>
     private let outbound: OutboundQueue
     private let closed: Latch<ClosureReport>
-    private let outputEnded: Latch<Void>
+    private let outputEnded: Latch<ConnectionError?>
 
     /// Call it on the channel's loop. `endpoint` names the ends that have no name of their own, and the peer behind a proxy.
     init(channel: any Channel, handler: ConnectionHandler<Receiver>, endpoint: Endpoint, isProxied: Bool) {
@@ -39,10 +39,12 @@ final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection
     }
 
     func finishSending() async throws {
+        endSending()
+        if let failure = try await outputEnded.wait() { throw failure }
+    }
+
+    func endSending() {
         if outbound.finish() { onLoop { $0.flush() } }
-        try await outputEnded.wait()
-        // An ordinary close ends the output as well; a failure before that does not.
-        if let failure = closed.value?.failure { throw failure }
     }
 
     func probe() {

@@ -170,11 +170,15 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         channel.eventLoop.execute { [acceptor] in acceptor.value.releaseConnection() }
     }
 
-    func close() async {
+    func stopAccepting() async {
         // The file goes first, so that no server that starts meanwhile finds one that is about to go.
         socketFile?.remove()
         // Fails when the socket is closed already.
         try? await channel.close()
+    }
+
+    func close() async {
+        await stopAccepting()
         for opened in accepted.finishDiscarding() {
             opened.connection.abort(.closedLocally)
             releaseConnection()

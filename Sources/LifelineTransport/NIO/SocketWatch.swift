@@ -14,11 +14,11 @@ final class SocketWatch {
     init?(_ socket: CInt) {
         descriptor = fcntl(socket, F_DUPFD_CLOEXEC, 0)
         guard descriptor >= 0 else { return nil }
-        guard let baseline = SocketWatch.acknowledgedByteCount(descriptor) else {
+        guard let information = TCPSocket.information(on: descriptor) else {
             _ = Glibc.close(descriptor)
             return nil
         }
-        self.baseline = baseline
+        self.baseline = information.acknowledgedByteCount
     }
 
     deinit {
@@ -27,18 +27,16 @@ final class SocketWatch {
 
     /// Bytes that the peer's TCP has acknowledged since the watch was made; one more when our end was acknowledged.
     var acknowledgedByteCount: UInt64 {
-        (SocketWatch.acknowledgedByteCount(descriptor) ?? baseline) - baseline
+        (TCPSocket.information(on: descriptor)?.acknowledgedByteCount ?? baseline) - baseline
     }
 
-    /// `tcpi_bytes_acked` of `struct tcp_info` (linux/tcp.h, since Linux 4.2), which Glibc's own struct ends before.
-    private static func acknowledgedByteCount(_ descriptor: CInt) -> UInt64? {
-        let (offset, size) = (120, 8)
-        return withUnsafeTemporaryAllocation(byteCount: offset + size, alignment: 8) { info in
-            var length = socklen_t(info.count)
-            guard getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, info.baseAddress, &length) == 0,
-                Int(length) == info.count
-            else { return nil }
-            return info.load(fromByteOffset: offset, as: UInt64.self)
-        }
+    /// Whether the kernel is done with the connection, so that nothing is acknowledged any more.
+    var isOver: Bool {
+        TCPSocket.information(on: descriptor).map { $0.state == UInt8(TCP_CLOSE) } ?? true
+    }
+
+    /// Ends our side, which the channel's closing its own descriptor does not do while there is this one.
+    func endOutput() {
+        _ = shutdown(descriptor, Int32(SHUT_WR))
     }
 }

@@ -22,9 +22,8 @@ extension OutboundQueue {
         /// Bytes of the write that the kernel has not taken completely.
         private var inFlightByteCount = 0
         private var isFlushScheduled = false
-        /// Sends that wait for room, the first one first.
-        private var waiting: [(id: UInt64, byteCount: Int)] = []
-        private var lastID: UInt64 = 0
+        /// Sends that wait for room.
+        private var waiting = WaitingLine()
 
         package init(marks: WaterMarks) {
             self.marks = marks
@@ -54,9 +53,7 @@ extension OutboundQueue {
             case .finishing, .finished, .closed: return .refuse
             case .open:
                 guard waiting.isEmpty, unwrittenByteCount < marks.high else {
-                    lastID += 1
-                    waiting.append((lastID, byteCount))
-                    return .wait(id: lastID)
+                    return .wait(id: waiting.append(byteCount: byteCount))
                 }
                 queuedByteCount += byteCount
                 return .accept(scheduleFlush: scheduleFlush())
@@ -76,9 +73,7 @@ extension OutboundQueue {
 
         /// A waiting send was cancelled. Tells whether it still waited; otherwise its frame was accepted.
         package mutating func cancelled(id: UInt64) -> Bool {
-            guard let index = waiting.firstIndex(where: { $0.id == id }) else { return false }
-            waiting.remove(at: index)
-            return true
+            waiting.remove(id)
         }
 
         /// What to do on the loop when its turn to flush has come.
@@ -123,13 +118,10 @@ extension OutboundQueue {
             if case .closed = state { return WrittenAction() }
             var action = WrittenAction()
             if queuedByteCount <= marks.low {
-                let count = waiting.prefix { waiter in
-                    guard queuedByteCount < marks.high else { return false }
-                    queuedByteCount += waiter.byteCount
-                    return true
-                }.count
-                action.admitted = waiting.prefix(count).map(\.id)
-                waiting.removeFirst(count)
+                while queuedByteCount < marks.high, let first = waiting.popFirst() {
+                    queuedByteCount += first.byteCount
+                    action.admitted.append(first.id)
+                }
             }
             action.scheduleFlush = hasWork && scheduleFlush()
             return action
@@ -149,8 +141,7 @@ extension OutboundQueue {
             if case .open = state { state = .finishing }
             guard case .finishing = state else { return action }
             if refusingWaiting {
-                action.refused = waiting.map(\.id)
-                waiting = []
+                action.refused = waiting.removeAll()
             }
             action.scheduleFlush = hasWork && inFlightByteCount == 0 && scheduleFlush()
             return action
@@ -172,11 +163,10 @@ extension OutboundQueue {
             case .closed: return ClosedAction()
             }
             defer {
-                waiting = []
                 queuedByteCount = 0
                 inFlightByteCount = 0
             }
-            return ClosedAction(refused: waiting.map(\.id), unwrittenByteCount: unwrittenByteCount)
+            return ClosedAction(refused: waiting.removeAll(), unwrittenByteCount: unwrittenByteCount)
         }
 
         private var hasWork: Bool {

@@ -12,7 +12,8 @@ import Foundation
             In network namespaces that it makes and removes, as root. First each fault once; then links that flap, black \
             holes and lost packets for a while. It ends with status 1 when a bound is missed. Times to notice and to heal \
             go from when the command that made the fault, or put it right, was started; what it took is in the table. \
-            Of many, the 50th and the 99th percentile and the maximum are printed.
+            Of many, the 50th and the 99th percentile and the maximum are printed. A silent peer's bound is what the \
+            heartbeat's configuration promises, and \(Int(Bounds().tolerance.milliseconds)) ms for the timers of a busy machine.
             """
     )
 

@@ -22,7 +22,6 @@ import Testing
     @Test func nothingConfiguredWatchesNothing() {
         var liveness = liveness()
         #expect(liveness.deadline == nil)
-        #expect(!liveness.countsUnansweredBytes)
         liveness.writeWaits(byteCount: 1, now: at(1))
         #expect(liveness.deadline == nil)
         #expect(liveness.wrote(byteCount: .max, now: at(2)) == .none)
@@ -43,6 +42,18 @@ import Testing
         }
         #expect(liveness.deadline == at(60))
         #expect(liveness.timerFired(waitingByteCount: 0, now: at(60)) == .giveUp(.heartbeatTimeout))
+    }
+
+    /// After a sleep the idle time-out begins anew. That is no answer to the question that was asked at once.
+    @Test func anIdleTimeoutThatBeginsAnewIsNoSignOfLife() {
+        var liveness = liveness(heartbeat: true, idle: .seconds(100))
+        #expect(liveness.probe(now: at(1_000)) == .sendPing(number: 1))
+        #expect(liveness.timerFired(waitingByteCount: 0, now: at(1_000)) == .none)
+        #expect(liveness.deadline == at(1_010))
+        for (time, number) in [(1_010.0, 2), (1_020, 3)] as [(Double, UInt64)] {
+            #expect(liveness.timerFired(waitingByteCount: 0, now: at(time)) == .sendPing(number: number))
+        }
+        #expect(liveness.timerFired(waitingByteCount: 0, now: at(1_030)) == .giveUp(.heartbeatTimeout))
     }
 
     @Test func bytesAreLookedAtWhenTheTimerFires() {
@@ -226,7 +237,6 @@ import Testing
 
     @Test func tooManyUnansweredBytesCutWhoCannotBeAsked() {
         var liveness = liveness(unanswered: 100)
-        #expect(liveness.countsUnansweredBytes)
         #expect(liveness.wrote(byteCount: 100, now: at(1)) == .none)
         liveness.received(now: at(2))
         #expect(liveness.wrote(byteCount: 60, now: at(3)) == .none)

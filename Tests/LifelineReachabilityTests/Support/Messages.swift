@@ -34,6 +34,7 @@ enum Kernel {
     static let newLink: UInt16 = 16
     static let newAddress: UInt16 = 20
     static let newRoute: UInt16 = 24
+    static let newNexthop: UInt16 = 104
     static let dumpInterrupted: UInt16 = 0x10
 }
 
@@ -42,6 +43,7 @@ struct Records: Hashable {
     var links: [LinkRecord] = []
     var addresses: [AddressRecord] = []
     var routes: [RouteRecord] = []
+    var nexthops: [NexthopRecord] = []
     var others: [UInt16] = []
 
     init() {}
@@ -59,6 +61,7 @@ struct Records: Hashable {
         case Kernel.newLink: links.append(try LinkRecord(payload: payload))
         case Kernel.newAddress: if let address = try AddressRecord(payload: payload) { addresses.append(address) }
         case Kernel.newRoute: if let route = try RouteRecord(payload: payload) { routes.append(route) }
+        case Kernel.newNexthop: if let nexthop = try NexthopRecord(payload: payload) { nexthops.append(nexthop) }
         default: others.append(header.type)
         }
     }

@@ -30,6 +30,9 @@ final class ScriptedTransport: Transport {
             return peer
         }
 
+        /// Makes the connection, but does not let the client know yet.
+        func acceptUnnoticed() -> ScriptedPeer { makePeer() }
+
         /// Accepts, and ends the peer's side before the client has the connection.
         @discardableResult
         func acceptAndFinish() -> ScriptedPeer {
@@ -127,6 +130,8 @@ struct ScriptedPeer: Sendable {
     let finish: @Sendable () -> Void
     /// Ends the connection: in order, or with an error.
     let close: @Sendable (ConnectionError?) -> Void
+    /// Ends the client's close without the peer's end, which has not come in time.
+    let missEnd: @Sendable () -> Void
     /// How often the client wanted a sign of life.
     fileprivate let probes = NIOLockedValueBox(0)
     /// How often the client asked to read on.
@@ -188,7 +193,8 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
             read: { [self] in takeWritten() },
             ping: { [self] in ping(number: $0) },
             finish: { [self] in finishInput(throwing: nil) },
-            close: { [self] in end($0) }
+            close: { [self] in end($0) },
+            missEnd: { [self] in end(nil, peerEndedInTime: false) }
         )
         thePeer.withLockedValue { $0 = peer }
     }
@@ -224,14 +230,15 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
         if isFirst { lock.withLock { receiver.finish(throwing: error) } }
     }
 
-    private func end(_ failure: ConnectionError?) {
+    private func end(_ failure: ConnectionError?, peerEndedInTime: Bool = true) {
         finishInput(throwing: failure)
         let unwritten = outbound.close(failure ?? .closedLocally)
         let report = ClosureReport(
             failure: failure,
             unwrittenByteCount: unwritten,
             unacknowledgedFrameCount: peer.unacknowledgedFrameCount.withLockedValue { $0 },
-            lastInboundAt: peer.lastInbound.withLockedValue { $0 }
+            lastInboundAt: peer.lastInbound.withLockedValue { $0 },
+            peerEndedInTime: peerEndedInTime
         )
         if closed.open(with: report) { whenClosed() }
     }
@@ -248,6 +255,8 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
     }
 
     func finishSending() async throws {}
+
+    func endSending() {}
 
     func resumeReading() { peer.resumes.withLockedValue { $0 += 1 } }
 

@@ -1,19 +1,17 @@
-internal import LifelineCore
-
 /// Notices that the machine, or the process, stood still: a timer that looks often fires much too late then.
 ///
 /// Looking every half interval finds every sleep of an interval and more.
-struct SleepWatch {
+package struct SleepWatch: Sendable {
     private let period: Duration
-    private(set) var deadline: MonotonicTime
+    package private(set) var deadline: MonotonicTime
 
-    init(interval: Duration, now: MonotonicTime) {
+    package init(interval: Duration, now: MonotonicTime) {
         period = max(interval / 2, .milliseconds(1))
         deadline = now + period
     }
 
     /// The timer fired. True when that is so late that there was a sleep.
-    mutating func timerFired(now: MonotonicTime) -> Bool {
+    package mutating func timerFired(now: MonotonicTime) -> Bool {
         guard now >= deadline else { return false }
         let hasSlept = now - deadline >= period
         deadline = now + period

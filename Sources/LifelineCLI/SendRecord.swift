@@ -1,0 +1,84 @@
+internal import Lifeline
+internal import LifelineCore
+
+/// What the steps of the client that sends amount to: which connections were lost, what did not arrive, and how the
+/// command ends.
+struct SendRecord {
+    /// Whether all messages were accepted: a receiver that has had enough may end before this side does then, and need not
+    /// be there any more.
+    var isSendingFinished = false
+    private(set) var lossCount = 0
+    /// Messages that did not reach the peer's system; nil when that is not known of some connection.
+    private var undeliveredCount: Int? = 0
+    /// Whether there were steps that nobody saw, among which connections may have been lost.
+    private var hasGaps = false
+    /// Why the last connection broke, when none was made after it.
+    private var lastFailure: ConnectionError?
+    private var giveUpReason: TransitionReason?
+
+    /// A step was made.
+    mutating func record(_ event: ClientEvent) {
+        let transition = event.transition
+        if event.missedCount > 0 {
+            (hasGaps, undeliveredCount) = (true, nil)
+            lastFailure = .stepsMissed(event.missedCount)
+        }
+        if transition.from == .draining || (transition.from == .ready && transition.to != .draining) {
+            connectionEnded(event)
+        }
+        if transition.to == .ready { lastFailure = nil }
+        if transition.to == .gaveUp { giveUpReason = transition.reason }
+    }
+
+    private mutating func connectionEnded(_ event: ClientEvent) {
+        let reason = event.transition.reason
+        let isInOrder = reason.isOrderlyEnd && event.undeliveredMessageCount ?? 0 == 0
+        if isInOrder, isSendingFinished || reason.code == .drained { return }
+        lossCount += 1
+        undeliveredCount = event.undeliveredMessageCount.flatMap { count in undeliveredCount.map { $0 + count } }
+        if !isInOrder { lastFailure = reason.asFailure }
+    }
+
+    /// How it went, in a line; nil when no connection was lost.
+    func summary(sentCount: Int) -> String? {
+        guard lossCount > 0 || hasGaps else { return nil }
+        let count = undeliveredCount.map(String.init) ?? "an unknown number"
+        let losses = lossCount == 1 ? "1 connection was" : "\(lossCount) connections were"
+        let bound = hasGaps ? "at least " : ""
+        return "sent \(sentCount) messages, of which \(count) did not arrive; \(bound)\(losses) lost"
+    }
+
+    /// Why the command fails: it has given up with messages left to send, or the last connection broke.
+    var failure: CommandFailure? {
+        if let giveUpReason, !isSendingFinished {
+            let message = giveUpReason.error.map { "\($0)" } ?? "\(giveUpReason)"
+            return CommandFailure(status: .unavailable, message: message)
+        }
+        return lastFailure.map { CommandFailure(status: .inputOutput, message: "\($0)") }
+    }
+}
+
+extension TransitionReason {
+    /// Whether the peer ended the connection in order, or both sides did.
+    fileprivate var isOrderlyEnd: Bool {
+        let peersEnd = TransitionReason(.closedByPeer)
+        // When that was the last attempt's connection, the reason says so in other words.
+        return [peersEnd, TransitionReason(.attemptsUsedUp, error: peersEnd.asError), TransitionReason(.drained)]
+            .contains(self)
+    }
+
+    /// The reason as an error for the user.
+    fileprivate var asFailure: ConnectionError {
+        guard isOrderlyEnd else { return asError }
+        return ConnectionError(code: .closedByPeer, message: "The peer ended the connection before it took everything.")
+    }
+}
+
+extension ConnectionError {
+    fileprivate static func stepsMissed(_ count: Int) -> ConnectionError {
+        ConnectionError(
+            code: .closedByPeer,
+            message: "The connection was lost among \(count) steps that came too fast to be followed."
+        )
+    }
+}

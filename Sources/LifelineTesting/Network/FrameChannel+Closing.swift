@@ -1,0 +1,83 @@
+internal import LifelineCore
+
+// Opening and closing.
+extension FrameChannel {
+    func streamOpened() {
+        guard state == .opening else { return }
+        state = .open
+        begin()
+        owner?.channelOpened(self)
+    }
+
+    func streamFailed(_ error: ConnectionError) {
+        finish(error)
+    }
+
+    /// Ends this side when everything accepted is written, waits for the peer's end, and closes. What waits is refused.
+    /// Returns the numbers of what was.
+    func close() -> [UInt64] {
+        guard state == .open else { return [] }
+        state = .closing
+        liveness?.closeRequested()
+        livenessTimer.set(to: nil)
+        let refused = waitingNumbers
+        line = []
+        setCloseTimer()
+        flush()
+        readAvailable()
+        return refused
+    }
+
+    /// Gives the connection up.
+    func abort(_ error: ConnectionError) {
+        fail(error)
+    }
+
+    func fail(_ error: ConnectionError) {
+        guard state != .closed else { return }
+        stream.abort(side)
+        finish(error)
+    }
+
+    func closeIfBothEnded() {
+        guard state == .closing, inputEnded, outputEnded else { return }
+        stream.close(side)
+        finish(nil)
+    }
+
+    private func setCloseTimer() {
+        progressAtCloseTimer = takenByteCount
+        closeTimer.set(to: now + options.closeTimeout)
+    }
+
+    func closeTimerFired() {
+        guard state == .closing else { return }
+        if outputEnded {
+            stream.close(side)
+            finish(nil)
+        } else if takenByteCount > progressAtCloseTimer {
+            setCloseTimer()
+        } else {
+            fail(.peerDoesNotRead)
+        }
+    }
+
+    private func finish(_ error: ConnectionError?) {
+        guard state != .closed else { return }
+        state = .closed
+        livenessTimer.set(to: nil)
+        closeTimer.set(to: nil)
+        let acknowledged = stream.acknowledgedByteCount(of: side)
+        ledger.bytesAcknowledged(total: acknowledged)
+        let refused = waitingNumbers
+        line = []
+        outbound = []
+        let report = ClosureReport(
+            failure: error,
+            lastInboundAt: lastInboundAt,
+            unacknowledgedFrameCount: ledger.unacknowledgedFrameCount,
+            acknowledgedByteCount: acknowledged
+        )
+        owner?.channelClosed(self, report, refused: refused)
+    }
+}

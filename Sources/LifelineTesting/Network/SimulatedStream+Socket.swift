@@ -1,0 +1,53 @@
+// What a program does with its end.
+extension SimulatedStream {
+    /// Bytes from the client that have arrived at the server's kernel.
+    package var arrivedClientByteCount: UInt64 { directions[0].arrived }
+
+    /// Bytes that the peer's kernel has acknowledged.
+    func acknowledgedByteCount(of side: Side) -> UInt64 { directions[side.rawValue].acknowledged }
+
+    /// Hands bytes to the kernel. Returns how many it takes.
+    func write(_ bytes: ArraySlice<UInt8>, from side: Side) -> Int {
+        guard ends[side.rawValue].state == .open, !directions[side.rawValue].end else { return 0 }
+        let count = min(bytes.count, SimulatedStream.bufferSize - directions[side.rawValue].kept)
+        if count <= 0 { return 0 }
+        directions[side.rawValue].pending += bytes.prefix(count)
+        pump(side)
+        return count
+    }
+
+    /// No more is written.
+    func finishWriting(_ side: Side) {
+        directions[side.rawValue].end = true
+        pump(side)
+    }
+
+    /// What has arrived.
+    func read(_ side: Side) -> (bytes: [UInt8], isEnd: Bool) {
+        let sender = side.other
+        let bytes = directions[sender.rawValue].unread
+        directions[sender.rawValue].unread = []
+        if bytes.count > SimulatedStream.bufferSize / 2 {
+            // The sender learns that there is room again.
+            schedule(after: transitTime) { self.pump(sender) }
+        }
+        return (bytes, directions[sender.rawValue].endArrived)
+    }
+
+    /// Closes in order, after `finishWriting`. What the kernel has is still sent.
+    func close(_ side: Side) {
+        guard ends[side.rawValue].state == .open else { return }
+        // As Linux does: the peer is to know that somebody has not read everything.
+        if !directions[side.other.rawValue].unread.isEmpty { return abort(side) }
+        move(side, to: .closed)
+        ends[side.rawValue].owner = nil
+    }
+
+    /// Gives up: what is not on its way is dropped, and the peer is told if it can be reached.
+    func abort(_ side: Side) {
+        let state = ends[side.rawValue].state
+        move(side, to: .gone)
+        ends[side.rawValue].owner = nil
+        if state == .open || state == .closed { sendReset(from: side) }
+    }
+}

@@ -1,0 +1,152 @@
+internal import LifelineCore
+
+// What is sent, and what arrives.
+extension SimulatedStream {
+    /// Sends what there is and the receiver has room for.
+    func pump(_ side: Side) {
+        let index = side.rawValue
+        guard ends[index].state == .open || ends[index].state == .closed else { return }
+        guard !directions[index].awaitsRetransmission, !directions[index].endArrived else { return }
+        while true {
+            // Who is there no more keeps nothing, and answers with a reset.
+            let unreadCount = ends[side.other.rawValue].state == .gone ? 0 : directions[index].unread.count
+            let room = SimulatedStream.bufferSize - unreadCount - directions[index].inFlight
+            let waiting = directions[index].pending.count - directions[index].inFlight
+            var count = min(waiting, room, SimulatedStream.burstSize)
+            if count <= 0 {
+                if waiting > 0, directions[index].inFlight == 0 { probeWindow(side) }
+                break
+            }
+            // Reads at the other end are cut anywhere.
+            if Int.random(in: 0..<4, using: &simulation.random) == 0 {
+                count = Int.random(in: 1...count, using: &simulation.random)
+            }
+            directions[index].inFlight += count
+            let (burst, epoch, arrived) = (count, directions[index].epoch, directions[side.other.rawValue].arrived)
+            send(from: side, byteCount: burst) {
+                if self.directions[index].epoch == epoch { self.arrive(burst, from: side, acknowledging: arrived) }
+            }
+        }
+        if directions[index].end, !directions[index].endInFlight,
+            directions[index].inFlight == directions[index].pending.count
+        {
+            directions[index].endInFlight = true
+            let (epoch, arrived) = (directions[index].epoch, directions[side.other.rawValue].arrived)
+            send(from: side) {
+                if self.directions[index].epoch == epoch { self.arriveEnd(from: side, acknowledging: arrived) }
+            }
+        }
+    }
+
+    /// Asks a peer that has no room every now and then, for it may be gone, or what it said may be lost.
+    private func probeWindow(_ side: Side) {
+        if directions[side.rawValue].isProbingWindow { return }
+        directions[side.rawValue].isProbingWindow = true
+        schedule(after: .seconds(5)) {
+            self.directions[side.rawValue].isProbingWindow = false
+            self.pump(side)
+        }
+    }
+
+    private func arrive(_ count: Int, from side: Side, acknowledging total: UInt64) {
+        let index = side.rawValue
+        guard canArrive(from: side) else { return }
+        noteAcknowledgement(of: side.other, total)
+        directions[index].retransmissions = 0
+        let arriving = min(count, directions[index].cut?.after ?? count)
+        directions[index].unread += directions[index].pending.prefix(arriving)
+        directions[index].pending.removeFirst(arriving)
+        directions[index].inFlight -= arriving
+        directions[index].arrived += UInt64(arriving)
+        if let (after, cut) = directions[index].cut {
+            directions[index].cut?.after = after - arriving
+            if after == arriving {
+                directions[index].cut = nil
+                cutOff(cut)
+            }
+        }
+        acknowledge(side)
+        ends[side.other.rawValue].owner?.streamBecameReadable()
+        // The rest of a burst that a silent cut stopped.
+        if arriving < count { arrive(count - arriving, from: side, acknowledging: total) }
+    }
+
+    private func arriveEnd(from side: Side, acknowledging total: UInt64) {
+        guard canArrive(from: side) else { return }
+        // The end says, too, what has come in before it: else a graceful close would not know that nothing is lost.
+        noteAcknowledgement(of: side.other, total)
+        directions[side.rawValue].endArrived = true
+        ends[side.other.rawValue].owner?.streamBecameReadable()
+    }
+
+    /// Whether what was sent arrives. What is lost is sent again; who is gone says so.
+    private func canArrive(from side: Side) -> Bool {
+        guard isPathOpen else {
+            lose(side)
+            return false
+        }
+        if side == .client { openServerEnd() }
+        switch ends[side.other.rawValue].state {
+        case .opening, .open:
+            return true
+        case .closed where directions[side.rawValue].pending.isEmpty:
+            // Its end is all that comes.
+            return true
+        case .closed, .gone:
+            sendReset(from: side.other)
+            // The reset may be lost, too.
+            lose(side)
+            return false
+        }
+    }
+
+    /// What is on its way is lost.
+    private func lose(_ side: Side) {
+        let index = side.rawValue
+        directions[index].epoch += 1
+        directions[index].inFlight = 0
+        directions[index].endInFlight = false
+        directions[index].awaitsRetransmission = true
+        retransmit(side) {
+            self.directions[index].awaitsRetransmission = false
+            self.pump(side)
+        }
+    }
+
+    /// Sends again after 200 ms, 400 ms and so on, up to 120 s, as Linux does, and gives up in the end.
+    private func retransmit(_ side: Side, _ body: @escaping () -> Void) {
+        let index = side.rawValue
+        guard ends[index].state == .open || ends[index].state == .closed else { return }
+        directions[index].retransmissions += 1
+        if directions[index].retransmissions > SimulatedStream.maximumRetransmissions {
+            return fail(side, .transmissionTimedOut)
+        }
+        schedule(after: min(.milliseconds(200 << (directions[index].retransmissions - 1)), .seconds(120)), body)
+    }
+
+    /// Tells the sender what has arrived.
+    private func acknowledge(_ side: Side) {
+        let index = side.rawValue
+        let total = directions[index].arrived
+        if directions[index].isAcknowledging { return }
+        directions[index].isAcknowledging = true
+        send(from: side.other) {
+            self.directions[index].isAcknowledging = false
+            guard self.ends[index].state != .gone else { return }
+            guard self.isPathOpen else {
+                // The sender sends it once more, and is told then.
+                return self.retransmit(side) { self.acknowledge(side) }
+            }
+            self.noteAcknowledgement(of: side, total)
+            if total < self.directions[index].arrived { self.acknowledge(side) }
+            self.pump(side)
+            self.ends[index].owner?.streamBecameWritable()
+        }
+    }
+
+    private func noteAcknowledgement(of side: Side, _ total: UInt64) {
+        guard total > directions[side.rawValue].acknowledged else { return }
+        directions[side.rawValue].acknowledged = total
+        directions[side.rawValue].retransmissions = 0
+    }
+}

@@ -1,0 +1,125 @@
+import Lifeline
+import LifelineCore
+import LifelineMessages
+import LifelineTestSupport
+import Testing
+
+@testable import LifelineCLI
+
+/// What the steps of `lifeline send` amount to, for its last lines and its exit code.
+@Suite(.timeLimit(.minutes(1))) struct SendRecordTests {
+    private static let reset = ConnectionError(code: .closedByPeer, message: "Reset by the test.")
+    /// How the last attempt's connection ends in order.
+    private static let lastEnd = TransitionReason(.attemptsUsedUp, error: TransitionReason(.closedByPeer).asError)
+
+    private func event(
+        _ from: ConnectionState,
+        _ to: ConnectionState,
+        _ reason: TransitionReason,
+        undelivered: Int? = nil,
+        missed: Int = 0
+    ) -> ClientEvent {
+        let transition = ConnectionTransition(
+            number: 1,
+            time: MonotonicTime(nanoseconds: 0),
+            from: from,
+            to: to,
+            reason: reason
+        )
+        return ClientEvent(transition: transition, undeliveredMessageCount: undelivered, missedCount: missed)
+    }
+
+    /// The record after sending was finished, before the events of `end`.
+    private func record(_ events: ClientEvent..., finished: Bool = true, end: ClientEvent...) -> SendRecord {
+        var record = SendRecord()
+        for event in events { record.record(event) }
+        record.isSendingFinished = finished
+        for event in end { record.record(event) }
+        return record
+    }
+
+    @Test func aCloseInOrderIsNoLoss() {
+        for undelivered in [0, nil] {
+            let record = record(end: event(.draining, .closed, TransitionReason(.drained), undelivered: undelivered))
+            #expect(record.failure == nil && record.summary(sentCount: 3) == nil)
+        }
+    }
+
+    @Test(
+        arguments: [
+            (TransitionReason(.drained), 2, "2 did not arrive"),
+            (.ended(by: reset), 0, "0 did not arrive"),
+            (.ended(by: reset), nil, "an unknown number did not arrive"),
+            (TransitionReason(.networkLost), 1, "1 did not arrive"),
+        ] as [(TransitionReason, Int?, String)]
+    )
+    func whatTheLastCloseLostIsReported(reason: TransitionReason, undelivered: Int?, text: String) throws {
+        let record = record(end: event(.draining, .closed, reason, undelivered: undelivered))
+        #expect(record.failure?.status == .inputOutput)
+        let summary = try #require(record.summary(sentCount: 3))
+        #expect(summary.hasPrefix("sent 3 messages, of which") && summary.contains(text))
+        #expect(summary.hasSuffix("; 1 connection was lost"))
+    }
+
+    @Test func aConnectionThatIsMadeAgainIsCountedAndForgiven() throws {
+        let record = record(
+            event(.ready, .backingOff, .ended(by: Self.reset), undelivered: 4),
+            event(.connecting, .ready, TransitionReason(.connected)),
+            end: event(.draining, .closed, TransitionReason(.drained), undelivered: 0)
+        )
+        #expect(record.failure == nil)
+        #expect(record.summary(sentCount: 9)?.contains("of which 4 did not arrive; 1 connection was lost") == true)
+    }
+
+    /// A receiver that has had enough ends, and is gone when the client connects again.
+    @Test func givingUpAfterEverythingWasTakenIsNoFailure() {
+        for reason in [Self.lastEnd, TransitionReason(.closedByPeer)] {
+            let record = record(
+                event(.ready, .gaveUp, reason, undelivered: 0),
+                end: event(.gaveUp, .closed, TransitionReason(.closedByUser))
+            )
+            #expect(record.failure == nil)
+        }
+    }
+
+    @Test func givingUpWithMessagesLeftIs69() {
+        let record = record(event(.ready, .gaveUp, Self.lastEnd, undelivered: 0), finished: false)
+        #expect(record.failure?.status == .unavailable)
+    }
+
+    @Test(arguments: [1, nil] as [Int?]) func givingUpAfterALossIs74(undelivered: Int?) {
+        let reason = undelivered == nil ? TransitionReason(.attemptsUsedUp, error: Self.reset) : Self.lastEnd
+        let record = record(end: event(.ready, .gaveUp, reason, undelivered: undelivered))
+        #expect(record.failure?.status == .inputOutput)
+    }
+
+    @Test func stepsThatWereMissedLeaveTheNumbersOpen() throws {
+        let missed = event(.connecting, .backingOff, .connectFailed(Self.reset), missed: 7)
+        let summary = try #require(record(missed).summary(sentCount: 1))
+        #expect(summary.contains("of which an unknown number did not arrive; at least 0 connections were lost"))
+        #expect(record(missed).failure?.status == .inputOutput)
+        #expect(record(missed, event(.connecting, .ready, TransitionReason(.connected))).failure == nil)
+    }
+
+    /// Steps that were made before it began are seen all the same.
+    @Test func theWatcherMissesNoStep() async throws {
+        try await withTemporaryPath { path in
+            var configuration = ClientConfiguration()
+            configuration.backoff.maximumAttempts = 1
+            let client = Client(
+                to: .unix(path: path),
+                configuration: configuration,
+                receiving: RawMessage.self,
+                sending: RawMessage.self
+            )
+            let watcher = SendWatcher(client: client, isQuiet: true)
+            async let running: Void = client.run()
+            for await event in client.events where event.transition.to == .gaveUp { break }
+            await client.close()
+            try await running
+            await watcher.run()
+            let failure = await #expect(throws: CommandFailure.self) { try await watcher.finish(sentCount: 0) }
+            #expect(failure?.status == .unavailable)
+        }
+    }
+}

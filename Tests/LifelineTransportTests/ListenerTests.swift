@@ -1,0 +1,64 @@
+import LifelineCore
+import LifelineTestSupport
+import Logging
+import Testing
+
+@testable import LifelineTransport
+
+@Suite(.timeLimit(.minutes(1))) struct ListenerTests {
+    /// A listener, and a peer whose connection it has accepted and nobody has taken.
+    private func withWaitingConnection(
+        _ body: (any TransportListener<Void>, _ peer: RawSocket) async throws -> Void
+    ) async throws {
+        let options = ConnectionOptions(
+            maximumFrameLength: 100,
+            connectTimeout: .seconds(1),
+            closeTimeout: .seconds(1),
+            outboundMarks: WaterMarks(low: 1, high: 2),
+            metrics: TransportMetrics(role: "test")
+        )
+        let listener = try await NIOTransport.shared.listen(
+            on: .tcp(host: "127.0.0.1", port: 0),
+            options: ListenerOptions(
+                connection: options,
+                maximumConnections: 10,
+                backlog: 10,
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            )
+        ) { Answerer() }
+        let peer = try await RawSocket.connect(toPort: listener.endpoint.port ?? 0)
+        try await peer.write([0x00])
+        #expect(try await peer.read(1) == [0x00])
+        try await body(listener, peer)
+    }
+
+    @Test func whatWasAcceptedIsHandedOutAfterAcceptingHasStopped() async throws {
+        try await withWaitingConnection { listener, peer in
+            await listener.stopAccepting()
+            let opened = try #require(try await listener.nextConnection())
+            let next = try await listener.nextConnection()
+            #expect(next?.connection == nil)
+            opened.connection.close()
+            #expect(try await peer.read().isEmpty, "a regular end")
+        }
+    }
+
+    @Test func closingAbortsWhatNobodyHasTaken() async throws {
+        try await withWaitingConnection { listener, peer in
+            await listener.close()
+            let next = try await listener.nextConnection()
+            #expect(next?.connection == nil)
+            await #expect(throws: RawSocket.Failure.self) { try await peer.read() }
+        }
+    }
+}
+
+/// Answers everything by an empty frame.
+private struct Answerer: FrameReceiver {
+    var inbox: Void { () }
+    mutating func receive(frame _: UnsafeRawBufferPointer) {}
+    mutating func finishBatch() -> ReadDemand { .more }
+    mutating func takeReplies() -> [UInt8] { [0x00] }
+    func pingFrame(number _: UInt64) -> [UInt8]? { nil }
+    mutating func finish(throwing _: ConnectionError?) {}
+}
