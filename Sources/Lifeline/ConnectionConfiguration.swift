@@ -64,6 +64,13 @@ public struct ConnectionConfiguration: Sendable {
     /// messages fails at once. The code is `tooManyUnansweredBytes`. Default: nil, since not every protocol answers.
     public var unansweredByteLimit: Int?
 
+    /// The proxy that connections go through; nil for none. Default: nil, so that an application decides whether its users'
+    /// environment counts: `.environment`. A server's configuration has no use for it.
+    ///
+    /// Through a proxy, `keepalive` watches the way to the proxy only, and what of the sends was lost is not known
+    /// (`ClientEvent.undeliveredMessageCount` is nil): what the proxy acknowledges, the peer need not have.
+    public var proxy: ProxyConfiguration?
+
     /// Makes a configuration with the default values.
     public init() {}
 

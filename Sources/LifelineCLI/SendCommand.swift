@@ -26,6 +26,7 @@ struct SendCommand: AsyncParsableCommand {
               lifeline send --to tcp://127.0.0.1:7000 --text "Hello" --count 1000
               lifeline send --to unix:///tmp/chat.sock --format delimited < chat.bin
               lifeline send --to unix:///tmp/chat.sock --file chat.bin
+              lifeline send --to tcp://chat.example.org:7000 --text "Hello" --proxy socks5://127.0.0.1:1080
             """
     )
 
@@ -53,6 +54,8 @@ struct SendCommand: AsyncParsableCommand {
     /// A minute and a half, in which a receiver is restarted by hand. Connections that last less than 10 s count, too.
     @Option(help: "How often to try to connect in a row before giving up.")
     var attempts = 8
+
+    @OptionGroup(title: "Proxy options") var proxy: ProxyOptions
 
     @Flag(help: "Do not tell of connections that are lost and made again.")
     var quiet = false
@@ -113,6 +116,7 @@ struct SendCommand: AsyncParsableCommand {
     private var clientConfiguration: ClientConfiguration {
         var configuration = ClientConfiguration()
         configuration.backoff.maximumAttempts = attempts
+        configuration.connection.proxy = proxy.configuration
         return configuration
     }
 }

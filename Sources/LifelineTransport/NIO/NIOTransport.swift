@@ -52,7 +52,12 @@ package struct NIOTransport: Transport {
             if !outcome.open(with: .failure(error)) { try? outcome.value?.get().connection.abort(.closedLocally) }
             throw error
         } catch {
-            throw ConnectionError(connecting: endpoint, failedWith: error, timeout: options.connectTimeout)
+            throw ConnectionError(
+                connecting: endpoint,
+                through: options.proxyAddress,
+                failedWith: error,
+                timeout: options.connectTimeout
+            )
         }
     }
 
