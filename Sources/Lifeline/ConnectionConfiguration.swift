@@ -11,7 +11,8 @@ public struct ConnectionConfiguration: Sendable {
     /// prefix can declare as 2³²−1.
     public var maximumFrameLength = 4 << 20
 
-    /// How long connecting may take, name look-up included. Default: 10 s, as long as three lost SYN packets take.
+    /// How long connecting may take, name look-up and handshakes included. Default: 10 s, as long as three lost SYN
+    /// packets take.
     public var connectTimeout = Duration.seconds(10)
 
     /// How long a graceful close waits without progress: for the peer to read what is still to be written, and then for

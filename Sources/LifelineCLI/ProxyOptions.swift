@@ -3,6 +3,7 @@ internal import Lifeline
 
 /// Which proxy a command that connects goes through.
 struct ProxyOptions: ParsableArguments {
+    // Read in `validate()`: what the parser says of a value that is wrong has the value in it, and so the password.
     @Option(
         help: ArgumentHelp(
             "Connect through this proxy: http://[USER:PASSWORD@]HOST:PORT or socks5://[USER:PASSWORD@]HOST:PORT.",
@@ -13,26 +14,27 @@ struct ProxyOptions: ParsableArguments {
                 environment, it cannot.
                 """,
             valueName: "url"
-        ),
-        transform: parseProxy
+        )
     )
-    var proxy: ProxyConfiguration?
+    var proxy: String?
 
     @Flag(help: "Connect without a proxy, whatever the environment says.")
     var noProxy = false
 
     func validate() throws {
         if noProxy, proxy != nil { throw ValidationError("--proxy and --no-proxy exclude each other.") }
+        _ = try configuration
     }
 
-    var configuration: ProxyConfiguration? { noProxy ? nil : proxy ?? .environment }
-}
-
-/// Reads the proxy that an option names, with an error that says what is wrong with it, and not what its password is.
-@Sendable private func parseProxy(_ text: String) throws -> ProxyConfiguration {
-    do throws(ConnectionError) {
-        return try ProxyConfiguration(text)
-    } catch {
-        throw ValidationError(error.message)
+    var configuration: ProxyConfiguration? {
+        get throws {
+            if noProxy { return nil }
+            guard let proxy else { return .environment }
+            do throws(ConnectionError) {
+                return try ProxyConfiguration(proxy)
+            } catch {
+                throw ValidationError(error.message)
+            }
+        }
     }
 }

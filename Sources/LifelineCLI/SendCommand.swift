@@ -84,7 +84,7 @@ struct SendCommand: AsyncParsableCommand {
     private func send(_ input: consuming InputFile?) async throws {
         let client = Client(
             to: to,
-            configuration: clientConfiguration,
+            configuration: try clientConfiguration,
             receiving: RawMessage.self,
             sending: RawMessage.self,
             // The watcher tells what there is to tell.
@@ -114,9 +114,11 @@ struct SendCommand: AsyncParsableCommand {
     }
 
     private var clientConfiguration: ClientConfiguration {
-        var configuration = ClientConfiguration()
-        configuration.backoff.maximumAttempts = attempts
-        configuration.connection.proxy = proxy.configuration
-        return configuration
+        get throws {
+            var configuration = ClientConfiguration()
+            configuration.backoff.maximumAttempts = attempts
+            configuration.connection.proxy = try proxy.configuration
+            return configuration
+        }
     }
 }

@@ -92,7 +92,8 @@ struct HTTPConnectHandshake: ProxyHandshake {
         case 200..<300:
             // Whatever its header says of a body: there is none.
             return .established
-        case 407:
+        case 401, 407:
+            // It must be 407; tinyproxy says 401 to credentials that are wrong.
             throw authenticationRequired(answer)
         default:
             throw route.notConnected(answer, isTransient: HTTPConnectHandshake.isTransient(code))

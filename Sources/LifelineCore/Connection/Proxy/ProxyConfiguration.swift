@@ -2,6 +2,9 @@
 ///
 /// The proxy gets the endpoint's host as it stands, so that it looks names up and this machine does not. Every scheme is
 /// tunnelled, `ws` too. Unix sockets never go through a proxy.
+///
+/// Many proxies know no half-close: when one side ends, they end the other as well. What was sent before then arrives, but
+/// what the peer still has to say after `finishSending()` may not.
 public struct ProxyConfiguration: Sendable, Hashable {
     /// What a proxy asks its users for.
     ///
@@ -90,6 +93,13 @@ package struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
     package let host: String
     package let port: UInt16
     package let credentials: ProxyConfiguration.Credentials?
+
+    package init(kind: Kind, host: String, port: UInt16, credentials: ProxyConfiguration.Credentials? = nil) {
+        self.kind = kind
+        self.host = host
+        self.port = port
+        self.credentials = credentials
+    }
 
     package var address: Endpoint.Address { .tcp(host: host, port: Int(port)) }
 

@@ -23,6 +23,7 @@ import Testing
             ("http://ada@proxy:1", .http(host: "proxy", port: 1, credentials: .init(user: "ada", password: ""))),
             ("http://ada:@proxy:1", .http(host: "proxy", port: 1, credentials: .init(user: "ada", password: ""))),
             ("http://ada:a:b@proxy:1", .http(host: "proxy", port: 1, credentials: .init(user: "ada", password: "a:b"))),
+            ("ada:x://y@proxy:1", .http(host: "proxy", port: 1, credentials: .init(user: "ada", password: "x://y"))),
             (
                 "socks5://a%64a:p%40ss%2F%3a%C3%BC%25@proxy:1",
                 .socks5(host: "proxy", port: 1, credentials: .init(user: "ada", password: "p@ss/:ü%"))
@@ -58,7 +59,7 @@ import Testing
         ("socks4://ada:s3cret@proxy", "version 5"),
         ("socks://proxy", "version 5"),
         ("ftp://ada:s3cret@proxy", "unknown"),
-        ("ada:s3cret://x@proxy", "unknown"),
+        ("s3cret://ada@proxy", "unknown"),
         ("http://ada:s3cret%@proxy", "%"),
         ("http://ada:s3cret%4@proxy", "%"),
         ("http://ada:s3cret%zz@proxy", "%"),
