@@ -55,7 +55,7 @@ struct SendCommand: AsyncParsableCommand {
     @Option(help: "How often to try to connect in a row before giving up.")
     var attempts = 8
 
-    @OptionGroup(title: "Proxy options") var proxy: ProxyOptions
+    @OptionGroup var proxy: ProxyOptions
 
     @Flag(help: "Do not tell of connections that are lost and made again.")
     var quiet = false

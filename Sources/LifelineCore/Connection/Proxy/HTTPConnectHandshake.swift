@@ -87,7 +87,6 @@ struct HTTPConnectHandshake: ProxyHandshake {
         case 100..<200:
             // The final answer follows.
             status = nil
-            schemes = []
             return .none
         case 200..<300:
             // Whatever its header says of a body: there is none.
