@@ -11,7 +11,8 @@ public struct ConnectionConfiguration: Sendable {
     /// prefix can declare as 2³²−1.
     public var maximumFrameLength = 4 << 20
 
-    /// How long connecting may take, name look-up included. Default: 10 s, as long as three lost SYN packets take.
+    /// How long connecting may take, name look-up and handshakes included. Default: 10 s, as long as three lost SYN
+    /// packets take.
     public var connectTimeout = Duration.seconds(10)
 
     /// How long a graceful close waits without progress: for the peer to read what is still to be written, and then for
@@ -64,6 +65,13 @@ public struct ConnectionConfiguration: Sendable {
     /// over it is asked for a sign of life, which must come within the heartbeat's `timeout`; one without heartbeat
     /// messages fails at once. The code is `tooManyUnansweredBytes`. Default: nil, since not every protocol answers.
     public var unansweredByteLimit: Int?
+
+    /// The proxy that connections go through; nil for none. Default: nil, so that an application decides whether its users'
+    /// environment counts: `.environment`. A server's configuration has no use for it.
+    ///
+    /// Through a proxy, `keepalive` watches the way to the proxy only, and what of the sends was lost is not known
+    /// (`ClientEvent.undeliveredMessageCount` is nil): what the proxy acknowledges, the peer need not have.
+    public var proxy: ProxyConfiguration?
 
     /// Makes a configuration with the default values.
     public init() {}

@@ -34,6 +34,8 @@ extension CommandFailure {
     private static func status(of error: ConnectionError) -> Status {
         switch error.code {
         case .connectFailed, .connectTimeout, .listenFailed, .addressInUse, .unixSocketPathTooLong: .unavailable
+        case .invalidProxy, .proxyRefused, .proxyAuthenticationRequired, .proxyConnectFailed, .proxyProtocolViolation:
+            .unavailable
         case .protocolViolation, .messageRefused: .badData
         default: .inputOutput
         }

@@ -27,6 +27,7 @@ struct SendCommand: AsyncParsableCommand {
               lifeline send --to tcp://127.0.0.1:7000 --text "Hello" --count 1000
               lifeline send --to unix:///tmp/chat.sock --format delimited < chat.bin
               lifeline send --to unix:///tmp/chat.sock --file chat.bin
+              lifeline send --to tcp://chat.example.org:7000 --text "Hello" --proxy socks5://127.0.0.1:1080
             """
     )
 
@@ -55,6 +56,8 @@ struct SendCommand: AsyncParsableCommand {
     @Option(help: "How often to try to connect in a row before giving up.")
     var attempts = 8
 
+    @OptionGroup var proxy: ProxyOptions
+
     @Flag(help: "Do not tell of connections that are lost and made again.")
     var quiet = false
 
@@ -82,7 +85,7 @@ struct SendCommand: AsyncParsableCommand {
     private func send(_ input: consuming InputFile?) async throws {
         let client = Client(
             to: to,
-            configuration: clientConfiguration,
+            configuration: try clientConfiguration,
             receiving: RawMessage.self,
             sending: RawMessage.self,
             // The watcher tells what there is to tell.
@@ -112,8 +115,11 @@ struct SendCommand: AsyncParsableCommand {
     }
 
     private var clientConfiguration: ClientConfiguration {
-        var configuration = ClientConfiguration()
-        configuration.backoff.maximumAttempts = attempts
-        return configuration
+        get throws {
+            var configuration = ClientConfiguration()
+            configuration.backoff.maximumAttempts = attempts
+            configuration.connection.proxy = try proxy.configuration
+            return configuration
+        }
     }
 }

@@ -107,6 +107,8 @@ typealias ChatMessage = Sample_Chat_V1_ChatMessage
         ["send", "--to", "tcp://127.0.0.1:1", "--text", "a", "--attempts", "0"],
         ["send", "--to", "tcp://127.0.0.1:1", "--format", "text"],
         ["send", "--to", "tcp://127.0.0.1:1", "--file", "a", "--from", "b"],
+        ["send", "--to", "tcp://127.0.0.1:1", "--text", "a", "--proxy", "ftp://proxy"],
+        ["send", "--to", "tcp://127.0.0.1:1", "--text", "a", "--proxy", "http://proxy", "--no-proxy"],
         ["receive"],
         ["receive", "--on", "tcp://127.0.0.1:0", "--format", "json"],
         ["unknown"],

@@ -26,7 +26,8 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     let inbox: ClientInbox<Received>
     let encoder: FrameEncoder
     private let configuration: ConnectionConfiguration
-    private let options: ConnectionOptions
+    /// The error is each attempt's.
+    private let options: Result<ConnectionOptions, ConnectionError>
     private let heartbeat: HeartbeatMessages<Received, Sent>?
     private let environment: ClientEnvironment
     private let logger: Logger
@@ -81,11 +82,15 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         self.inbox = inbox
         encoder = FrameEncoder(maximumFrameLength: configuration.connection.maximumFrameLength)
         let metricsFactory = environment.metricsFactory ?? MetricsSystem.factory
-        options = configuration.connection.transportOptions(
-            hasHeartbeat: heartbeat != nil,
-            tracksDelivery: true,
-            metrics: TransportMetrics(role: "client", factory: metricsFactory)
-        )
+        options = Result { () throws(ConnectionError) in
+            var options = configuration.connection.transportOptions(
+                hasHeartbeat: heartbeat != nil,
+                tracksDelivery: true,
+                metrics: TransportMetrics(role: "client", factory: metricsFactory)
+            )
+            try options.addLayers(of: configuration.connection, to: endpoint)
+            return options
+        }
         driver = ClientDriver(
             configuration: configuration,
             sleepWatchInterval: heartbeat.map { _ in configuration.connection.heartbeat.interval },
@@ -198,7 +203,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         await driver.serve(attempt, inbox: inbox) { [logger] in
             logger.warning("Not connecting until messages that have arrived are taken; see Client.messages")
         } connect: {
-            try await transport.connect(to: endpoint, options: options) {
+            try await transport.connect(to: endpoint, options: options.get()) {
                 ClientReceiver(
                     MessageReceiver(configuration: configuration, heartbeat: heartbeat, inbox: inbox.queue) {
                         inbox.receive($0, cost: $1, from: attempt.id)
@@ -239,7 +244,10 @@ package struct ClientEnvironment: Sendable {
 
     /// The real one.
     init(endpoint: Endpoint, configuration: ClientConfiguration) {
-        let watched = configuration.watchesNetwork ? WatchedNetwork(endpoint: endpoint) : nil
+        // Of the way on from a proxy nothing is known here.
+        let proxy = try? configuration.connection.proxyServer(for: endpoint)
+        let nextHop = endpoint.at(proxy?.address ?? endpoint.address)
+        let watched = configuration.watchesNetwork ? WatchedNetwork(endpoint: nextHop) : nil
         self.init(
             transport: NIOTransport.shared,
             clock: BootTimeClock(),

@@ -13,6 +13,7 @@ public struct ClientConfiguration: Sendable {
 
     /// Whether it watches the network: pauses while there is none that leads to the endpoint, and connects at once when
     /// it is back. Default: true. Endpoints on this machine do not need a network, so that nothing is watched for them.
+    /// With a proxy, it is the proxy that the network must lead to.
     public var watchesNetwork = true
 
     /// Makes a configuration with the default values.

@@ -10,6 +10,7 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
             case peerUnresponsive, idleTimeout, writeTimeout, tooManyUnansweredBytes
             case notConnected, sendTimedOut, sendQueueFull
             case alreadyRun
+            case invalidProxy, proxyRefused, proxyAuthenticationRequired, proxyConnectFailed, proxyProtocolViolation
         }
         private let kind: Kind
 
@@ -63,6 +64,19 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let sendQueueFull = Code(kind: .sendQueueFull)
         /// Local misuse: a client was run for a second time.
         public static let alreadyRun = Code(kind: .alreadyRun)
+        /// Local misuse: what was given as a proxy, or what the environment says, is none.
+        public static let invalidProxy = Code(kind: .invalidProxy)
+        /// The proxy does not want to connect to the endpoint, or cannot do such a thing at all. The cause is a
+        /// `ProxyAnswer`.
+        public static let proxyRefused = Code(kind: .proxyRefused)
+        /// The proxy wants credentials, or others than those that it got, or wants them by a scheme that Lifeline does not
+        /// have.
+        public static let proxyAuthenticationRequired = Code(kind: .proxyAuthenticationRequired)
+        /// The proxy could not connect to the endpoint, or ended the connection before it had answered. Where it gave a
+        /// reason, the cause is a `ProxyAnswer`. That the proxy itself was not reached is a `connectFailed`.
+        public static let proxyConnectFailed = Code(kind: .proxyConnectFailed)
+        /// What answered for the proxy is none of the configured kind.
+        public static let proxyProtocolViolation = Code(kind: .proxyProtocolViolation)
 
         /// The code's name.
         public var description: String { "\(kind)" }

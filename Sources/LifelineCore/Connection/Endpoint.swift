@@ -72,15 +72,25 @@ extension Endpoint: CustomStringConvertible {
     /// The endpoint in the form that `init(_:)` reads.
     public var description: String {
         switch address {
-        case .tcp(let host, let port):
-            let authority = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-            return "\(scheme)://\(authority)\(webSocketTarget ?? "")"
+        case .tcp:
+            return "\(scheme)://\(address.authority)\(webSocketTarget ?? "")"
         case .unix(let path):
             return "unix://\(path)"
         }
     }
 
-    private var scheme: String {
+    /// The scheme of what stands at a host and port.
+    package var scheme: String {
         if isWebSocket { isEncrypted ? "wss" : "ws" } else { isEncrypted ? "tls" : "tcp" }
+    }
+}
+
+extension Endpoint.Address {
+    /// Host and port as in a URL, an IPv6 address in brackets; the path of a Unix socket.
+    package var authority: String {
+        switch self {
+        case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .unix(let path): path
+        }
     }
 }

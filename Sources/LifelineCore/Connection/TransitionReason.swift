@@ -101,8 +101,11 @@ extension TransitionReason {
     /// Whether the same attempt again would end the same way: what was refused is how this side is configured.
     package var isFatal: Bool {
         if code == .tlsRejected { return true }
-        guard let error else { return false }
-        return error.code == .tlsRejected || error.code == .invalidEndpoint || error.code == .unixSocketPathTooLong
+        return switch error?.code {
+        case .tlsRejected, .invalidEndpoint, .unixSocketPathTooLong: true
+        case .invalidProxy, .proxyRefused, .proxyAuthenticationRequired: true
+        default: false
+        }
     }
 
     /// The reason as the error that a connection given up for it ends with.

@@ -46,14 +46,26 @@ extension ConnectionError {
     }
 
     /// Why connecting failed.
-    init(connecting endpoint: Endpoint, failedWith error: any Error, timeout: Duration) {
+    ///
+    /// - Parameter proxyAddress: where the socket was to be connected to instead of to the endpoint.
+    init(
+        connecting endpoint: Endpoint,
+        through proxyAddress: Endpoint.Address? = nil,
+        failedWith error: any Error,
+        timeout: Duration
+    ) {
+        let peer = proxyAddress.map { "the proxy \($0.authority)" } ?? "\(endpoint)"
+        let peerFirst = proxyAddress.map { "The proxy \($0.authority)" } ?? "\(endpoint)"
+        let whatListens = proxyAddress == nil ? "a server" : "the proxy"
+        // What the connection was for is not said yet.
+        let purpose = proxyAddress == nil ? "" : " \(endpoint) was not asked for."
         switch error {
         case let error as ConnectionError:
             self = error
         case let error as HandshakeTimeout:
             self.init(
                 code: .connectTimeout,
-                message: "\(endpoint) accepted a connection; \(error.handshakeName) was not done within \(timeout)."
+                message: "\(peerFirst) accepted a connection; \(error.handshakeName) was not done within \(timeout)."
             )
         case is HandshakeCut:
             self.init(
@@ -64,27 +76,27 @@ extension ConnectionError {
         case ChannelError.connectTimeout:
             self.init(
                 code: .connectTimeout,
-                message: "\(endpoint) did not accept a connection within \(timeout).",
+                message: "\(peerFirst) did not accept a connection within \(timeout).\(purpose)",
                 cause: error
             )
         case let error as NIOConnectionError where error.connectionErrors.isEmpty:
             self.init(
                 code: .connectFailed,
-                message: "The host of \(endpoint) was not found. Check its name and the name service.",
+                message: "The host of \(peer) was not found. Check its name and the name service.\(purpose)",
                 cause: error.dnsAError ?? error.dnsAAAAError ?? error
             )
         case let error as NIOConnectionError:
             let attempts = error.connectionErrors.map { "\($0.target): \($0.error)" }.joined(separator: "; ")
             self.init(
                 code: .connectFailed,
-                message:
-                    "No address of \(endpoint) accepted a connection (\(attempts)). Check that a server listens there.",
+                message: "No address of \(peer) accepted a connection (\(attempts)). Check that \(whatListens) listens "
+                    + "there.\(purpose)",
                 cause: error.connectionErrors.first?.error ?? error
             )
         default:
             self.init(
                 code: .connectFailed,
-                message: "\(endpoint) did not accept a connection. Check that a server listens there.",
+                message: "\(peerFirst) did not accept a connection. Check that \(whatListens) listens there.\(purpose)",
                 cause: error
             )
         }

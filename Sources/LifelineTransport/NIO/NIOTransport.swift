@@ -50,7 +50,12 @@ package struct NIOTransport: Transport {
         } catch {
             await attempt.giveUp()
             if error is CancellationError { throw error }
-            throw ConnectionError(connecting: endpoint, failedWith: error, timeout: options.connectTimeout)
+            throw ConnectionError(
+                connecting: endpoint,
+                through: options.proxyAddress,
+                failedWith: error,
+                timeout: options.connectTimeout
+            )
         }
     }
 

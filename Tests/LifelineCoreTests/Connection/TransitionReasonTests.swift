@@ -26,6 +26,9 @@ import Testing
             (.tlsRejected, .tlsRejected, true), (.invalidEndpoint, .connectFailed, true),
             (.unixSocketPathTooLong, .connectFailed, true), (.connectFailed, .connectFailed, false),
             (.connectTimeout, .connectFailed, false), (.ioError, .connectFailed, false),
+            (.invalidProxy, .connectFailed, true), (.proxyRefused, .connectFailed, true),
+            (.proxyAuthenticationRequired, .connectFailed, true), (.proxyConnectFailed, .connectFailed, false),
+            (.proxyProtocolViolation, .connectFailed, false),
         ] as [(ConnectionError.Code, TransitionReason.Code, Bool)]
     )
     func errorsOfAttempts(error: ConnectionError.Code, reason: TransitionReason.Code, isFatal: Bool) {

@@ -1,0 +1,143 @@
+/// Asks an HTTP proxy for a tunnel (RFC 9110, section 9.3.6).
+struct HTTPConnectHandshake: ProxyHandshake {
+    /// The most that an answer's head may have, interim answers included: what HTTP servers usually take of a client's.
+    static let maximumHeadLength = 8 << 10
+
+    let greeting: [UInt8]
+    private let route: ProxyRoute
+    /// The line that is not complete yet.
+    private var line: [UInt8] = []
+    private var headLength = 0
+    /// Nil before the answer's first line.
+    private var status: (code: Int, words: String)?
+    /// The schemes by which the proxy takes credentials.
+    private var schemes: [String] = []
+
+    init(route: ProxyRoute) throws(ConnectionError) {
+        // It is an address or a name, and so the request has the lines that are meant.
+        _ = try route.target()
+        self.route = route
+        let authority = route.endpoint.address.authority
+        var head = "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n"
+        if let credentials = route.proxy.credentials {
+            let pair = base64(Array("\(credentials.user):\(credentials.password)".utf8))
+            head += "Proxy-Authorization: Basic \(pair)\r\n"
+        }
+        greeting = Array("\(head)\r\n".utf8)
+    }
+
+    mutating func receive(_ byte: UInt8) throws(ConnectionError) -> ProxyHandshakeAction {
+        headLength += 1
+        guard headLength <= HTTPConnectHandshake.maximumHeadLength else {
+            throw route.violation("sent more than \(HTTPConnectHandshake.maximumHeadLength) bytes of an answer's head")
+        }
+        let isAfterCR = line.last == UInt8(ascii: "\r")
+        guard isAfterCR == (byte == UInt8(ascii: "\n")), byte >= 0x20 || [0x09, 0x0A, 0x0D].contains(byte), byte != 0x7F
+        else {
+            throw route.violation("sent bytes that an HTTP answer's head does not have")
+        }
+        line.append(byte)
+        guard isAfterCR else { return .none }
+        let text = line.dropLast(2)
+        defer { line.removeAll(keepingCapacity: true) }
+        guard let status else {
+            status = try parseStatus(text)
+            return .none
+        }
+        if !text.isEmpty {
+            try parseField(text)
+            return .none
+        }
+        return try finish(status.code, status.words)
+    }
+
+    /// `HTTP/1.1 200 Connection established`. The reason may be missing, with its space or without.
+    private func parseStatus(_ line: ArraySlice<UInt8>) throws(ConnectionError) -> (code: Int, words: String) {
+        let bytes = Array(line)
+        let isDigit: (UInt8) -> Bool = { (0x30...0x39).contains($0) }
+        guard bytes.count >= 12, bytes.starts(with: "HTTP/1.".utf8), isDigit(bytes[7]), bytes[8] == 0x20,
+            bytes[9...11].allSatisfy(isDigit), bytes[9] != 0x30, bytes.count == 12 || bytes[12] == 0x20
+        else {
+            throw route.violation("did not answer as HTTP/1 servers do")
+        }
+        let code = bytes[9...11].reduce(0) { $0 * 10 + Int($1 - 0x30) }
+        return (code, printable(bytes.dropFirst(13)))
+    }
+
+    private mutating func parseField(_ line: ArraySlice<UInt8>) throws(ConnectionError) {
+        // No white space before the colon, and no line that goes on with the one before (RFC 9112, section 5).
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
+            line[..<colon].allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else {
+            throw route.violation("sent a header line that has no name")
+        }
+        let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
+        guard name == "proxy-authenticate" else { return }
+        let value = line[colon...].dropFirst().drop { $0 == 0x20 || $0 == 0x09 }
+        let scheme = value.prefix { $0 > 0x20 && $0 != UInt8(ascii: ",") }
+        // For the message only.
+        if !scheme.isEmpty, schemes.count < 8 { schemes.append(printable(scheme.prefix(20))) }
+    }
+
+    private mutating func finish(_ code: Int, _ words: String) throws(ConnectionError) -> ProxyHandshakeAction {
+        let answer = ProxyAnswer(proxyProtocol: .http, code: code, words: words)
+        switch code {
+        case 101:
+            throw route.violation("answered by switching to another protocol")
+        case 100..<200:
+            // The final answer follows.
+            status = nil
+            return .none
+        case 200..<300:
+            // Whatever its header says of a body: there is none.
+            return .established
+        case 401, 407:
+            // It must be 407; tinyproxy says 401 to credentials that are wrong.
+            throw authenticationRequired(answer)
+        default:
+            throw route.notConnected(answer, isTransient: HTTPConnectHandshake.isTransient(code))
+        }
+    }
+
+    /// What a later attempt may not get: the proxy is overloaded, or could not reach the endpoint. (tinyproxy says 500 for
+    /// that, squid 503.)
+    private static func isTransient(_ code: Int) -> Bool {
+        switch code {
+        case 501, 505: false
+        case 408, 425, 429, 500..<600: true
+        default: false
+        }
+    }
+
+    private func authenticationRequired(_ answer: ProxyAnswer) -> ConnectionError {
+        if !schemes.isEmpty, !schemes.contains(where: { $0.lowercased() == "basic" }) {
+            return ConnectionError(
+                code: .proxyAuthenticationRequired,
+                message:
+                    "The proxy \(route.proxy) takes credentials only by \(schemes.joined(separator: ", ")); Lifeline "
+                    + "has Basic. Use a proxy that takes it, or a local one that speaks with this one.",
+                cause: answer
+            )
+        }
+        let detail = route.proxy.credentials == nil ? "wants credentials" : "did not accept the credentials"
+        return route.authenticationRequired(detail, cause: answer)
+    }
+}
+
+/// A part of what a peer sent as text that does no harm where it is printed.
+private func printable(_ bytes: ArraySlice<UInt8>) -> String {
+    String(decoding: bytes.prefix(200).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
+}
+
+/// RFC 4648, section 4.
+private func base64(_ bytes: [UInt8]) -> String {
+    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+    var text: [UInt8] = []
+    for start in stride(from: 0, to: bytes.count, by: 3) {
+        let group = bytes[start..<min(start + 3, bytes.count)]
+        let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
+        let digits = [18, 12, 6, 0].map { alphabet[bits >> $0 & 63] }
+        text += digits[...group.count] + Array(repeating: UInt8(ascii: "="), count: 3 - group.count)
+    }
+    return String(decoding: text, as: UTF8.self)
+}

@@ -1,0 +1,148 @@
+extension ProxyConfiguration {
+    /// Reads `http://[user[:password]@]host[:port]` or the same with `socks5://` or `socks5h://`, which mean the same here.
+    ///
+    /// User and password are percent-decoded. Without a scheme it is an HTTP proxy, and without a port 1080, as for curl.
+    /// An IPv6 address stands in brackets.
+    /// - Throws: `ConnectionError` `invalidProxy`, whose message says what is wrong, without user and password.
+    public init(_ url: String) throws(ConnectionError) {
+        let (scheme, rest) = ProxyConfiguration.splitScheme(url)
+        let kind: ProxyServer.Kind
+        switch scheme?.lowercased() {
+        case nil, "http": kind = .http
+        case "socks5", "socks5h": kind = .socks5
+        case "https": throw .invalidProxy(url, "TLS to the proxy itself is not supported. Write http://host:port")
+        case "socks", "socks4", "socks4a":
+            throw .invalidProxy(url, "of SOCKS only version 5 is supported. Write socks5://host:port")
+        default: throw .invalidProxy(url, "the scheme is unknown. Write \(ProxyConfiguration.forms)")
+        }
+        // Before the slash is looked for, or a password that has one would be taken for a host.
+        let at = rest.lastIndex(of: "@")
+        let credentials = try at.map { at throws(ConnectionError) in
+            try ProxyConfiguration.parseCredentials(rest[..<at], of: url)
+        }
+        var authority = at.map { rest[rest.index(after: $0)...] } ?? rest
+        if authority.last == "/" { authority.removeLast() }
+        let (host, port) = try ProxyConfiguration.parseAuthority(authority, of: url)
+        let server = ProxyServer(kind: kind, host: host, port: port, credentials: credentials)
+        try server.check()
+        self.init(source: .server(server))
+    }
+
+    static let forms = "http://user:password@host:port or socks5://user:password@host:port"
+
+    /// What an environment's variable or a URL of the user's says without a scheme is a host.
+    private static func splitScheme(_ url: String) -> (scheme: Substring?, rest: Substring) {
+        guard let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://") else { return (nil, url[...]) }
+        return (url[..<colon], url[colon...].dropFirst(3))
+    }
+
+    private static func parseCredentials(_ text: Substring, of url: String) throws(ConnectionError) -> Credentials {
+        let colon = text.firstIndex(of: ":") ?? text.endIndex
+        let parts = [text[..<colon], text[colon...].dropFirst()].map(percentDecoded)
+        guard let user = parts[0], let password = parts[1] else {
+            throw .invalidProxy(url, "user or password has a % that is not followed by two digits of UTF-8's bytes")
+        }
+        return Credentials(user: user, password: password)
+    }
+
+    private static func percentDecoded(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = rest.prefix(2).compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+            guard digits.count == 2 else { return nil }
+            bytes.append(UInt8(digits[0] << 4 | digits[1]))
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func parseAuthority(
+        _ authority: Substring,
+        of url: String
+    ) throws(ConnectionError) -> (host: String, port: UInt16) {
+        let host: Substring
+        let rest: Substring
+        if authority.first == "[" {
+            guard let bracket = authority.firstIndex(of: "]") else {
+                throw .invalidProxy(url, "the bracket of the IPv6 address is not closed")
+            }
+            host = authority[..<bracket].dropFirst()
+            rest = authority[bracket...].dropFirst()
+        } else {
+            let colon = authority.firstIndex(of: ":") ?? authority.endIndex
+            host = authority[..<colon]
+            rest = authority[colon...]
+            if rest.dropFirst().contains(":") { throw .invalidProxy(url, "an IPv6 address needs brackets") }
+        }
+        if rest.isEmpty { return (String(host), 1080) }
+        // What is no number is not named: of a URL that is not encoded as it must be it may be a part of the password.
+        let digits = rest.dropFirst()
+        guard rest.first == ":", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(digits)
+        else {
+            throw .invalidProxy(
+                url,
+                "after the host comes neither the end nor a colon and a port from 1 to 65535. In user and password, "
+                    + "percent-encode what has a meaning in URLs, such as / as %2F"
+            )
+        }
+        return (String(host), port)
+    }
+}
+
+extension ProxyServer {
+    /// Whether it can be connected to, and its credentials can be handed over.
+    ///
+    /// - Throws: `ConnectionError` `invalidProxy`.
+    func check() throws(ConnectionError) {
+        if host.isEmpty { throw .invalidProxy("\(self)", "the host is missing. Write \(ProxyConfiguration.forms)") }
+        // "%" is that of an IPv6 address's zone.
+        guard host.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"/\\?#@[]\"<>".utf8.contains($0) }) else {
+            throw .invalidProxy("\(kind.rawValue)://…", "the host has a character that no host has")
+        }
+        if port == 0 { throw .invalidProxy("\(self)", "the port is 0. Write one from 1 to 65535") }
+        guard let credentials else { return }
+        switch kind {
+        case .http:
+            // RFC 7617, section 2.
+            if credentials.user.utf8.contains(UInt8(ascii: ":")) {
+                throw .invalidProxy("\(self)", "the user's name has a colon, which the Basic scheme does not allow")
+            }
+            guard (credentials.user + credentials.password).unicodeScalars.allSatisfy({ !$0.isControl }) else {
+                throw .invalidProxy("\(self)", "user or password has a control character")
+            }
+        case .socks5:
+            // RFC 1929 wants one byte of password at least; servers take none, too, and a URL without one means that.
+            guard (1...255).contains(credentials.user.utf8.count), credentials.password.utf8.count <= 255 else {
+                throw .invalidProxy(
+                    "\(self)",
+                    "SOCKS5 allows 1 to 255 bytes for the user's name, and 255 for a password"
+                )
+            }
+        }
+    }
+}
+
+extension Unicode.Scalar {
+    private static let firstPrintable: UInt32 = 0x20
+
+    fileprivate var isControl: Bool { value < Self.firstPrintable || (0x7F...0x9F).contains(value) }
+}
+
+extension ConnectionError {
+    /// - Parameter url: printed without what may be user and password.
+    static func invalidProxy(_ url: String, _ reason: String) -> ConnectionError {
+        var shown = url
+        if let at = url.lastIndex(of: "@") {
+            let scheme = url.firstIndex(of: ":").flatMap { url[$0...].hasPrefix("://") ? url[..<$0] + "://" : nil }
+            // Of what has a scheme that nobody knows, it may be a user's name.
+            let isKnown = ["http://", "https://", "socks5://", "socks5h://", "socks4://", "socks4a://"].contains(scheme)
+            shown = "\(isKnown ? scheme ?? "" : "")…\(url[at...])"
+        }
+        return ConnectionError(code: .invalidProxy, message: "\"\(shown)\" is no proxy: \(reason).")
+    }
+}

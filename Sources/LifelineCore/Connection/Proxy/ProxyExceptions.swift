@@ -1,0 +1,97 @@
+/// What `no_proxy` holds: the hosts to which no proxy leads. `ProxyConfiguration.environment` says how it is written.
+///
+/// An entry that cannot be read stands for nothing, as for other programs.
+struct ProxyExceptions {
+    fileprivate struct Entry {
+        enum Hosts {
+            case all
+            /// In small letters, without dots at its ends.
+            case domain(String)
+            case network(NumericAddress, prefixLength: Int)
+        }
+        let hosts: Hosts
+        /// Nil for every port.
+        let port: Int?
+    }
+
+    private let entries: [Entry]
+
+    init(_ text: String) {
+        entries = text.split { $0 == "," || $0.isWhitespace }.compactMap { Entry($0) }
+    }
+
+    func contain(host: String, port: Int) -> Bool {
+        let address = NumericAddress(host)?.unmapped
+        let name = host.lowercased().withoutTrailingDot
+        return entries.contains { entry in
+            if let only = entry.port, only != port { return false }
+            return switch (entry.hosts, address) {
+            case (.all, _): true
+            case (.domain(let domain), nil): name == domain || name.hasSuffix("." + domain)
+            case (.network(let network, let length), let address?): address.sharesPrefix(of: length, with: network)
+            case (.domain, _?), (.network, nil): false
+            }
+        }
+    }
+}
+
+extension ProxyExceptions.Entry {
+    fileprivate init?(_ text: Substring) {
+        var hosts = text
+        var port: Substring?
+        if text.first == "[", let bracket = text.firstIndex(of: "]") {
+            hosts = text[..<bracket].dropFirst()
+            let rest = text[bracket...].dropFirst()
+            if rest.first == ":" {
+                port = rest.dropFirst()
+            } else if rest.first == "/" {
+                hosts = hosts + rest
+            } else if !rest.isEmpty {
+                return nil
+            }
+        } else if let colon = text.firstIndex(of: ":"), !text[colon...].dropFirst().contains(":") {
+            hosts = text[..<colon]
+            port = text[colon...].dropFirst()
+        }
+        if let port {
+            guard let number = UInt16(port) else { return nil }
+            self.port = Int(number)
+        } else {
+            self.port = nil
+        }
+        guard let read = Hosts(hosts) else { return nil }
+        self.hosts = read
+    }
+}
+
+extension ProxyExceptions.Entry.Hosts {
+    fileprivate init?(_ text: Substring) {
+        let slash = text.firstIndex(of: "/")
+        if text == "*" {
+            self = .all
+        } else if let address = NumericAddress(text[..<(slash ?? text.endIndex)]) {
+            var length = address.bytes.count * 8
+            if let slash {
+                guard let number = UInt8(text[slash...].dropFirst()), number <= length else { return nil }
+                length = Int(number)
+            }
+            // A network that reaches beyond the mapped addresses stays what it is.
+            if address.unmapped != address, length >= 96 {
+                self = .network(address.unmapped, prefixLength: length - 96)
+            } else {
+                self = .network(address, prefixLength: length)
+            }
+        } else {
+            var domain = text.lowercased().withoutTrailingDot[...]
+            if domain.hasPrefix("*.") { domain = domain.dropFirst() }
+            if domain.first == "." { domain = domain.dropFirst() }
+            if domain.isEmpty || slash != nil { return nil }
+            self = .domain(String(domain))
+        }
+    }
+}
+
+extension String {
+    /// A name with a dot at its end is the same, written in full.
+    fileprivate var withoutTrailingDot: String { last == "." ? String(dropLast()) : self }
+}

@@ -1,0 +1,159 @@
+/// What this side of a connection says to a proxy, and makes of its answers, until the proxy has connected to the
+/// endpoint.
+///
+/// It takes a byte at a time, so that it does not matter how the proxy's bytes are cut, and the bytes behind the last one
+/// stay the endpoint's. A handshake is some hundred bytes, and 8 KiB at most.
+package protocol ProxyHandshake: Sendable {
+    /// What is sent first.
+    var greeting: [UInt8] { get }
+
+    /// Takes the next byte. Not to be called after it was `established` or has thrown.
+    ///
+    /// - Throws: `ConnectionError`: the proxy will not do it, cannot do it, or is none.
+    mutating func receive(_ byte: UInt8) throws(ConnectionError) -> ProxyHandshakeAction
+}
+
+/// What is to be done after a byte of a proxy's.
+package enum ProxyHandshakeAction: Sendable, Equatable {
+    /// Wait for the next byte.
+    case none
+    /// Send this, then wait.
+    case send([UInt8])
+    /// From the next byte on, it is the endpoint that speaks.
+    case established
+}
+
+/// Which proxy is asked for what.
+package struct ProxyRoute: Sendable, Hashable {
+    package let proxy: ProxyServer
+    package let endpoint: Endpoint
+
+    package init(proxy: ProxyServer, endpoint: Endpoint) {
+        self.proxy = proxy
+        self.endpoint = endpoint
+    }
+
+    /// - Throws: `ConnectionError` `invalidEndpoint` when a proxy cannot be asked for the endpoint.
+    package func makeHandshake() throws(ConnectionError) -> any ProxyHandshake {
+        switch proxy.kind {
+        case .http: try HTTPConnectHandshake(route: self)
+        case .socks5: try SOCKS5Handshake(route: self)
+        }
+    }
+
+    enum Host: Hashable {
+        case address(NumericAddress)
+        case name(String)
+    }
+
+    /// The endpoint's host and port, which go into requests: checked, so that nothing else gets in there.
+    func target() throws(ConnectionError) -> (host: Host, port: UInt16) {
+        guard case .tcp(let host, let port) = endpoint.address, let port = UInt16(exactly: port), port > 0 else {
+            throw invalidEndpoint("It has no port to connect to.")
+        }
+        if let address = NumericAddress(host) { return (.address(address), port) }
+        if host.contains(":") {
+            throw invalidEndpoint("It is on this machine's own link, to which no proxy leads. Set no proxy for it.")
+        }
+        // RFC 1928, section 4, has one byte for the length.
+        guard (1...255).contains(host.utf8.count) else { throw invalidEndpoint("The host's name is too long.") }
+        guard host.utf8.allSatisfy(ProxyRoute.isOfName) else {
+            throw invalidEndpoint(
+                "The host's name has a character that no proxy takes. Write an international name in its ASCII form (xn--…)."
+            )
+        }
+        return (.name(host), port)
+    }
+
+    private static func isOfName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
+        default: false
+        }
+    }
+}
+
+/// What a proxy answered instead of connecting.
+public struct ProxyAnswer: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The protocols of proxies.
+    public enum ProxyProtocol: String, Sendable, Hashable {
+        /// HTTP CONNECT (RFC 9110, section 9.3.6).
+        case http = "HTTP"
+        /// SOCKS5 (RFC 1928).
+        case socks5 = "SOCKS5"
+    }
+
+    /// The protocol that it spoke.
+    public let proxyProtocol: ProxyProtocol
+    /// HTTP's status code, or SOCKS5's reply code.
+    public let code: Int
+    /// HTTP's reason phrase, at most 200 printable ASCII characters of it; what RFC 1928 says of the SOCKS5 code.
+    public let words: String
+
+    /// The protocol and the code.
+    public var description: String { "\(proxyProtocol.rawValue) \(code)" }
+}
+
+// MARK: What goes wrong
+
+extension ProxyRoute {
+    private func invalidEndpoint(_ reason: String) -> ConnectionError {
+        ConnectionError(
+            code: .invalidEndpoint,
+            message: "\(endpoint) cannot be asked for at the proxy \(proxy). \(reason)"
+        )
+    }
+
+    /// The proxy has said no, or has failed.
+    func notConnected(_ answer: ProxyAnswer, isTransient: Bool) -> ConnectionError {
+        let words = answer.words.isEmpty ? "without a reason" : "\"\(answer.words)\""
+        if isTransient {
+            return ConnectionError(
+                code: .proxyConnectFailed,
+                message: "The proxy \(proxy) could not connect to \(endpoint): it answered \(answer), \(words).",
+                cause: answer
+            )
+        }
+        return ConnectionError(
+            code: .proxyRefused,
+            message: "The proxy \(proxy) refused to connect to \(endpoint): it answered \(answer), \(words). Ask its "
+                + "operator to allow it, or set no proxy for this host.",
+            cause: answer
+        )
+    }
+
+    /// - Parameter detail: what the proxy said of it.
+    func authenticationRequired(_ detail: String, cause: ProxyAnswer? = nil) -> ConnectionError {
+        let advice =
+            proxy.credentials == nil
+            ? "Set the proxy's credentials, as in \(proxy.kind.rawValue)://user:password@host:port."
+            : "Check user and password of the proxy."
+        return ConnectionError(
+            code: .proxyAuthenticationRequired,
+            message: "The proxy \(proxy) \(detail). \(advice)",
+            cause: cause
+        )
+    }
+
+    /// - Parameter detail: what it did.
+    func violation(_ detail: String) -> ConnectionError {
+        ConnectionError(
+            code: .proxyProtocolViolation,
+            message:
+                "What listens at the proxy's address \(proxy.address.authority) \(detail). Check that it is a proxy "
+                + "of the kind that \(proxy) says."
+        )
+    }
+
+    /// The proxy has ended the connection, or it has failed, before the proxy had answered.
+    package func cut(_ cause: (any Error)? = nil) -> ConnectionError {
+        ConnectionError(
+            code: .proxyConnectFailed,
+            message:
+                "The proxy \(proxy) closed the connection before it had connected to \(endpoint). Check that it may "
+                + "be used from here, and that the endpoint can be reached.",
+            cause: cause
+        )
+    }
+}
