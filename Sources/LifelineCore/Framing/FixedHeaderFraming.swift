@@ -1,10 +1,5 @@
 /// Frames with a header of fixed big-endian fields. `FixedHeader` says what they are, and draws them.
 package struct FixedHeaderFraming<InboundHead: FixedHeaderFields, OutboundHead: FixedHeaderFields>: HeadedFraming {
-    /// A client sends requests and receives responses.
-    package typealias Client = FixedHeaderFraming<FixedHeader.Response, FixedHeader.Request>
-    /// A server receives requests and sends responses.
-    package typealias Server = FixedHeaderFraming<FixedHeader.Request, FixedHeader.Response>
-
     /// The most bytes that a content may have, either way, header excluded.
     package let maximumContentLength: Int
 
@@ -44,4 +39,11 @@ package struct FixedHeaderFraming<InboundHead: FixedHeaderFields, OutboundHead: 
         destination.storeBigEndian(UInt32(contentLength), at: OutboundHead.byteCount)
         return length
     }
+}
+
+extension FixedHeader {
+    /// A client sends requests and receives responses.
+    package typealias ClientFraming = FixedHeaderFraming<Response, Request>
+    /// A server receives requests and sends responses.
+    package typealias ServerFraming = FixedHeaderFraming<Request, Response>
 }

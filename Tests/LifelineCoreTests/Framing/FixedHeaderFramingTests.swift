@@ -2,8 +2,8 @@ import LifelineCore
 import LifelineTestSupport
 import Testing
 
-private let client = Client(maximumContentLength: 4 << 20)
-private let server = Server(maximumContentLength: 4 << 20)
+private let client = FixedHeader.ClientFraming(maximumContentLength: 4 << 20)
+private let server = FixedHeader.ServerFraming(maximumContentLength: 4 << 20)
 
 @Suite struct FixedHeaderFramingTests {
     // MARK: Golden bytes: those of FixedHeader's documentation
@@ -94,7 +94,7 @@ private let server = Server(maximumContentLength: 4 << 20)
 
     @Test(arguments: [0, 1, 100, 4 << 20, Int(UInt32.max)])
     func enforcesTheLimitExactly(limit: Int) throws {
-        let framing = Client(maximumContentLength: limit)
+        let framing = FixedHeader.ClientFraming(maximumContentLength: limit)
         let request = FixedHeader.Request(url: 9, serial: 0x401)
         #expect(try framing.head(request, contentLength: limit).suffix(4).elementsEqual(bigEndian(limit)))
         let error = #expect(throws: FramingError.self) { try framing.headLength(of: request, contentLength: limit + 1) }
@@ -108,8 +108,8 @@ private let server = Server(maximumContentLength: 4 << 20)
     }
 
     @Test func limitsAreClamped() {
-        #expect(Client(maximumContentLength: -1).maximumContentLength == 0)
-        #expect(Client(maximumContentLength: .max).maximumContentLength == Int(UInt32.max))
+        #expect(FixedHeader.ClientFraming(maximumContentLength: -1).maximumContentLength == 0)
+        #expect(FixedHeader.ClientFraming(maximumContentLength: .max).maximumContentLength == Int(UInt32.max))
     }
 
     @Test func aHugeContentIsRefusedBeforeAnyOfItCame() {

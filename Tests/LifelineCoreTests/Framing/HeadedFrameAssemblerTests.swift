@@ -2,7 +2,7 @@ import LifelineCore
 import LifelineTestSupport
 import Testing
 
-private let server = Server(maximumContentLength: 4 << 20)
+private let server = FixedHeader.ServerFraming(maximumContentLength: 4 << 20)
 private let headLine = HeadLineFraming(maximumContentLength: 4 << 20)
 
 /// What both framings with heads have in common: splits, costs, memory.
@@ -12,7 +12,7 @@ private let headLine = HeadLineFraming(maximumContentLength: 4 << 20)
     private static let lengths = [0, 1, 0, 0, 2, 31, 5, 60, 0]
 
     private static func fixedHeaderStream() throws -> (bytes: [UInt8], frames: [HeadedFrame<FixedHeader.Request>]) {
-        let client = Client(maximumContentLength: 4 << 20)
+        let client = FixedHeader.ClientFraming(maximumContentLength: 4 << 20)
         let frames = lengths.enumerated().map { index, length in
             HeadedFrame(
                 head: FixedHeader.Request(url: 9, serial: 0x401 + UInt32(index)),
@@ -172,7 +172,7 @@ private let headLine = HeadLineFraming(maximumContentLength: 4 << 20)
 
     /// A head that declares much and a content that trickles in.
     @Test func memoryFollowsWhatWasReceived() throws {
-        let framing = Server(maximumContentLength: Int(UInt32.max))
+        let framing = FixedHeader.ServerFraming(maximumContentLength: Int(UInt32.max))
         var assembler = HeadedFrameAssembler(framing: framing)
         var sink = HeadedFrameCount<FixedHeader.Request>()
         var received = 0
@@ -237,8 +237,8 @@ private let headLine = HeadLineFraming(maximumContentLength: 4 << 20)
         #expect(try delimited.read(chunks([3, 1, 2, 3, 0, 1, 4])) == 3)
         #expect(delimited.sink.payloads == payloads)
 
-        let client = Client(maximumContentLength: 10)
-        var fixed = Reader(sink: Headed<Server>(), assembler: HeadedFrameAssembler(framing: server))
+        let client = FixedHeader.ClientFraming(maximumContentLength: 10)
+        var fixed = Reader(sink: Headed<FixedHeader.ServerFraming>(), assembler: HeadedFrameAssembler(framing: server))
         let request = FixedHeader.Request(url: 9, serial: 0x500)
         #expect(try fixed.read(chunks(payloads.flatMap { try client.frame(request, $0) })) == 3)
         #expect(fixed.sink.payloads == payloads)

@@ -26,9 +26,6 @@ struct HeadedFrameCount<Head>: HeadedFrameSink {
     }
 }
 
-typealias Client = FixedHeaderFraming<FixedHeader.Response, FixedHeader.Request>
-typealias Server = FixedHeaderFraming<FixedHeader.Request, FixedHeader.Response>
-
 extension HeadedFrameAssembler {
     mutating func receive(
         _ bytes: some Collection<UInt8>,
