@@ -78,7 +78,7 @@ package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
         }
         let scanned = partial.count
         // Where the head ends is not known yet, only where it must have ended.
-        keep(chunk.prefix(Framing.maximumHeadLength - scanned), missing: missingInHead)
+        keep(chunk.prefix(Framing.maximumHeadLength - scanned), of: Framing.maximumHeadLength)
         let step = try partial.withUnsafeBytes { try framing.decodeHead(in: $0, scanned: scanned) }
         switch step {
         case .incomplete(let missing):
@@ -98,7 +98,7 @@ package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
         switch try framing.decodeHead(in: rest, scanned: 0) {
         case .incomplete(let missing):
             missingInHead = missing
-            keep(rest[...], missing: missing)
+            keep(rest[...], of: Framing.maximumHeadLength)
         case .head(let head, let length, let contentLength):
             pending = Pending(head: head, headLength: length, contentLength: contentLength)
             rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(length))
@@ -114,14 +114,14 @@ package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
     ) throws -> Bool {
         let missing = frame.contentLength - partial.count
         guard rest.count >= missing else {
-            keep(rest[...], missing: missing - rest.count)
+            keep(rest[...], of: frame.contentLength)
             return false
         }
         statistics.frameCount &+= 1
         if partial.isEmpty {
             try sink.receive(head: frame.head, content: UnsafeRawBufferPointer(rebasing: rest.prefix(missing)))
         } else {
-            keep(rest.prefix(missing), missing: 0)
+            keep(rest.prefix(missing), of: frame.contentLength)
             let content = partial
             partial = []
             try content.withUnsafeBytes { try sink.receive(head: frame.head, content: $0) }
@@ -130,13 +130,14 @@ package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
         return true
     }
 
-    private mutating func keep(_ bytes: Slice<UnsafeRawBufferPointer>, missing: Int) {
+    /// Adds to the part that straddles, which has at most `longest` bytes when it is complete.
+    private mutating func keep(_ bytes: Slice<UnsafeRawBufferPointer>, of longest: Int) {
         let count = partial.count + bytes.count
         if count > partial.capacity {
             statistics.movedByteCount += partial.count
             statistics.allocationCount += 1
             // Twice what has come rather than what was declared, and no more than is needed.
-            partial.reserveCapacity(max(FrameAssembler.minimumCapacity, min(2 * count, count + missing)))
+            partial.reserveCapacity(max(FrameAssembler.minimumCapacity, min(2 * count, longest)))
         }
         partial.append(contentsOf: bytes)
         statistics.copiedByteCount += bytes.count

@@ -170,6 +170,17 @@ private let headLine = HeadLineFraming(maximumContentLength: 4 << 20)
         }
     }
 
+    @Test func longestHeadByteByByteCostsLinearly() throws {
+        let head = try headLine.head(HeadLine(type: String(repeating: "x", count: 4000)), contentLength: 0)
+        var assembler = HeadedFrameAssembler(framing: headLine)
+        var sink = HeadedFrameCount<HeadLine>()
+        for byte in head { try assembler.receive([byte], into: &sink) }
+        #expect(sink.count == 1)
+        #expect(assembler.statistics.copiedByteCount == head.count)
+        #expect(assembler.statistics.movedByteCount <= 2 * head.count, "a sum of halves")
+        #expect(assembler.statistics.allocationCount <= 6, "256 bytes doubled up to 4 KiB")
+    }
+
     /// A head that declares much and a content that trickles in.
     @Test func memoryFollowsWhatWasReceived() throws {
         let framing = FixedHeader.ServerFraming(maximumContentLength: Int(UInt32.max))
