@@ -9,7 +9,7 @@ struct DeadlineHeap: Sendable {
         }
     }
 
-    private var elements: [Element]
+    private(set) var elements: [Element]
 
     init(_ elements: [Element] = []) {
         // An ascending array is a heap.

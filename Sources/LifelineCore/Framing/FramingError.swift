@@ -2,17 +2,26 @@
 public struct FramingError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What kind of failure this is. More may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        private enum Kind { case malformedPrefix, frameTooLarge, truncatedFrame, payloadTooLarge }
+        private enum Kind {
+            case malformedPrefix, frameTooLarge, truncatedFrame, payloadTooLarge
+            case malformedHead, headTooLarge, invalidHead
+        }
         private let kind: Kind
 
         /// Remote violation: the length prefix is no varint of 32 bits.
         public static let malformedPrefix = Code(kind: .malformedPrefix)
-        /// Remote violation: the length prefix declares more than the limit.
+        /// Remote violation: the length prefix, or the head, declares more than the limit.
         public static let frameTooLarge = Code(kind: .frameTooLarge)
         /// Remote violation: the stream ended inside a frame.
         public static let truncatedFrame = Code(kind: .truncatedFrame)
         /// Local misuse: a payload over the limit was to be sent.
         public static let payloadTooLarge = Code(kind: .payloadTooLarge)
+        /// Remote violation: a frame's head line is not a JSON object with a type and a size.
+        public static let malformedHead = Code(kind: .malformedHead)
+        /// Remote violation: a frame's head line does not end within its limit.
+        public static let headTooLarge = Code(kind: .headTooLarge)
+        /// Local misuse: the framing has no head that says what was to be sent.
+        public static let invalidHead = Code(kind: .invalidHead)
 
         /// The code's name.
         public var description: String { "\(kind)" }
@@ -58,5 +67,27 @@ extension FramingError {
             message: "A message of \(length) bytes is over the limit of \(limit). "
                 + "Split it, or raise maximumFrameLength here and at the peer."
         )
+    }
+
+    /// - Parameter reason: what is wrong, as a clause.
+    package static func malformedHead(_ reason: String, at offset: Int) -> FramingError {
+        FramingError(
+            code: .malformedHead,
+            message: "The head of a frame is not as it must be: at byte \(offset), \(reason). "
+                + "Check that the peer sends a JSON object with a type and a size, and CRLF, before each content."
+        )
+    }
+
+    package static func headTooLarge(limit: Int) -> FramingError {
+        FramingError(
+            code: .headTooLarge,
+            message: "The head of a frame does not end within \(limit) bytes. "
+                + "Check that the peer sends a JSON object with a type and a size, and CRLF, before each content."
+        )
+    }
+
+    /// - Parameter reason: what is wrong, as a sentence.
+    package static func invalidHead(_ reason: String) -> FramingError {
+        FramingError(code: .invalidHead, message: reason)
     }
 }

@@ -1,0 +1,9 @@
+/// A request that ended without its answer.
+package struct EndedRequest<Waiter: Sendable>: Sendable {
+    /// The number under which it was begun.
+    package let id: UInt64
+    /// What waited for the answer.
+    package let waiter: Waiter
+    /// Why there is none.
+    package let code: RequestError.Code
+}

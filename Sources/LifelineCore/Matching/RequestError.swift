@@ -1,0 +1,68 @@
+/// Why a request ended without its answer.
+public struct RequestError: Error, Sendable, CustomStringConvertible {
+    /// What kind of failure this is. More may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Kind { case timedOut, cancelled, connectionLost, tooManyInFlight }
+        private let kind: Kind
+
+        /// No answer came by the request's deadline. The peer may have acted on the request nevertheless.
+        public static let timedOut = Code(kind: .timedOut)
+        /// Whoever asked gave it up. The peer may have acted on the request nevertheless.
+        public static let cancelled = Code(kind: .cancelled)
+        /// The connection was lost before the answer came; the cause says why. The peer may have acted on the request.
+        public static let connectionLost = Code(kind: .connectionLost)
+        /// Local misuse: as many requests as may wait for their answers do so already. This one was not sent.
+        public static let tooManyInFlight = Code(kind: .tooManyInFlight)
+
+        /// The code's name.
+        public var description: String { "\(kind)" }
+    }
+
+    /// What kind of failure this is.
+    public let code: Code
+    /// What happened and what to do.
+    public let message: String
+    /// The error of the layer below, where there is one.
+    public let cause: (any Error)?
+
+    /// The code, the message and the cause.
+    public var description: String {
+        guard let cause else { return "\(code): \(message)" }
+        return "\(code): \(message) Cause: \(cause)"
+    }
+}
+
+extension RequestError {
+    package static var timedOut: RequestError {
+        RequestError(
+            code: .timedOut,
+            message:
+                "No answer came in time. The peer may have acted on the request; ask again only if that does no harm.",
+            cause: nil
+        )
+    }
+
+    package static var cancelled: RequestError {
+        RequestError(
+            code: .cancelled,
+            message: "The request was given up before its answer came. The peer may have acted on it.",
+            cause: nil
+        )
+    }
+
+    package static func connectionLost(_ cause: (any Error)?) -> RequestError {
+        RequestError(
+            code: .connectionLost,
+            message: "The connection was lost before the answer came. The peer may have acted on the request.",
+            cause: cause
+        )
+    }
+
+    package static func tooManyInFlight(limit: Int) -> RequestError {
+        RequestError(
+            code: .tooManyInFlight,
+            message: "\(limit) requests wait for their answers already. Ask less at once, or raise the limit.",
+            cause: nil
+        )
+    }
+}

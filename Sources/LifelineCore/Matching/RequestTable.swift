@@ -1,0 +1,179 @@
+/// The requests that wait for answers which carry their serials.
+///
+/// Each request that was begun ends exactly once: with its response, at its deadline, by being cancelled, or with the
+/// connection. With its end its waiter leaves the table, and from then on its response is late: dropped and counted.
+/// Whichever event comes first counts: a response that is reported before the timer fires is in time.
+///
+/// Every event costs constant time on average, a deadline logarithmic time. Memory follows the most requests that waited
+/// at once, until none waits.
+package struct RequestTable<Waiter: Sendable>: Sendable {
+    /// The number of a request: ascending, never used again. Its lower half is the serial.
+    package typealias ID = UInt64
+
+    private struct Entry {
+        let id: ID
+        let waiter: Waiter
+        let deadline: MonotonicTime?
+    }
+
+    /// How many requests may wait at once.
+    package let maximumCount: Int
+    private let serials: ClosedRange<UInt32>
+    /// A serial's slot is its remainder by their number, a power of two. A serial whose slot is taken is not used: so
+    /// those that wait differ, and are found at once.
+    private var slots: [Entry?] = []
+    private var deadlines = RequestDeadlines()
+    /// The next number to try: its upper half says how often the serials were used up.
+    private var next: ID
+    /// How many requests wait.
+    package private(set) var count = 0
+    /// Responses to requests that had ended.
+    package private(set) var lateResponseCount = 0
+    /// Responses with serials that no request had.
+    package private(set) var unknownResponseCount = 0
+
+    /// Makes an empty table.
+    ///
+    /// - Parameters:
+    ///   - maximumCount: how many requests may wait at once: at least 1, at most a quarter of the serials.
+    ///   - serials: what requests count through, again and again: at least four numbers.
+    package init(maximumCount: Int, serials: ClosedRange<UInt32>) {
+        precondition(serials.count >= 4)
+        self.maximumCount = min(max(maximumCount, 1), serials.count / 4)
+        self.serials = serials
+        next = ID(serials.lowerBound)
+    }
+
+    /// When `timerFired` is to be called; nil: not until there was another event.
+    package var nextDeadline: MonotonicTime? { deadlines.next }
+
+    /// Places that requests and their deadlines take up: what a test bounds.
+    package var keptEntryCount: Int { max(slots.count, deadlines.keptCount) }
+
+    /// The serial of a request.
+    package static func serial(of id: ID) -> UInt32 { UInt32(truncatingIfNeeded: id) }
+
+    /// A request is to be sent, with the serial of the number that is returned.
+    ///
+    /// - Parameters:
+    ///   - waiter: what waits for the answer.
+    ///   - deadline: when it stops to wait; nil: never.
+    ///   - reserved: a serial that this request must not have: with fixed headers, its url.
+    /// - Throws: `RequestError` `tooManyInFlight`; then the waiter is not kept.
+    package mutating func began(
+        _ waiter: Waiter,
+        deadline: MonotonicTime?,
+        avoiding reserved: UInt32? = nil
+    ) throws(RequestError) -> ID {
+        guard count < maximumCount else { throw .tooManyInFlight(limit: maximumCount) }
+        // At most half of them are taken, so that a free one is near.
+        if 2 * count >= slots.count { grow() }
+        var id = takeNumber()
+        while slots[slot(of: id)] != nil || Self.serial(of: id) == reserved { id = takeNumber() }
+        slots[slot(of: id)] = Entry(id: id, waiter: waiter, deadline: deadline)
+        count += 1
+        if let deadline { deadlines.insert(deadline, id: id) }
+        return id
+    }
+
+    /// What to do with a response.
+    package enum ResponseAction {
+        /// The request has ended: hand the response to its waiter.
+        case answer(ID, Waiter)
+        /// Drop it. The request had ended, and the response was counted as late.
+        case dropLate
+        /// Drop it, or give the connection up: no request had its serial. It was counted.
+        case dropUnknown
+    }
+
+    /// A response came in.
+    package mutating func receivedResponse(serial: UInt32) -> ResponseAction {
+        // Once they were used up, `next` is above them all.
+        guard serials.contains(serial), ID(serial) < next else {
+            unknownResponseCount += 1
+            return .dropUnknown
+        }
+        guard let slot = occupiedSlot(serial: serial), let entry = slots[slot] else {
+            lateResponseCount += 1
+            return .dropLate
+        }
+        end(at: slot)
+        return .answer(entry.id, entry.waiter)
+    }
+
+    /// Whoever asked gives it up. Returns the waiter; nil when the request has ended.
+    package mutating func cancelled(_ id: ID) -> Waiter? {
+        guard let slot = occupiedSlot(serial: Self.serial(of: id)), let entry = slots[slot], entry.id == id else {
+            return nil
+        }
+        end(at: slot)
+        return entry.waiter
+    }
+
+    /// `nextDeadline` has come; calling it early does no harm. Returns what ends with it, the earliest deadline first.
+    package mutating func timerFired(now: MonotonicTime) -> [EndedRequest<Waiter>] {
+        var ended: [EndedRequest<Waiter>] = []
+        while let id = deadlines.takeDue(now: now) {
+            let slot = slot(of: id)
+            guard let entry = slots[slot], entry.id == id else { continue }
+            ended.append(EndedRequest(id: id, waiter: entry.waiter, code: .timedOut))
+            slots[slot] = nil
+            count -= 1
+        }
+        tidy()
+        return ended
+    }
+
+    /// The connection is lost, and with it all requests, the oldest first. Serials count on.
+    package mutating func connectionLost() -> [EndedRequest<Waiter>] {
+        let lost = slots.compactMap(\.self).sorted { $0.id < $1.id }
+        slots = []
+        count = 0
+        deadlines.removeAll()
+        return lost.map { EndedRequest(id: $0.id, waiter: $0.waiter, code: .connectionLost) }
+    }
+}
+
+// Slots and serials.
+extension RequestTable {
+    private func slot(of id: ID) -> Int { Int(Self.serial(of: id)) & (slots.count - 1) }
+
+    private func occupiedSlot(serial: UInt32) -> Int? {
+        guard !slots.isEmpty else { return nil }
+        let slot = slot(of: ID(serial))
+        guard let entry = slots[slot], Self.serial(of: entry.id) == serial else { return nil }
+        return slot
+    }
+
+    private mutating func takeNumber() -> ID {
+        let id = next
+        if Self.serial(of: id) == serials.upperBound {
+            next = (id | ID(UInt32.max)) + 1 + ID(serials.lowerBound)
+        } else {
+            next += 1
+        }
+        return id
+    }
+
+    private mutating func grow() {
+        let old = slots
+        slots = Array(repeating: nil, count: max(2 * old.count, 8))
+        // What differs by half as many slots differs by all.
+        for entry in old { if let entry { slots[slot(of: entry.id)] = entry } }
+    }
+
+    private mutating func end(at slot: Int) {
+        slots[slot] = nil
+        count -= 1
+        tidy()
+    }
+
+    private mutating func tidy() {
+        deadlines.tidy(waitingCount: count) { [slots, mask = slots.count - 1] id in
+            guard let entry = slots[Int(Self.serial(of: id)) & mask], entry.id == id else { return nil }
+            return entry.deadline
+        }
+        // Given back when a burst is over, kept while requests come and go.
+        if count == 0, slots.count > 1024 { slots = [] }
+    }
+}
