@@ -64,6 +64,9 @@ public struct ConnectionConfiguration: Sendable {
     /// messages fails at once. The code is `tooManyUnansweredBytes`. Default: nil, since not every protocol answers.
     public var unansweredByteLimit: Int?
 
+    /// How TLS is spoken to an endpoint `tls` or `wss`. Plays no part in a server, which has `ServerConfiguration.tls`.
+    public var tls = TLSClientConfiguration()
+
     /// Makes a configuration with the default values.
     public init() {}
 

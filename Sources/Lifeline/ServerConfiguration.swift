@@ -1,6 +1,8 @@
+public import LifelineCore
+
 /// How a server behaves.
 public struct ServerConfiguration: Sendable {
-    /// How each connection behaves. Its `connectTimeout` plays no part.
+    /// How each connection behaves. Its `connectTimeout` bounds the handshakes, and its `tls` plays no part.
     public var connection = ConnectionConfiguration()
 
     /// How many connections may be open at once; a connection counts until its handler has returned. Values below 1
@@ -17,6 +19,9 @@ public struct ServerConfiguration: Sendable {
     /// How long the handlers may go on when the server shuts down by leaving `withServer`. Default: 10 s, a third of
     /// what orchestrators usually give a process.
     public var shutdownGracePeriod = Duration.seconds(10)
+
+    /// How TLS is spoken on an endpoint `tls` or `wss`, which need it. Default: nil.
+    public var tls: TLSServerConfiguration?
 
     /// Makes a configuration with the default values.
     public init() {}

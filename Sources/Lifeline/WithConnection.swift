@@ -23,10 +23,11 @@ public nonisolated(nonsending) func withConnection<Received: DelimitedMessage, S
     heartbeat: HeartbeatMessages<Received, Sent>? = nil,
     _ body: nonisolated(nonsending) (Connection<Received, Sent>) async throws -> Result
 ) async throws -> Result {
-    let options = configuration.transportOptions(
+    var options = configuration.transportOptions(
         hasHeartbeat: heartbeat != nil,
         metrics: TransportMetrics(role: "client")
     )
+    options.layers = try configuration.layers(to: endpoint)
     let opened = try await NIOTransport.shared.connect(to: endpoint, options: options) {
         MessageReceiver<Received>(configuration: configuration, heartbeat: heartbeat)
     }
