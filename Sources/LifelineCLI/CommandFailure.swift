@@ -34,7 +34,10 @@ extension CommandFailure {
     private static func status(of error: ConnectionError) -> Status {
         switch error.code {
         case .connectFailed, .connectTimeout, .listenFailed, .addressInUse, .unixSocketPathTooLong: .unavailable
-        case .protocolViolation, .messageRefused: .badData
+        case .tlsRejected, .tlsVersionUnsupported, .certificateExpired, .certificateHostMismatch, .certificateUntrusted,
+            .certificatePinMismatch:
+            .unavailable
+        case .protocolViolation, .messageRefused, .tlsConfigurationInvalid, .truncated: .badData
         default: .inputOutput
         }
     }

@@ -42,6 +42,10 @@ actor SendWatcher {
             let losses = lossCount == 1 ? "1 connection was" : "\(lossCount) connections were"
             writeError("lifeline: sent \(sentCount) messages, of which \(count) did not arrive; \(losses) lost\n")
         }
+        if let error = giveUpReason?.error, error.code == .tlsConfigurationInvalid, let failure = CommandFailure(error)
+        {
+            throw failure
+        }
         if let giveUpReason {
             let error = giveUpReason.error.map { "\($0)" } ?? "\(giveUpReason)"
             throw CommandFailure(status: .unavailable, message: error)
