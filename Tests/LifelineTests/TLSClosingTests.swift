@@ -68,24 +68,6 @@ import Testing
         #expect(count.load(ordering: .relaxed) == 2000)
     }
 
-    /// A peer that never ends its side costs the close time-out, and not TLS's own on top.
-    @Test func aPeerThatNeverEndsIsLeftAfterTheTimeout() async throws {
-        let goOn = Event()
-        try await scene.withServer { connection in
-            try await goOn.wait()
-        } _: { server in
-            let clock = ContinuousClock()
-            let start = clock.now
-            try await scene.withConnection(to: server.endpoint) {
-                $0.closeTimeout = .milliseconds(20)
-            } _: { connection in
-                try await connection.send(TestMessage(number: 1))
-            }
-            #expect(start.duration(to: clock.now) < .seconds(4), "NIOSSL's own is 5 s")
-            goOn.signal()
-        }
-    }
-
     // MARK: Cuts
 
     @Test(arguments: [true, false]) func anEndThatNobodyAnnouncedIsNone(isClient: Bool) async throws {
