@@ -58,6 +58,19 @@ import Testing
         }
     }
 
+    @Test func theSystemsAuthoritiesAreTrusted() async throws {
+        try await withFiles { path in
+            let server = ["--certificate", path("cert.pem"), "--key", path("key.pem")]
+            _ = try await receive(on: "tls://127.0.0.1:0", options: server, count: 1, format: "text") { endpoint in
+                // The variable names the system's file, for this process only.
+                let lifeline = try Program.product("lifeline", []).path
+                let arguments = ["SSL_CERT_FILE=\(path("ca.pem"))", lifeline, "send", "--to", endpoint, "--text", "x"]
+                let outcome = try await Program(URL(filePath: "/usr/bin/env"), arguments).outcome()
+                #expect(outcome.status == 0, "\(outcome.errorText)")
+            }
+        }
+    }
+
     @Test func whatIsRefusedIsNotTriedAgain() async throws {
         try await withFiles { path in
             let server = ["--certificate", path("cert.pem"), "--key", path("key.pem")]
