@@ -67,6 +67,12 @@ import Testing
         #expect(handler.closeCount == 1)
         let error = #expect(throws: (any Error).self) { try added.wait() }
         #expect(hasFailed ? error is Refused : (error as? HandshakeTimeout)?.handshakeName == "the test's handshake")
+        if let error {
+            let endpoint = Endpoint.tls(host: "localhost", port: 1)
+            let told = ConnectionError(connecting: endpoint, failedWith: error, timeout: .seconds(1))
+            #expect(told.code == (hasFailed ? .connectFailed : .connectTimeout))
+            #expect(hasFailed || told.message.contains("the test's handshake was not done within 1.0 seconds"))
+        }
         if !hasFailed { promise.fail(Refused()) }
     }
 }
