@@ -13,6 +13,9 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     /// The peer's end; on a server's Unix socket, whose clients have no name, the socket itself.
     public var remoteEndpoint: Endpoint { transport.remoteEndpoint }
 
+    /// The application protocol that the two sides have agreed on over TLS (ALPN); nil when there is none.
+    public var applicationProtocol: String? { transport.applicationProtocol }
+
     /// The messages that arrive.
     public let messages: MessageSequence<Received>
 

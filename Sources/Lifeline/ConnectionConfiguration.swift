@@ -73,6 +73,9 @@ public struct ConnectionConfiguration: Sendable {
     /// (`ClientEvent.undeliveredMessageCount` is nil): what the proxy acknowledges, the peer need not have.
     public var proxy: ProxyConfiguration?
 
+    /// How TLS is spoken to an endpoint `tls` or `wss`. Plays no part in a server, which has `ServerConfiguration.tls`.
+    public var tls = TLSClientConfiguration()
+
     /// Makes a configuration with the default values.
     public init() {}
 

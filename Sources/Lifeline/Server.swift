@@ -15,6 +15,7 @@ public final class Server: Sendable {
     }
 
     private let shutdownOrder: ShutdownOrder
+    private let certificates: ServerCertificates?
     private let stopAccepting: @Sendable () async -> Void
     private let state = NIOLockedValueBox(State())
     private let shutdownRequest = Latch<Duration>()
@@ -23,9 +24,15 @@ public final class Server: Sendable {
     private let idle = Latch<Void>()
     private let finished = Latch<Void>()
 
-    init(endpoint: Endpoint, shutdownOrder: ShutdownOrder, stopAccepting: @escaping @Sendable () async -> Void) {
+    init(
+        endpoint: Endpoint,
+        shutdownOrder: ShutdownOrder,
+        certificates: ServerCertificates? = nil,
+        stopAccepting: @escaping @Sendable () async -> Void
+    ) {
         self.endpoint = endpoint
         self.shutdownOrder = shutdownOrder
+        self.certificates = certificates
         self.stopAccepting = stopAccepting
     }
 
@@ -53,6 +60,14 @@ public final class Server: Sendable {
             cutRequest.open(with: ())
             try? await finished.wait()
         }
+    }
+
+    /// Loads the files of `ServerConfiguration.tls` again, for connections that are accepted from now on; those that
+    /// stand go on. A server without TLS has nothing to load.
+    ///
+    /// - Throws: `ConnectionError` `tlsConfigurationInvalid` when they cannot be used; what was loaded before stays in use.
+    public func reloadCertificate() async throws(ConnectionError) {
+        try await certificates?.reload()
     }
 
     /// Waits until the server has shut down. Use it as the body of a server that runs until its task is cancelled.

@@ -1,6 +1,8 @@
+public import LifelineCore
+
 /// How a server behaves.
 public struct ServerConfiguration: Sendable {
-    /// How each connection behaves. Its `connectTimeout` plays no part.
+    /// How each connection behaves. Its `connectTimeout` bounds the handshakes, and its `tls` plays no part.
     public var connection = ConnectionConfiguration()
 
     /// How many connections may be open at once; a connection counts until its handler has returned. Values below 1
@@ -21,6 +23,9 @@ public struct ServerConfiguration: Sendable {
     /// Who ends first when the server shuts down. Default: the handlers, since those that answer could not any more once
     /// this side of their connections has ended.
     public var shutdownOrder = ShutdownOrder.handlersFirst
+
+    /// How TLS is spoken on an endpoint `tls` or `wss`, which need it. Default: nil.
+    public var tls: TLSServerConfiguration?
 
     /// Makes a configuration with the default values.
     public init() {}

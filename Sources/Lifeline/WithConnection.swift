@@ -27,7 +27,7 @@ public nonisolated(nonsending) func withConnection<Received: DelimitedMessage, S
         hasHeartbeat: heartbeat != nil,
         metrics: TransportMetrics(role: "client")
     )
-    try options.addLayers(of: configuration, to: endpoint)
+    options = try configuration.addingLayers(to: options, for: endpoint)
     let opened = try await NIOTransport.shared.connect(to: endpoint, options: options) {
         MessageReceiver<Received>(configuration: configuration, heartbeat: heartbeat)
     }

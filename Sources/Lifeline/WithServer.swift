@@ -18,8 +18,9 @@ public import Logging
 /// - Parameters:
 ///   - heartbeat: which messages ask the peer for a sign of life, and answer it; they do not reach the handler. With nil,
 ///     the kernel's keepalive watches the peer.
-///   - logger: gets what happens to single connections. Errors of `accept`: `error`; connections that failed: `warning`; the
-///     connection limit: `notice`.
+///   - logger: gets what happens to single connections. Errors of `accept`: `error`; connections that failed, and
+///     certificates that cannot be loaded again: `warning`; the connection limit, and certificates that were: `notice`;
+///     handshakes that failed: `info`.
 /// - Throws: `ConnectionError` when listening fails; what `body` throws.
 public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent: DelimitedMessage, Result>(
     listeningOn endpoint: Endpoint,
@@ -31,13 +32,15 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
     handler: @escaping @Sendable (Connection<Received, Sent>) async throws -> Void,
     _ body: nonisolated(nonsending) (Server) async throws -> Result
 ) async throws -> Result {
+    var options = configuration.connection.transportOptions(
+        hasHeartbeat: heartbeat != nil,
+        metrics: TransportMetrics(role: "server")
+    )
+    options.layers = try configuration.layers(on: endpoint, logger: logger)
     let listener = try await NIOTransport.shared.listen(
         on: endpoint,
         options: ListenerOptions(
-            connection: configuration.connection.transportOptions(
-                hasHeartbeat: heartbeat != nil,
-                metrics: TransportMetrics(role: "server")
-            ),
+            connection: options,
             maximumConnections: configuration.maximumConnections,
             backlog: configuration.backlog,
             logger: logger
@@ -45,7 +48,11 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
     ) {
         MessageReceiver<Received>(configuration: configuration.connection, heartbeat: heartbeat)
     }
-    let server = Server(endpoint: listener.endpoint, shutdownOrder: configuration.shutdownOrder) {
+    let server = Server(
+        endpoint: listener.endpoint,
+        shutdownOrder: configuration.shutdownOrder,
+        certificates: options.layers.lazy.compactMap { ($0 as? TLSServerLayer)?.certificates }.first
+    ) {
         await listener.stopAccepting()
     }
     let service = Service(

@@ -36,7 +36,10 @@ extension CommandFailure {
         case .connectFailed, .connectTimeout, .listenFailed, .addressInUse, .unixSocketPathTooLong: .unavailable
         case .invalidProxy, .proxyRefused, .proxyAuthenticationRequired, .proxyConnectFailed, .proxyProtocolViolation:
             .unavailable
-        case .protocolViolation, .messageRefused: .badData
+        case .tlsRejected, .tlsVersionUnsupported, .certificateExpired, .certificateHostMismatch, .certificateUntrusted,
+            .certificatePinMismatch:
+            .unavailable
+        case .protocolViolation, .messageRefused, .tlsConfigurationInvalid, .truncated: .badData
         default: .inputOutput
         }
     }

@@ -14,7 +14,8 @@ struct LifelineCommand: AsyncParsableCommand {
             In another:
               lifeline send --to tcp://127.0.0.1:7000 --text "Hello" --from Ada
 
-            Exit codes: 0 done, 64 wrong usage, 65 bad data, 69 peer or endpoint unavailable, 74 input or output failed.
+            Exit codes: 0 done, 64 wrong usage, 65 bad data (or a certificate or key that cannot be \
+            used), 69 peer or endpoint unavailable, or a certificate refused, 74 input or output failed.
             """,
         version: "0.1.0",
         subcommands: [MonitorCommand.self, ReceiveCommand.self, SendCommand.self]

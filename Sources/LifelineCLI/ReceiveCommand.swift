@@ -16,12 +16,18 @@ struct ReceiveCommand: AsyncParsableCommand {
               lifeline receive --on tcp://127.0.0.1:7000
               lifeline receive --on tcp://127.0.0.1:0 --count 1      (prints the port it got)
               lifeline receive --on unix:///tmp/chat.sock --format delimited > chat.bin
+              lifeline receive --on tls://0.0.0.0:7443 --certificate cert.pem --key key.pem
+              lifeline receive --on tls://0.0.0.0:7443 --certificate cert.pem --key key.pem --client-ca ca.pem
+
+            For a trial, a certificate that is its own authority (send with --ca cert.pem):
+              openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out cert.pem \
+            -days 30 -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1
             """
     )
 
     @Option(
         help: ArgumentHelp(
-            "Where to listen: tcp://HOST:PORT or unix:///PATH. Port 0 takes a free one.",
+            "Where to listen: tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH. Port 0 takes a free one.",
             valueName: "url"
         ),
         transform: parseEndpoint
@@ -34,14 +40,19 @@ struct ReceiveCommand: AsyncParsableCommand {
     @Option(help: "text prints messages in protobuf's text format; delimited writes the frames as they came.")
     var format: MessageFormat = .text
 
+    @OptionGroup(title: "TLS")
+    var tls: ServerTLSArguments
+
     func validate() throws {
+        try tls.validate(for: on)
         if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
     }
 
     /// When enough messages have come, a sender that has sent all of its own gets a regular end; one that sends more is
     /// not waited for.
-    private static var serverConfiguration: ServerConfiguration {
+    private var serverConfiguration: ServerConfiguration {
         var configuration = ServerConfiguration()
+        configuration.tls = tls.configuration
         configuration.connection.closeTimeout = .seconds(1)
         configuration.shutdownGracePeriod = .seconds(2)
         return configuration
@@ -53,7 +64,7 @@ struct ReceiveCommand: AsyncParsableCommand {
             let printer = MessagePrinter(format: format, limit: count)
             try await withServer(
                 listeningOn: on,
-                configuration: Self.serverConfiguration,
+                configuration: serverConfiguration,
                 logger: Logger(label: "lifeline", factory: StandardErrorLogHandler.init),
                 receiving: RawMessage.self,
                 sending: RawMessage.self

@@ -16,11 +16,18 @@ struct SendCommand: AsyncParsableCommand {
             A connection that is lost is made again, with 1 s, 2 s, 4 s and so on between attempts, and a line on standard \
             error for each step. Messages wait meanwhile. Those that were on their way when a connection was lost are not \
             sent again, since the receiver may have them; the last line says how many did not reach the receiver's system. \
-            That is exact; what reached it and was not read when the receiver was killed, nobody here can know.
+            That is exact, and not known over TLS; what reached it and was not read when the receiver was killed, nobody here can know.
 
             The command succeeds when all messages were handed to a connection and the last one was closed in order, with \
             everything in the receiver's system. It fails with 69 when it has given up connecting with messages left to \
             send, and with 74 when the last connection broke or the receiver did not end it within 5 s.
+
+            Over tls:// the server's certificate must be valid, made out to HOST, and vouched for by an authority of the \
+            system's or of --ca. One that is refused is not tried again. To pin the key of a certificate, take the last \
+            line of
+              openssl x509 -in cert.pem -noout -pubkey | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary \
+            | openssl base64
+            and put sha256/ in front of it.
 
             Examples:
               lifeline send --to tcp://127.0.0.1:7000 --text "Hello" --from Ada
@@ -28,11 +35,16 @@ struct SendCommand: AsyncParsableCommand {
               lifeline send --to unix:///tmp/chat.sock --format delimited < chat.bin
               lifeline send --to unix:///tmp/chat.sock --file chat.bin
               lifeline send --to tcp://chat.example.org:7000 --text "Hello" --proxy socks5://127.0.0.1:1080
+              lifeline send --to tls://chat.example:7443 --text "Hello" --ca ca.pem
+              lifeline send --to tls://10.0.0.7:7443 --text "Hello" --trust-pins --pin sha256/47DEQpj8HBSa…
             """
     )
 
     @Option(
-        help: ArgumentHelp("Where to connect: tcp://HOST:PORT or unix:///PATH.", valueName: "url"),
+        help: ArgumentHelp(
+            "Where to connect: tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH.",
+            valueName: "url"
+        ),
         transform: parseEndpoint
     )
     var to: Endpoint
@@ -58,6 +70,9 @@ struct SendCommand: AsyncParsableCommand {
 
     @OptionGroup var proxy: ProxyOptions
 
+    @OptionGroup(title: "TLS")
+    var tls: ClientTLSArguments
+
     @Flag(help: "Do not tell of connections that are lost and made again.")
     var quiet = false
 
@@ -71,6 +86,7 @@ struct SendCommand: AsyncParsableCommand {
         if from != nil, text == nil {
             throw ValidationError("--from goes with --text; a stream's messages have theirs.")
         }
+        try tls.validate(for: to)
         if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
     }
 
@@ -119,6 +135,7 @@ struct SendCommand: AsyncParsableCommand {
             var configuration = ClientConfiguration()
             configuration.backoff.maximumAttempts = attempts
             configuration.connection.proxy = try proxy.configuration
+            configuration.connection.tls = tls.configuration
             return configuration
         }
     }

@@ -65,6 +65,8 @@ package protocol TransportConnection: AnyObject, Sendable {
     var localEndpoint: Endpoint { get }
     /// The peer's end; for a client of a Unix socket, which has no name, the socket's.
     var remoteEndpoint: Endpoint { get }
+    /// What the two sides agreed on over TLS (ALPN); nil where there is nothing of the kind.
+    var applicationProtocol: String? { get }
 
     /// Takes a frame, prefix included, to be written. The bytes are copied.
     ///
@@ -94,6 +96,10 @@ package protocol TransportConnection: AnyObject, Sendable {
     func abort(_ reason: ConnectionError)
     /// Waits until the connection is closed, whatever happens to the task.
     func waitUntilClosed() async -> ClosureReport
+}
+
+extension TransportConnection {
+    package var applicationProtocol: String? { nil }
 }
 
 /// How a connection ended.

@@ -121,6 +121,7 @@ package struct Program: Sendable {
 /// wrote to standard output.
 package func receive(
     on endpoint: String = "tcp://127.0.0.1:0",
+    options: [String] = [],
     count: Int,
     format: String,
     _ body: (_ endpoint: String) async throws -> Void
@@ -130,10 +131,12 @@ package func receive(
     defer { try? FileManager.default.removeItem(at: folder) }
     let output = folder.appending(path: "output")
     // What it announces on standard error becomes the shell's output, and its messages go into a file.
-    let command = "exec 3>&1; exec \"$0\" receive --on \"$1\" --count \"$2\" --format \"$3\" 2>&3 3>&- >\"$4\""
+    let command = """
+        exec 3>&1; exec "$0" receive --on "$1" --count "$2" --format "$3" "${@:5}" 2>&3 3>&- >"$4"
+        """
     let lifeline = try Program.product("lifeline", []).path
-    let arguments = ["-c", command, lifeline, endpoint, "\(count)", format, output.path]
-    try await Program(URL(filePath: "/bin/sh"), arguments).run { line in
+    let arguments = ["-c", command, lifeline, endpoint, "\(count)", format, output.path] + options
+    try await Program(URL(filePath: "/bin/bash"), arguments).run { line in
         try await body(String(line.split(separator: " ").last ?? ""))
     }
     return try Data(contentsOf: output)

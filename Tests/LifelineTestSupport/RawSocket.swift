@@ -105,6 +105,16 @@ package final class RawSocket: Sendable {
         }
     }
 
+    /// Waits for bytes and reads those that have come, `count` of them at most; none at the end of the stream.
+    package func readSome(_ count: Int) async throws -> [UInt8] {
+        try await run {
+            var bytes = [UInt8](repeating: 0, count: count)
+            let received = recv(self.descriptor, &bytes, count, 0)
+            try self.call("recv", Int32(clamping: received))
+            return Array(bytes[..<received])
+        }
+    }
+
     /// Bytes that have come and were not read.
     package var unreadByteCount: Int {
         get throws {

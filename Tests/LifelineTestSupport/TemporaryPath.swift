@@ -38,3 +38,11 @@ package func makeOld(_ path: String) {
     let times = [timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: 1, tv_nsec: 0)]
     utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW)
 }
+
+/// Writes an ordinary file, in place of what it held.
+package func writeFile(_ bytes: [UInt8], to path: String) {
+    let descriptor = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0o600)
+    if descriptor < 0 { return }
+    _ = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+    close(descriptor)
+}

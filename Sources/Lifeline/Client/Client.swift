@@ -17,7 +17,8 @@ public import ServiceLifecycle
 ///
 /// **What is known of a message.** A message that `send` accepted is written to the connection of that moment. When that
 /// connection is lost, the event that tells of it counts the messages that did not reach the peer's system
-/// (`ClientEvent.undeliveredMessageCount`); they are not sent again, as the peer may have seen a part of them.
+/// (`ClientEvent.undeliveredMessageCount`); they are not sent again, as the peer may have seen a part of them. Over TLS
+/// the count is nil: what the peer's system acknowledged are bytes of TLS.
 public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable {
     /// Where it connects to.
     public let endpoint: Endpoint
@@ -26,8 +27,8 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     let inbox: ClientInbox<Received>
     let encoder: FrameEncoder
     private let configuration: ConnectionConfiguration
-    /// The error is each attempt's.
-    private let options: Result<ConnectionOptions, ConnectionError>
+    private let options: ConnectionOptions
+    private let layers: ClientLayers
     private let heartbeat: HeartbeatMessages<Received, Sent>?
     private let environment: ClientEnvironment
     private let logger: Logger
@@ -82,15 +83,12 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         self.inbox = inbox
         encoder = FrameEncoder(maximumFrameLength: configuration.connection.maximumFrameLength)
         let metricsFactory = environment.metricsFactory ?? MetricsSystem.factory
-        options = Result { () throws(ConnectionError) in
-            var options = configuration.connection.transportOptions(
-                hasHeartbeat: heartbeat != nil,
-                tracksDelivery: true,
-                metrics: TransportMetrics(role: "client", factory: metricsFactory)
-            )
-            try options.addLayers(of: configuration.connection, to: endpoint)
-            return options
-        }
+        options = configuration.connection.transportOptions(
+            hasHeartbeat: heartbeat != nil,
+            tracksDelivery: true,
+            metrics: TransportMetrics(role: "client", factory: metricsFactory)
+        )
+        layers = ClientLayers(configuration.connection, endpoint: endpoint)
         driver = ClientDriver(
             configuration: configuration,
             sleepWatchInterval: heartbeat.map { _ in configuration.connection.heartbeat.interval },
@@ -199,11 +197,11 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
 
     private func serve(_ attempt: ClientDriver.Attempt) async {
         let (driver, inbox, endpoint, heartbeat) = (driver, inbox, endpoint, heartbeat)
-        let (transport, options, configuration) = (environment.transport, options, configuration)
+        let (transport, options, layers, configuration) = (environment.transport, options, layers, configuration)
         await driver.serve(attempt, inbox: inbox) { [logger] in
             logger.warning("Not connecting until messages that have arrived are taken; see Client.messages")
         } connect: {
-            try await transport.connect(to: endpoint, options: options.get()) {
+            try await transport.connect(to: endpoint, options: layers.added(to: options)) {
                 ClientReceiver(
                     MessageReceiver(configuration: configuration, heartbeat: heartbeat, inbox: inbox.queue) {
                         inbox.receive($0, cost: $1, from: attempt.id)

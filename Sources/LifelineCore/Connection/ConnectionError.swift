@@ -6,7 +6,9 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
             case closedByPeer, closedLocally, protocolViolation, ioError
             case connectFailed, connectTimeout, listenFailed, addressInUse, invalidEndpoint, unixSocketPathTooLong
             case sendingFinished, messageRefused, concurrentIteration
-            case networkLost, heartbeatTimeout, tlsRejected
+            case networkLost, heartbeatTimeout
+            case tlsRejected, tlsVersionUnsupported, tlsConfigurationInvalid, truncated
+            case certificateExpired, certificateHostMismatch, certificateUntrusted, certificatePinMismatch
             case peerUnresponsive, idleTimeout, writeTimeout, tooManyUnansweredBytes
             case notConnected, sendTimedOut, sendQueueFull
             case alreadyRun
@@ -54,8 +56,25 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let writeTimeout = Code(kind: .writeTimeout)
         /// More than `ConnectionConfiguration.unansweredByteLimit` bytes were written, and the peer sent nothing.
         public static let tooManyUnansweredBytes = Code(kind: .tooManyUnansweredBytes)
-        /// One side did not accept the other's certificate or TLS parameters.
+        /// The two sides could not agree on TLS for another reason than the next five: the peer refused this side's
+        /// certificate, wants one, has no cipher in common, or speaks no TLS at all.
         public static let tlsRejected = Code(kind: .tlsRejected)
+        /// A certificate of the peer's chain has expired or is not valid yet. The clock of this side may be wrong, too.
+        public static let certificateExpired = Code(kind: .certificateExpired)
+        /// The peer's certificate is not made out to the host that was connected to.
+        public static let certificateHostMismatch = Code(kind: .certificateHostMismatch)
+        /// No trusted root vouches for the peer's certificate: it is self-signed, its issuer is unknown or not allowed to
+        /// issue it, or it is not meant for this use.
+        public static let certificateUntrusted = Code(kind: .certificateUntrusted)
+        /// The peer's certificates have none of the pins.
+        public static let certificatePinMismatch = Code(kind: .certificatePinMismatch)
+        /// The peer speaks only versions of TLS that are too old.
+        public static let tlsVersionUnsupported = Code(kind: .tlsVersionUnsupported)
+        /// Local misuse: a certificate, a key, a root or a pin of the configuration cannot be used.
+        public static let tlsConfigurationInvalid = Code(kind: .tlsConfigurationInvalid)
+        /// The stream ended without the peer's having said so over TLS: the peer crashed, or somebody cut the stream. What
+        /// came may not be all that was sent.
+        public static let truncated = Code(kind: .truncated)
         /// There is no connection, and the message was not to wait for one.
         public static let notConnected = Code(kind: .notConnected)
         /// No connection took the message in the time that it was to wait.
@@ -77,6 +96,16 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let proxyConnectFailed = Code(kind: .proxyConnectFailed)
         /// What answered for the proxy is none of the configured kind.
         public static let proxyProtocolViolation = Code(kind: .proxyProtocolViolation)
+
+        /// Whether the two sides do not agree on certificates or on TLS.
+        package var isTLSRejection: Bool {
+            switch kind {
+            case .tlsRejected, .tlsVersionUnsupported, .certificateExpired, .certificateHostMismatch,
+                .certificateUntrusted, .certificatePinMismatch:
+                true
+            default: false
+            }
+        }
 
         /// The code's name.
         public var description: String { "\(kind)" }

@@ -26,7 +26,7 @@ public struct TransitionReason: Sendable {
         public static let retryDue = Code(kind: .retryDue)
         /// The last attempt of the budget failed, or its connection was lost; the error says why.
         public static let attemptsUsedUp = Code(kind: .attemptsUsedUp)
-        /// The peer ended the connection: in order, or, when there is an error, by a reset.
+        /// The peer ended the connection: in order, or, when there is an error, by a reset or a cut.
         public static let closedByPeer = Code(kind: .closedByPeer)
         /// The connection failed; the error says why.
         public static let connectionFailed = Code(kind: .connectionFailed)
@@ -34,8 +34,9 @@ public struct TransitionReason: Sendable {
         public static let heartbeatTimeout = Code(kind: .heartbeatTimeout)
         /// The peer sent what is no frame or no message; the error says what.
         public static let protocolViolation = Code(kind: .protocolViolation)
-        /// One side did not accept the other's certificate or TLS parameters. Time does not mend that, so that no attempt
-        /// follows; a change of the network, which may lead out of a captive portal, or `reconnect()` tries again.
+        /// One side did not accept the other's certificate or TLS parameters; the error's code says what. Time does not mend
+        /// that, so that no attempt follows; a change of the network, which may lead out of a captive portal, or
+        /// `reconnect()` tries again.
         public static let tlsRejected = Code(kind: .tlsRejected)
         /// The user asked for a new connection.
         public static let reconnectRequested = Code(kind: .reconnectRequested)
@@ -80,7 +81,7 @@ extension TransitionReason: CustomStringConvertible {
 extension TransitionReason {
     /// Why an attempt to connect failed.
     package static func connectFailed(_ error: ConnectionError) -> TransitionReason {
-        TransitionReason(error.code == .tlsRejected ? .tlsRejected : .connectFailed, error: error)
+        TransitionReason(error.code.isTLSRejection ? .tlsRejected : .connectFailed, error: error)
     }
 
     /// Why a connection that stood has ended, from what the transport says of it: nil when the peer ended it in order.
@@ -88,9 +89,9 @@ extension TransitionReason {
         guard let error else { return TransitionReason(.closedByPeer) }
         let code: Code =
             switch error.code {
-            case .closedByPeer: .closedByPeer
+            case .closedByPeer, .truncated: .closedByPeer
             case .protocolViolation: .protocolViolation
-            case .tlsRejected: .tlsRejected
+            case _ where error.code.isTLSRejection: .tlsRejected
             case .heartbeatTimeout: .heartbeatTimeout
             case .networkLost: .networkLost
             default: .connectionFailed
@@ -101,11 +102,12 @@ extension TransitionReason {
     /// Whether the same attempt again would end the same way: what was refused is how this side is configured.
     package var isFatal: Bool {
         if code == .tlsRejected { return true }
-        return switch error?.code {
-        case .tlsRejected, .invalidEndpoint, .unixSocketPathTooLong: true
-        case .invalidProxy, .proxyRefused, .proxyAuthenticationRequired: true
-        default: false
-        }
+        guard let code = error?.code else { return false }
+        return code.isTLSRejection
+            || [
+                .tlsConfigurationInvalid, .invalidEndpoint, .unixSocketPathTooLong, .invalidProxy, .proxyRefused,
+                .proxyAuthenticationRequired,
+            ].contains(code)
     }
 
     /// The reason as the error that a connection given up for it ends with.

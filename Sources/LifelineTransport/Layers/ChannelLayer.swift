@@ -54,9 +54,18 @@ private final class LayerSetup {
     func run(until deadline: NIODeadline) {
         timer = channel.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
             self.end(with: .failure(HandshakeTimeout(handshakeName: self.layers.first?.handshakeName ?? "")))
+            self.channel.triggerUserOutboundEvent(SocketCut(), promise: nil)
         }
         // A peer that goes away is not every layer's to notice.
-        channel.closeFuture.assumeIsolated().whenComplete { _ in self.end(with: .failure(HandshakeCut())) }
+        channel.closeFuture.assumeIsolated().whenComplete { _ in
+            self.end(with: .failure(HandshakeCut()))
+            self.timer?.cancel()
+        }
+        do {
+            try channel.pipeline.syncOperations.addHandler(SocketEnd(), position: .first)
+        } catch {
+            end(with: .failure(error))
+        }
         addNext()
     }
 
@@ -77,8 +86,11 @@ private final class LayerSetup {
     private func end(with result: Result<Void, any Error>) {
         guard let outcome else { return }
         self.outcome = nil
-        timer?.cancel()
-        if case .failure = result { channel.close(promise: nil) }
+        switch result {
+        case .success: timer?.cancel()
+        // The timer sees to it that a layer does not take too long over its last words.
+        case .failure: channel.close(promise: nil)
+        }
         outcome.completeWith(result)
     }
 }

@@ -32,6 +32,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private var closeTimer: Scheduled<Void>?
     let metrics: TransportMetrics
     private let tracksDelivery: Bool
+    private let hasLayers: Bool
     var watch: SocketWatch?
     /// While the end waits for acknowledgements.
     var lastWait: LastWait?
@@ -60,7 +61,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     ) {
         self.receiver = receiver
         // What layers make of the frames' bytes is not what the peer's TCP acknowledges.
-        self.tracksDelivery = options.tracksDelivery && options.layers.isEmpty
+        self.hasLayers = !options.layers.isEmpty
+        self.tracksDelivery = options.tracksDelivery && !hasLayers
         self.outbound = OutboundQueue(marks: options.outboundMarks, tracksDelivery: tracksDelivery)
         self.metrics = options.metrics
         self.assembler = FrameAssembler(decoder: FrameDecoder(maximumFrameLength: options.maximumFrameLength))
@@ -267,7 +269,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             switch self.machine.closeTimerEnded(madeProgress: self.unwrittenByteCounts != before) {
             case .none: return
             case .wait: self.startCloseTimer()
-            case .closeChannel: self.context?.close(promise: nil)
+            case .closeChannel: self.cutChannel()
             }
         }
     }
@@ -287,7 +289,16 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             // Done at once on the loop; a failure leaves an ordinary close.
             _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
         }
-        context.close(promise: nil)
+        cutChannel()
+    }
+
+    /// Closes the socket at once: layers must not make an end in order of it.
+    private func cutChannel() {
+        guard hasLayers else {
+            context?.close(promise: nil)
+            return
+        }
+        context?.triggerUserOutboundEvent(SocketCut(), promise: nil)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

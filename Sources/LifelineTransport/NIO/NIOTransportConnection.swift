@@ -5,6 +5,7 @@ internal import NIOCore
 final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection {
     let localEndpoint: Endpoint
     let remoteEndpoint: Endpoint
+    let applicationProtocol: String?
 
     private let eventLoop: any EventLoop
     private let handler: NIOLoopBound<ConnectionHandler<Receiver>>
@@ -20,6 +21,8 @@ final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection
         self.closed = handler.closed
         self.outputEnded = handler.outputEnded
         self.localEndpoint = Endpoint(channel.localAddress, spokenToAs: endpoint) ?? endpoint
+        let tls = try? channel.pipeline.syncOperations.handler(type: TLSHandler.self)
+        self.applicationProtocol = tls?.applicationProtocol
         let remoteAddress = isProxied ? nil : channel.remoteAddress
         self.remoteEndpoint = Endpoint(remoteAddress, spokenToAs: endpoint) ?? endpoint
     }

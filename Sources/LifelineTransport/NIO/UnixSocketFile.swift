@@ -1,3 +1,5 @@
+// Where the compiler finds `stat` depends on what it has loaded before, which swift-certificates changes.
+internal import CoreFoundation
 internal import Glibc
 internal import LifelineCore
 internal import NIOCore

@@ -6,7 +6,7 @@ import Testing
         arguments: [
             (.closedByPeer, .closedByPeer), (.protocolViolation, .protocolViolation), (.tlsRejected, .tlsRejected),
             (.heartbeatTimeout, .heartbeatTimeout), (.networkLost, .networkLost), (.ioError, .connectionFailed),
-            (.closedLocally, .connectionFailed),
+            (.closedLocally, .connectionFailed), (.truncated, .closedByPeer), (.certificateExpired, .tlsRejected),
         ] as [(ConnectionError.Code, TransitionReason.Code)]
     )
     func errorsThatEndAConnection(error: ConnectionError.Code, reason: TransitionReason.Code) {
@@ -23,7 +23,10 @@ import Testing
 
     @Test(
         arguments: [
-            (.tlsRejected, .tlsRejected, true), (.invalidEndpoint, .connectFailed, true),
+            (.tlsRejected, .tlsRejected, true), (.tlsVersionUnsupported, .tlsRejected, true),
+            (.certificateExpired, .tlsRejected, true), (.certificateHostMismatch, .tlsRejected, true),
+            (.certificateUntrusted, .tlsRejected, true), (.certificatePinMismatch, .tlsRejected, true),
+            (.tlsConfigurationInvalid, .connectFailed, true), (.invalidEndpoint, .connectFailed, true),
             (.unixSocketPathTooLong, .connectFailed, true), (.connectFailed, .connectFailed, false),
             (.connectTimeout, .connectFailed, false), (.ioError, .connectFailed, false),
             (.invalidProxy, .connectFailed, true), (.proxyRefused, .connectFailed, true),

@@ -1,0 +1,80 @@
+/// How a client speaks TLS, and whom it trusts.
+///
+/// The server's certificate is always verified: against the roots of `trust`, for the endpoint's host, for its time, and
+/// against `pins` where there are some. There is no switch that turns this off; `TLSTrust.pinnedCertificates` is for
+/// servers whose certificates nobody has issued.
+public struct TLSClientConfiguration: Sendable, Hashable {
+    /// Whom the client trusts to vouch for the server. Default: the system's roots.
+    public var trust = TLSTrust.system
+
+    /// When not empty, one certificate of the verified chain, or its key, must be among these (RFC 7469, section 2.6).
+    /// Give several, so that keys can roll: the present one, and the next. Default: none.
+    ///
+    /// A pin of the server's own key admits that key only, a pin of an issuer's key whatever that issuer vouches for.
+    public var pins: [CertificatePin] = []
+
+    /// The certificate that the client shows a server that asks for one. Default: nil.
+    public var identity: TLSIdentity?
+
+    /// The name that the server's certificate must be made out to, when that is not the endpoint's host. An IP address is
+    /// looked for among the certificate's addresses, and is not sent to the server. Default: nil, the endpoint's host.
+    public var serverName: String?
+
+    /// The application protocols to offer (ALPN, RFC 7301), the best one first. A server that chooses none of them is
+    /// accepted; `Connection.applicationProtocol` tells what it chose. Default: none.
+    public var applicationProtocols: [String] = []
+
+    /// The oldest version to accept. Default: TLS 1.2, which every server that is looked after speaks. Older ones are
+    /// never accepted (RFC 8996).
+    public var minimumVersion = TLSProtocolVersion.tls12
+
+    /// Makes a configuration with the default values.
+    public init() {}
+}
+
+/// Whom a client trusts to vouch for a server.
+public struct TLSTrust: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
+        case system
+        case roots([PEMSource])
+        case pinnedCertificates
+    }
+
+    package let kind: Kind
+
+    /// The system's certificate authorities: those in the file that the environment variable `SSL_CERT_FILE` names, else
+    /// the distribution's.
+    public static let system = TLSTrust(kind: .system)
+
+    /// These certificates, and no others, are roots.
+    public static func roots(_ sources: PEMSource...) -> TLSTrust {
+        roots(sources)
+    }
+
+    /// These certificates, and no others, are roots.
+    public static func roots(_ sources: [PEMSource]) -> TLSTrust {
+        TLSTrust(kind: .roots(sources))
+    }
+
+    /// Exactly the certificates and keys in `pins`: the server's own certificate must be one of them, and may be self-signed.
+    ///
+    /// The pin says who the server is, so that neither the name nor the time that the certificate states is looked at, as
+    /// with a "DANE-EE" record (RFC 7671, section 5.1). The server still proves that it has the key.
+    public static let pinnedCertificates = TLSTrust(kind: .pinnedCertificates)
+}
+
+/// A version of TLS.
+public struct TLSProtocolVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
+    package let minor: Int
+
+    /// TLS 1.2 (RFC 5246).
+    public static let tls12 = TLSProtocolVersion(minor: 2)
+    /// TLS 1.3 (RFC 8446).
+    public static let tls13 = TLSProtocolVersion(minor: 3)
+
+    /// Whether `first` is older.
+    public static func < (first: TLSProtocolVersion, second: TLSProtocolVersion) -> Bool { first.minor < second.minor }
+
+    /// The version in words: `TLS 1.2`.
+    public var description: String { "TLS 1.\(minor)" }
+}

@@ -1,0 +1,97 @@
+internal import NIOConcurrencyHelpers
+internal import SwiftASN1
+internal import X509
+
+/// Whether the peer's certificate is made out to whom was connected to.
+struct IdentityPolicy: VerifierPolicy {
+    private var host: ServerIdentityPolicy?
+
+    init(peer: CertificateVerifier.Peer) {
+        if case .server(let host) = peer {
+            self.host = ServerIdentityPolicy(serverHostname: host.name, serverIP: host.address)
+        }
+    }
+
+    let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = [.X509ExtensionID.subjectAlternativeName]
+
+    mutating func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) -> PolicyEvaluationResult {
+        host?.chainMeetsPolicyRequirements(chain: chain) ?? .meetsPolicy
+    }
+}
+
+/// What `RFC5280Policy` does not look at: whether the certificates are for this use (RFC 5280, section 4.2.1.12), which
+/// those of a chain's authorities limit, too, and whether they were signed with SHA-1, which can be forged (RFC 9155).
+struct UsagePolicy: VerifierPolicy {
+    let usage: ExtendedKeyUsage.Usage
+
+    let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = [.X509ExtensionID.extendedKeyUsage]
+
+    func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) -> PolicyEvaluationResult {
+        // A root is trusted for being one.
+        for certificate in chain.count == 1 ? chain[...] : chain.dropLast() {
+            if certificate.signatureAlgorithm == .sha1WithRSAEncryption, chain.count > 1 {
+                return .failsToMeetPolicy(reason: "\(certificate.subject) is signed with SHA-1")
+            }
+            do {
+                guard let usages = try certificate.extensions.extendedKeyUsage else { continue }
+                if !usages.contains(usage), !usages.contains(.any) {
+                    return .failsToMeetPolicy(reason: "\(certificate.subject) is meant for another use: \(usages)")
+                }
+            } catch {
+                return .failsToMeetPolicy(reason: "The key usage of \(certificate.subject) cannot be read: \(error)")
+            }
+        }
+        return .meetsPolicy
+    }
+}
+
+/// The certificates that a peer has sent, of which a search for a chain gets a limited number. Authorities that vouch for
+/// each other make more chains than anybody has the time to try; Go has the same limit.
+struct BoundedCertificates: CustomCertificateStore {
+    private static let limit = 100
+
+    private let certificates: [DistinguishedName: [Certificate]]
+    private let rest: Budget
+
+    init(_ certificates: some Sequence<Certificate>) {
+        self.certificates = Dictionary(grouping: certificates, by: \.subject)
+        rest = Budget(BoundedCertificates.limit)
+    }
+
+    subscript(subject: DistinguishedName) -> [Certificate]? {
+        guard let found = certificates[subject] else { return nil }
+        let granted = found.prefix(rest.take(found.count))
+        return granted.isEmpty ? nil : Array(granted)
+    }
+
+    func contains(_ certificate: Certificate) -> Bool {
+        certificates[certificate.subject]?.contains(certificate) == true
+    }
+
+    /// None are added while a chain is searched for.
+    mutating func append(contentsOf certificates: some Sequence<Certificate>) {
+        self = BoundedCertificates(self.certificates.values.joined() + Array(certificates))
+    }
+
+    static func == (first: BoundedCertificates, second: BoundedCertificates) -> Bool {
+        first.certificates == second.certificates
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(certificates)
+    }
+
+    private final class Budget: Sendable {
+        private let rest: NIOLockedValueBox<Int>
+
+        init(_ count: Int) { rest = NIOLockedValueBox(count) }
+
+        func take(_ count: Int) -> Int {
+            rest.withLockedValue { rest in
+                let taken = min(rest, count)
+                rest -= taken
+                return taken
+            }
+        }
+    }
+}

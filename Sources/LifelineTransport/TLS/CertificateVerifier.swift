@@ -1,0 +1,197 @@
+internal import Crypto
+internal import FoundationEssentials
+internal import LifelineCore
+internal import NIOSSL
+internal import X509
+
+/// Decides whether a peer's certificates are accepted, and says why when they are not.
+struct CertificateVerifier: Sendable {
+    /// Who the peer has to be.
+    enum Peer: Sendable {
+        case server(TLSHost)
+        /// Anybody whom a root vouches for.
+        case client
+    }
+
+    private enum Trust: Sendable {
+        case system
+        case roots(CertificateStore)
+        /// Nobody but the pinned ones.
+        case pinnedCertificates
+    }
+
+    private let peer: Peer
+    private let trust: Trust
+    private let pins: [CertificatePin]
+
+    /// - Throws: `tlsConfigurationInvalid`.
+    init(peer: Peer, trust: TLSTrust, pins: [CertificatePin]) throws(ConnectionError) {
+        self.peer = peer
+        self.pins = pins
+        switch trust.kind {
+        case .system: self.trust = .system
+        case .roots(let sources): self.trust = .roots(try CertificateStore(sources))
+        case .pinnedCertificates:
+            if pins.isEmpty {
+                throw ConnectionError(
+                    code: .tlsConfigurationInvalid,
+                    message: "Only pinned certificates are to be trusted, and there are no pins."
+                )
+            }
+            self.trust = .pinnedCertificates
+        }
+    }
+
+    /// Verifies what the peer has presented, its own certificate first. That the peer has the key, TLS itself proves.
+    func verify(_ presented: [NIOSSLCertificate]) async throws(ConnectionError) {
+        let certificates: [Certificate]
+        do {
+            certificates = try presented.map(Certificate.init)
+        } catch {
+            throw ConnectionError(
+                code: .certificateUntrusted,
+                message: "A certificate of \(peer) cannot be read.",
+                cause: error
+            )
+        }
+        guard let leaf = certificates.first else {
+            throw ConnectionError(code: .tlsRejected, message: "Nothing was shown as the certificate of \(peer).")
+        }
+        switch trust {
+        case .pinnedCertificates: try checkPins(of: [leaf])
+        case .system: try await verify(leaf, certificates, roots: SystemRoots.loaded())
+        case .roots(let roots): try await verify(leaf, certificates, roots: roots)
+        }
+    }
+
+    private func verify(
+        _ leaf: Certificate,
+        _ presented: [Certificate],
+        roots: CertificateStore
+    ) async throws(ConnectionError) {
+        var verifier = Verifier(rootCertificates: roots) {
+            RFC5280Policy()
+            UsagePolicy(usage: peer.usage)
+            IdentityPolicy(peer: peer)
+        }
+        let issuers = CertificateStore(custom: BoundedCertificates(presented.dropFirst()))
+        switch await verifier.validate(leaf: leaf, intermediates: issuers) {
+        case .validCertificate(let chain): try checkPins(of: Array(chain))
+        case .couldNotValidate(let failures): throw refusal(of: leaf, presented, failures)
+        }
+    }
+
+    // MARK: Pins
+
+    private func checkPins(of chain: [Certificate]) throws(ConnectionError) {
+        if pins.isEmpty || chain.contains(where: isPinned) { return }
+        let found = chain.compactMap { try? $0.publicKeyPin.description }.joined(separator: ", ")
+        throw ConnectionError(
+            code: .certificatePinMismatch,
+            message:
+                "The certificate of \(peer) has none of the pins. Its keys: \(found). \(Self.describe(chain)). Unless "
+                + "the key was replaced and nobody told you, somebody else answers in its place."
+        )
+    }
+
+    private func isPinned(_ certificate: Certificate) -> Bool {
+        pins.contains { pin in
+            switch pin.kind {
+            case .publicKey: (try? certificate.publicKeyPin) == pin
+            case .certificate: (try? certificate.pin) == pin
+            }
+        }
+    }
+
+    // MARK: Reasons
+
+    /// Why there is no chain that is accepted. A failure has a chain whose signatures are good up to a root.
+    private func refusal(
+        of leaf: Certificate,
+        _ presented: [Certificate],
+        _ failures: [CertificateValidationResult.PolicyFailure]
+    ) -> ConnectionError {
+        let now = Date()
+        for failure in failures {
+            guard let bad = failure.chain.first(where: { !$0.isValid(at: now) }) else { continue }
+            let state =
+                now > bad.notValidAfter
+                ? "expired on \(bad.notValidAfter.formatted(.iso8601))"
+                : "is not valid before \(bad.notValidBefore.formatted(.iso8601))"
+            return ConnectionError(
+                code: .certificateExpired,
+                message:
+                    "The certificate \(bad.shortSubject) of \(peer) \(state). \(Self.describe(Array(failure.chain))). "
+                    + "Renew it, or set this machine's clock."
+            )
+        }
+        for failure in failures {
+            var identity = IdentityPolicy(peer: peer)
+            guard case .failsToMeetPolicy(let reason) = identity.chainMeetsPolicyRequirements(chain: failure.chain)
+            else { continue }
+            return ConnectionError(
+                code: .certificateHostMismatch,
+                message: "The certificate is not made out to \(peer). \(Printable.text("\(reason)")). "
+                    + "\(Self.describe(Array(failure.chain))). Connect to a name that it has."
+            )
+        }
+        if let failure = failures.first {
+            return ConnectionError(
+                code: .certificateUntrusted,
+                message: "The certificate of \(peer) is not to be trusted: "
+                    + "\(Self.reason(failure)). \(Self.describe(Array(failure.chain)))."
+            )
+        }
+        let reason =
+            leaf.subject == leaf.issuer
+            ? "it is self-signed"
+            : "its issuer, \(Printable.text("\(leaf.issuer)")), is not known, or did not issue it so"
+        return ConnectionError(
+            code: .certificateUntrusted,
+            message: "The certificate of \(peer) is not to be trusted: \(reason). \(Self.describe(presented)). Have it "
+                + "issued by an authority that this side trusts, or trust its root, or pin it."
+        )
+    }
+
+    /// The library's words, with subjects in place of whole certificates.
+    private static func reason(_ failure: CertificateValidationResult.PolicyFailure) -> String {
+        let text = failure.chain.reduce("\(failure.policyFailureReason)") { text, certificate in
+            text.replacing("\(certificate)", with: certificate.shortSubject)
+        }
+        return Printable.text(text)
+    }
+
+    private static func describe(_ chain: [Certificate]) -> String {
+        "Its chain: " + chain.prefix(5).map(\.shortSubject).joined(separator: ", issued by ")
+    }
+}
+
+extension CertificateVerifier.Peer: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .server(let host): "\"\(Printable.text(host.text))\""
+        case .client: "the client"
+        }
+    }
+
+    fileprivate var usage: ExtendedKeyUsage.Usage {
+        switch self {
+        case .server: .serverAuth
+        case .client: .clientAuth
+        }
+    }
+}
+
+extension Certificate {
+    fileprivate func isValid(at time: Date) -> Bool { notValidBefore <= time && time <= notValidAfter }
+
+    fileprivate var shortSubject: String { "\"\(Printable.text("\(subject)"))\"" }
+}
+
+/// What a peer wrote, fit for logs.
+enum Printable {
+    /// Without control characters, and not longer than a line or two.
+    static func text(_ text: String) -> String {
+        String(text.unicodeScalars.prefix(300).map { $0.properties.generalCategory == .control ? "?" : Character($0) })
+    }
+}

@@ -1,0 +1,97 @@
+internal import LifelineCore
+internal import NIOSSL
+
+extension ConnectionError {
+    /// What TLS failed with, at the handshake or later; nil when it says nothing of TLS: the peer went away.
+    ///
+    /// BoringSSL tells its errors apart by number and name only; NIOSSL has them in its descriptions.
+    ///
+    /// - Parameter peer: what the peer is: "the server".
+    static func tlsError(_ error: any Error, peer: String) -> ConnectionError? {
+        switch error {
+        case NIOSSLError.uncleanShutdown:
+            return ConnectionError(
+                code: .truncated,
+                message:
+                    "The stream ended without \(peer)'s having said so over TLS. What came may not be all that was sent.",
+                cause: error
+            )
+        case NIOSSLError.handshakeFailed(.sslError(let stack)), BoringSSLError.sslError(let stack),
+            NIOSSLError.shutdownFailed(.sslError(let stack)):
+            return tlsError(stack, peer: peer, cause: error)
+        case NIOSSLError.readInInvalidTLSState:
+            return ConnectionError(
+                code: .protocolViolation,
+                message: "The peer sent something after the end of its TLS stream.",
+                cause: error
+            )
+        default:
+            return nil
+        }
+    }
+
+    private static func tlsError(_ stack: NIOBoringSSLErrorStack, peer: String, cause: any Error) -> ConnectionError? {
+        // The machine at the other end has gone, or is not well: both may be over the next time.
+        if stack == [.eofDuringHandshake] || stack.isEmpty { return nil }
+        let names = stack.map(\.description).joined(separator: "; ")
+        func has(_ candidates: String...) -> Bool { candidates.contains { names.contains(":\($0)") } }
+
+        if has("TLSV1_ALERT_INTERNAL_ERROR", "TLSV1_ALERT_USER_CANCELLED") {
+            return ConnectionError(
+                code: .connectFailed,
+                message: "The peer gave the TLS connection up for a reason of its own.",
+                cause: cause
+            )
+        }
+        if has("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION") {
+            return ConnectionError(
+                code: .tlsVersionUnsupported,
+                message: "This side and \(peer) have no version of TLS in common. Have \(peer) speak TLS 1.2 or 1.3.",
+                cause: cause
+            )
+        }
+        if has("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST") {
+            return ConnectionError(
+                code: .tlsRejected,
+                message: "The peer does not speak TLS. Check the port, and whether the endpoint is to be tcp or ws.",
+                cause: cause
+            )
+        }
+        if has("PEER_DID_NOT_RETURN_A_CERTIFICATE") {
+            return ConnectionError(
+                code: .tlsRejected,
+                message: "The peer showed no certificate, which this side wants.",
+                cause: cause
+            )
+        }
+        if has(
+            "SSLV3_ALERT_BAD_CERTIFICATE",
+            "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE",
+            "SSLV3_ALERT_CERTIFICATE_REVOKED",
+            "SSLV3_ALERT_CERTIFICATE_EXPIRED",
+            "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
+            "TLSV1_ALERT_UNKNOWN_CA",
+            "TLSV1_ALERT_ACCESS_DENIED",
+            "TLSV1_ALERT_CERTIFICATE_REQUIRED",
+            "TLSV1_CERTIFICATE_REQUIRED"
+        ) {
+            return ConnectionError(
+                code: .tlsRejected,
+                message: "The peer did not accept this side's certificate, or wants one. Check which it trusts.",
+                cause: cause
+            )
+        }
+        if case is BoringSSLError = cause {
+            return ConnectionError(
+                code: .protocolViolation,
+                message: "What came is no valid TLS record; the connection was given up.",
+                cause: cause
+            )
+        }
+        return ConnectionError(
+            code: .tlsRejected,
+            message: "The two sides could not agree on how to speak TLS; the cause says why.",
+            cause: cause
+        )
+    }
+}

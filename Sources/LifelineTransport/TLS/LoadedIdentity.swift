@@ -1,0 +1,135 @@
+internal import Glibc
+internal import LifelineCore
+internal import NIOSSL
+internal import SwiftASN1
+internal import X509
+
+/// A certificate chain and its key, parsed.
+struct LoadedIdentity: Sendable {
+    let certificateChain: [NIOSSLCertificate]
+    let privateKey: NIOSSLPrivateKey
+
+    init(_ identity: TLSIdentity) throws(ConnectionError) {
+        certificateChain = try identity.certificateChain.certificates()
+        do {
+            privateKey = try NIOSSLPrivateKey(bytes: identity.privateKey.bytes(), format: .pem)
+        } catch let error as ConnectionError {
+            throw error
+        } catch {
+            throw ConnectionError(
+                code: .tlsConfigurationInvalid,
+                message: "There is no private key without a passphrase, in PEM, in \(identity.privateKey).",
+                cause: error
+            )
+        }
+    }
+}
+
+extension TLSConfiguration {
+    mutating func use(_ identity: LoadedIdentity) {
+        certificateChain = identity.certificateChain.map { .certificate($0) }
+        privateKey = .privateKey(identity.privateKey)
+    }
+}
+
+extension TLSVersion {
+    init(_ version: TLSProtocolVersion) {
+        self = version >= .tls13 ? .tlsv13 : .tlsv12
+    }
+}
+
+extension NIOSSLContext {
+    static func make(_ configuration: TLSConfiguration) throws(ConnectionError) -> NIOSSLContext {
+        do {
+            return try NIOSSLContext(configuration: configuration)
+        } catch {
+            throw ConnectionError(
+                code: .tlsConfigurationInvalid,
+                message: "The certificate and the private key do not belong together, or cannot be used.",
+                cause: error
+            )
+        }
+    }
+}
+
+extension PEMSource {
+    /// A file of certificates has some kilobytes, the system's roots some hundred.
+    private static let largestFile = 16 << 20
+
+    func bytes() throws(ConnectionError) -> [UInt8] {
+        switch kind {
+        case .bytes(let bytes): return bytes
+        case .file(let path):
+            guard let bytes = PEMSource.read(path) else {
+                throw ConnectionError(
+                    code: .tlsConfigurationInvalid,
+                    message: "\(path) cannot be read: \(String(cString: strerror(errno)))."
+                )
+            }
+            return bytes
+        }
+    }
+
+    private static func read(_ path: String) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { _ = close(descriptor) }
+        var (bytes, chunk) = ([UInt8](), [UInt8](repeating: 0, count: 64 << 10))
+        while true {
+            let count = Glibc.read(descriptor, &chunk, chunk.count)
+            if count < 0, errno == EINTR { continue }
+            if count < 0 { return nil }
+            if count == 0 { return bytes }
+            bytes += chunk[..<count]
+            if bytes.count > largestFile {
+                errno = EFBIG
+                return nil
+            }
+        }
+    }
+
+    /// At least one certificate.
+    func certificates() throws(ConnectionError) -> [NIOSSLCertificate] {
+        let cause: (any Error)?
+        do {
+            let certificates = try NIOSSLCertificate.fromPEMBytes(bytes())
+            if !certificates.isEmpty { return certificates }
+            cause = nil
+        } catch let error as ConnectionError {
+            throw error
+        } catch {
+            cause = error
+        }
+        throw ConnectionError(
+            code: .tlsConfigurationInvalid,
+            message: "There is no certificate in PEM in \(self).",
+            cause: cause
+        )
+    }
+}
+
+extension Certificate {
+    init(_ certificate: NIOSSLCertificate) throws {
+        try self.init(derEncoded: certificate.toDERBytes())
+    }
+}
+
+extension CertificateStore {
+    init(_ sources: [PEMSource]) throws(ConnectionError) {
+        var certificates: [Certificate] = []
+        for source in sources {
+            for certificate in try source.certificates() {
+                do {
+                    certificates.append(try Certificate(certificate))
+                } catch {
+                    throw ConnectionError(
+                        code: .tlsConfigurationInvalid,
+                        message: "A certificate in \(source) cannot be used as a root.",
+                        cause: error
+                    )
+                }
+            }
+        }
+        self.init(certificates)
+    }
+}

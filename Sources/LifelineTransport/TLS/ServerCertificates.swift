@@ -1,0 +1,128 @@
+package import LifelineCore
+package import Logging
+internal import NIOConcurrencyHelpers
+internal import NIOPosix
+internal import NIOSSL
+
+/// What a server shows its clients, and whom it lets in; replaced as a whole when its files have changed.
+package final class ServerCertificates: Sendable {
+    /// What a connection needs; it keeps it when another one is loaded.
+    struct Loaded: Sendable {
+        let context: NIOSSLContext
+        /// Nil when no client is asked for a certificate.
+        let clientVerifier: CertificateVerifier?
+    }
+
+    private struct State {
+        var loaded: Loaded
+        /// The files as they were before they were last read, whether they could be used or not.
+        var stamps: [FileStamp?]
+        var lastLook: MonotonicTime
+        var isLooking = false
+    }
+
+    private static let lookInterval = Duration.seconds(1)
+
+    private let configuration: TLSServerConfiguration
+    private let logger: Logger
+    private let now: @Sendable () -> MonotonicTime
+    private let state: NIOLockedValueBox<State>
+
+    /// - Throws: `tlsConfigurationInvalid`.
+    package init(
+        _ configuration: TLSServerConfiguration,
+        logger: Logger,
+        now: @escaping @Sendable () -> MonotonicTime = MonotonicTime.now
+    ) throws(ConnectionError) {
+        self.configuration = configuration
+        self.logger = logger
+        self.now = now
+        // Before they are read: what changes meanwhile is seen at the next look.
+        let stamps = Self.stamps(of: configuration)
+        state = NIOLockedValueBox(State(loaded: try Self.load(configuration), stamps: stamps, lastLook: now()))
+    }
+
+    var loaded: Loaded { state.withLockedValue { $0.loaded } }
+
+    /// Whether somebody is looking at the files.
+    var isLooking: Bool { state.withLockedValue { $0.isLooking } }
+
+    /// What a connection that was accepted uses. Looks in the background whether the files have changed, now and then.
+    func forNextConnection() -> Loaded {
+        let (loaded, looks) = state.withLockedValue { state in
+            let looks = !state.isLooking && now() >= state.lastLook + Self.lookInterval
+            if looks { state.isLooking = true }
+            return (state.loaded, looks)
+        }
+        if looks { NIOThreadPool.singleton.submit { _ in self.look() } }
+        return loaded
+    }
+
+    /// Loads the files again if they have changed. It blocks: not on an event loop.
+    package func look() {
+        let stamps = Self.stamps(of: configuration)
+        let hasChanged = state.withLockedValue { $0.stamps != stamps }
+        if hasChanged {
+            do throws(ConnectionError) {
+                try reloadNow()
+                logger.notice("The certificate has changed and was loaded again")
+            } catch {
+                logger.warning(
+                    "The certificate has changed and cannot be used; the one before stays in use",
+                    metadata: ["error": "\(error)"]
+                )
+            }
+        }
+        state.withLockedValue { state in
+            state.isLooking = false
+            state.lastLook = now()
+        }
+    }
+
+    /// Loads the files again. Connections that are accepted from then on use what was loaded.
+    ///
+    /// - Throws: `tlsConfigurationInvalid`; what was loaded before stays in use then.
+    package func reload() async throws(ConnectionError) {
+        do {
+            try await NIOThreadPool.singleton.runIfActive { try self.reloadNow() }
+        } catch {
+            throw error as? ConnectionError
+                ?? ConnectionError(code: .ioError, message: "The certificate was not loaded again.", cause: error)
+        }
+    }
+
+    private func reloadNow() throws(ConnectionError) {
+        let stamps = Self.stamps(of: configuration)
+        // Even when they cannot be used: they are not tried again before they change again.
+        state.withLockedValue { $0.stamps = stamps }
+        let loaded = try Self.load(configuration)
+        state.withLockedValue { $0.loaded = loaded }
+    }
+
+    private static func load(_ configuration: TLSServerConfiguration) throws(ConnectionError) -> Loaded {
+        let identity = try LoadedIdentity(configuration.identity)
+        var tls = TLSConfiguration.makeServerConfiguration(
+            certificateChain: [],
+            privateKey: .privateKey(identity.privateKey)
+        )
+        tls.use(identity)
+        tls.applicationProtocols = configuration.applicationProtocols
+        tls.minimumTLSVersion = TLSVersion(configuration.minimumVersion)
+        var verifier: CertificateVerifier?
+        if let roots = configuration.clientRoots {
+            // The verifier decides; this makes the certificate required, and tells clients which authorities are meant.
+            tls.certificateVerification = .noHostnameVerification
+            var certificates: [NIOSSLCertificate] = []
+            for source in roots { certificates += try source.certificates() }
+            tls.trustRoots = .certificates(certificates)
+            tls.sendCANameList = true
+            verifier = try CertificateVerifier(peer: .client, trust: .roots(roots), pins: [])
+        }
+        return Loaded(context: try NIOSSLContext.make(tls), clientVerifier: verifier)
+    }
+
+    private static func stamps(of configuration: TLSServerConfiguration) -> [FileStamp?] {
+        let sources = [configuration.identity.certificateChain, configuration.identity.privateKey]
+        return (sources + (configuration.clientRoots ?? [])).compactMap(\.path).map(FileStamp.init)
+    }
+}

@@ -1,0 +1,150 @@
+internal import LifelineCore
+internal import NIOCore
+internal import NIOSSL
+internal import NIOTLS
+
+/// Stands above NIOSSL's handler: waits for the end of the handshake, gives errors our types, and hands large writes on in
+/// parts.
+final class TLSHandler: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// NIOSSL keeps a buffer as large as the most that was ever encrypted at once, for as long as the connection lives: so
+    /// that a message of megabytes does not cost them for ever. Four records.
+    private static let largestWrite = 64 << 10
+
+    /// What the peers agreed on (ALPN); nil when nothing was.
+    private(set) var applicationProtocol: String?
+
+    private let peer: String
+    private let gate = EndOfInputGate()
+    /// Nil once it is kept.
+    private var handshakeDone: EventLoopPromise<Void>?
+    /// Why the peer's certificate was refused, which NIOSSL does not know.
+    private var refusal: ConnectionError?
+
+    /// - Parameter peer: what the peer is, for errors.
+    init(peer: String, handshakeDone: EventLoopPromise<Void>) {
+        self.peer = peer
+        self.handshakeDone = handshakeDone
+    }
+
+    /// Adds NIOSSL's handler and this one to the end of the pipeline.
+    func add(behind tls: NIOSSLHandler, to channel: any Channel) -> EventLoopFuture<Void> {
+        guard let outcome = handshakeDone?.futureResult else { preconditionFailure("A handler is added once.") }
+        do {
+            let pipeline = channel.pipeline.syncOperations
+            // This one first: NIOSSL's begins, and may fail, as soon as it is there.
+            try pipeline.addHandler(self)
+            try pipeline.addHandler(gate, position: .before(self))
+            try pipeline.addHandler(tls, position: .before(self))
+        } catch {
+            end(with: .failure(error))
+        }
+        return outcome
+    }
+
+    /// Fails without having begun.
+    func fail(_ error: ConnectionError) -> EventLoopFuture<Void> {
+        guard let outcome = handshakeDone?.futureResult else { preconditionFailure("A handler is added once.") }
+        end(with: .failure(error))
+        return outcome
+    }
+
+    /// Has the peer's certificates verified in a task, for it takes milliseconds.
+    func verificationCallback(_ verifier: CertificateVerifier) -> NIOSSLCustomVerificationCallback {
+        { certificates, promise in
+            self.gate.close()
+            let verified = promise.futureResult.eventLoop.makePromise(of: Void.self)
+            verified.completeWithTask { try await verifier.verify(certificates) }
+            verified.futureResult.assumeIsolated().whenComplete { result in
+                if case .failure(let error) = result { self.refusal = error as? ConnectionError }
+                let isVerified = (try? result.get()) != nil
+                promise.succeed(isVerified ? .certificateVerified : .failed)
+            }
+        }
+    }
+
+    private func end(with result: Result<Void, any Error>) {
+        guard let handshakeDone else { return }
+        self.handshakeDone = nil
+        handshakeDone.completeWith(result)
+        gate.open()
+    }
+
+    // MARK: Events
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case TLSUserEvent.handshakeCompleted(let negotiatedProtocol):
+            applicationProtocol = negotiatedProtocol
+            // What lies above is added in here, before NIOSSL hands on what came with the end of the handshake.
+            end(with: .success(()))
+        case ChannelEvent.inputClosed where handshakeDone != nil:
+            end(with: .failure(HandshakeCut()))
+        default:
+            break
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard handshakeDone != nil else {
+            let translated: (any Error)? = ConnectionError.tlsError(error, peer: peer)
+            return context.fireErrorCaught(translated ?? error)
+        }
+        let reason: (any Error)? = refusal ?? ConnectionError.tlsError(error, peer: peer)
+        end(with: .failure(reason ?? HandshakeCut()))
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end(with: .failure(HandshakeCut()))
+        context.fireChannelInactive()
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        var bytes = unwrapOutboundIn(data)
+        while bytes.readableBytes > TLSHandler.largestWrite, let part = bytes.readSlice(length: TLSHandler.largestWrite)
+        {
+            // Flushed, for else NIOSSL encrypts all of it into one buffer.
+            context.writeAndFlush(wrapOutboundOut(part), promise: nil)
+        }
+        context.write(wrapOutboundOut(bytes), promise: promise)
+    }
+}
+
+/// Stands below NIOSSL's handler and holds the end of the peer's stream back while the peer's certificate is verified.
+///
+/// A client of TLS 1.3 may have said everything, and ended its side, before the server is done with its certificate.
+/// NIOSSL takes that for an end inside the handshake. What the client sent, NIOSSL keeps until the handshake is done.
+private final class EndOfInputGate: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private var context: ChannelHandlerContext?
+    private var isClosed = false
+    private var holdsEnd = false
+
+    func close() { isClosed = true }
+
+    /// The end goes on in the next tick, after what the peer has sent before it.
+    func open() {
+        guard isClosed else { return }
+        context?.eventLoop.assumeIsolated().execute {
+            self.isClosed = false
+            if self.holdsEnd { self.context?.fireUserInboundEventTriggered(ChannelEvent.inputClosed) }
+        }
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if isClosed, case .inputClosed? = event as? ChannelEvent {
+            holdsEnd = true
+        } else {
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import LifelineMessages
+import LifelineProtos
+import LifelineTestSupport
+import Testing
+
+/// `lifeline send` and `lifeline receive` over TLS.
+@Suite(.timeLimit(.minutes(2)), .serialized) struct TLSCommandTests {
+    private let root: TestCertificate
+    private let certificate: TestCertificate
+    private let client: TestCertificate
+
+    init() throws {
+        root = try .authority()
+        certificate = try .localhost(issuedBy: root)
+        client = try TestCertificate(issuedBy: root)
+    }
+
+    private func lifeline(_ arguments: String...) async throws -> Program.Outcome {
+        try await Program.product("lifeline", arguments).outcome()
+    }
+
+    /// Runs `body` with a folder of PEM files, which is removed afterwards.
+    private func withFiles(_ body: (_ path: (String) -> String) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "tls-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let files = [
+            "ca.pem": try root.pem, "cert.pem": try certificate.pem, "key.pem": certificate.keyPEM,
+            "client.pem": try client.pem, "client-key.pem": client.keyPEM,
+        ]
+        for (name, content) in files { try Data(content).write(to: folder.appending(path: name)) }
+        try await body { folder.appending(path: $0).path }
+    }
+
+    @Test func aTextGoesOverTLS() async throws {
+        try await withFiles { path in
+            let server = ["--certificate", path("cert.pem"), "--key", path("key.pem"), "--client-ca", path("ca.pem")]
+            let output = try await receive(
+                on: "tls://127.0.0.1:0",
+                options: server,
+                count: 2,
+                format: "text"
+            ) { endpoint in
+                #expect(endpoint.hasPrefix("tls://127.0.0.1:"))
+                let identity = ["--certificate", path("client.pem"), "--key", path("client-key.pem")]
+                for trust in [
+                    ["--ca", path("ca.pem"), "--pin", root.publicKeyPin],
+                    ["--trust-pins", "--pin", try certificate.fingerprint],
+                ] {
+                    let arguments = ["send", "--to", endpoint, "--text", "Grüezi"] + trust + identity
+                    let outcome = try await Program.product("lifeline", arguments).outcome()
+                    #expect(outcome.status == 0, "\(outcome.errorText)")
+                    #expect(outcome.errorText.isEmpty, "\(outcome.errorText)")
+                }
+            }
+            #expect(String(decoding: output, as: UTF8.self).split(separator: "Grüezi").count == 3)
+        }
+    }
+
+    @Test func theSystemsAuthoritiesAreTrusted() async throws {
+        try await withFiles { path in
+            let server = ["--certificate", path("cert.pem"), "--key", path("key.pem")]
+            _ = try await receive(on: "tls://127.0.0.1:0", options: server, count: 1, format: "text") { endpoint in
+                // The variable names the system's file, for this process only.
+                let lifeline = try Program.product("lifeline", []).path
+                let arguments = ["SSL_CERT_FILE=\(path("ca.pem"))", lifeline, "send", "--to", endpoint, "--text", "x"]
+                let outcome = try await Program(URL(filePath: "/usr/bin/env"), arguments).outcome()
+                #expect(outcome.status == 0, "\(outcome.errorText)")
+            }
+        }
+    }
+
+    @Test func whatIsRefusedIsNotTriedAgain() async throws {
+        try await withFiles { path in
+            let server = ["--certificate", path("cert.pem"), "--key", path("key.pem")]
+            _ = try await receive(on: "tls://127.0.0.1:0", options: server, count: 1, format: "text") { endpoint in
+                let cases = [
+                    ([], 69, "certificateUntrusted"),
+                    (["--ca", path("ca.pem"), "--pin", client.publicKeyPin], 69, "certificatePinMismatch"),
+                    (["--ca", path("nothing.pem")], 65, "nothing.pem cannot be read"),
+                    (["--ca", path("key.pem")], 65, "no certificate in PEM"),
+                ]
+                for (options, status, text) in cases {
+                    let outcome = try await Program.product(
+                        "lifeline",
+                        ["send", "--to", endpoint, "--text", "x"] + options
+                    )
+                    .outcome()
+                    #expect(outcome.status == Int32(status))
+                    #expect(outcome.errorText.contains(text), "\(outcome.errorText)")
+                    #expect(outcome.errorText.split(separator: "\n").count == 1, "\(outcome.errorText)")
+                }
+                let outcome = try await lifeline("send", "--to", endpoint, "--text", "x", "--ca", path("ca.pem"))
+                #expect(outcome.status == 0)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (["send", "--to", "tcp://127.0.0.1:1", "--text", "x", "--ca", "ca.pem"], "endpoints tls://"),
+        (["send", "--to", "tls://127.0.0.1:1", "--text", "x", "--key", "key.pem"], "go together"),
+        (["send", "--to", "tls://127.0.0.1:1", "--text", "x", "--trust-pins"], "needs --pin"),
+        (["send", "--to", "tls://127.0.0.1:1", "--text", "x", "--pin", "sha256/x"], "no certificate pin"),
+        (["receive", "--on", "tls://127.0.0.1:0"], "needs --certificate FILE and --key FILE"),
+        (["receive", "--on", "tcp://127.0.0.1:0", "--client-ca", "ca.pem"], "endpoints tls://"),
+    ]) func wrongUsage(arguments: [String], text: String) async throws {
+        let outcome = try await Program.product("lifeline", arguments).outcome()
+        #expect(outcome.status == 64)
+        #expect(outcome.errorText.contains(text), "\(outcome.errorText)")
+    }
+
+    @Test func aServerWithoutItsFilesDoesNotStart() async throws {
+        let outcome = try await lifeline(
+            "receive",
+            "--on",
+            "tls://127.0.0.1:0",
+            "--certificate",
+            "/nowhere.pem",
+            "--key",
+            "/nowhere.pem"
+        )
+        #expect(outcome.status == 65)
+        #expect(outcome.errorText.contains("/nowhere.pem cannot be read: No such file"))
+    }
+}

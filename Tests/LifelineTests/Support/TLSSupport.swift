@@ -1,0 +1,125 @@
+import Lifeline
+import LifelineTestSupport
+import NIOConcurrencyHelpers
+
+/// An authority, and a server that it vouches for.
+struct TLSScene: Sendable {
+    let root: TestCertificate
+    let certificate: TestCertificate
+
+    init(_ configure: (inout TestCertificate.Content) -> Void = { _ in }) throws {
+        root = try .authority()
+        certificate = try .localhost(issuedBy: root, configure)
+    }
+
+    var server: ServerConfiguration {
+        get throws {
+            var configuration = ServerConfiguration()
+            configuration.tls = TLSServerConfiguration(identity: try certificate.identity)
+            return configuration
+        }
+    }
+
+    var client: ConnectionConfiguration {
+        get throws {
+            var configuration = ConnectionConfiguration()
+            configuration.tls.trust = .roots(.bytes(try root.pem))
+            return configuration
+        }
+    }
+
+    /// A server of this scene.
+    func withServer<Result>(
+        log: TestLog = TestLog(),
+        handler: @escaping @Sendable (TestConnection) async throws -> Void = echo,
+        _ body: nonisolated(nonsending) (Server) async throws -> Result
+    ) async throws -> Result {
+        try await withConfiguredServer(log: log, { _ in }, handler: handler, body)
+    }
+
+    /// A server of this scene that a test changes.
+    func withConfiguredServer<Result>(
+        log: TestLog = TestLog(),
+        _ configure: (inout ServerConfiguration) throws -> Void,
+        handler: @escaping @Sendable (TestConnection) async throws -> Void = echo,
+        _ body: nonisolated(nonsending) (Server) async throws -> Result
+    ) async throws -> Result {
+        var configuration = try server
+        try configure(&configuration)
+        return try await withTestServer(
+            on: .tls(host: "127.0.0.1", port: 0),
+            configuration: configuration,
+            log: log,
+            handler: handler,
+            body
+        )
+    }
+
+    /// A client of this scene.
+    func withConnection<Result>(
+        to endpoint: Endpoint,
+        configure: (inout ConnectionConfiguration) throws -> Void = { _ in },
+        _ body: nonisolated(nonsending) (TestConnection) async throws -> Result
+    ) async throws -> Result {
+        var configuration = try client
+        try configure(&configuration)
+        return try await withTestConnection(to: endpoint, configuration: configuration, body)
+    }
+
+    /// Why a client of this scene cannot connect, or cannot talk.
+    func refusal(
+        of endpoint: Endpoint,
+        configure: (inout ConnectionConfiguration) throws -> Void = { _ in }
+    ) async -> ConnectionError? {
+        await connectionError {
+            try await withConnection(to: endpoint, configure: configure) {
+                try await roundTrip(TestMessage(number: 1), on: $0)
+            }
+        }
+    }
+}
+
+extension TestCertificate {
+    var identity: TLSIdentity {
+        get throws { TLSIdentity(certificateChain: .bytes(try pem), privateKey: .bytes(keyPEM)) }
+    }
+}
+
+extension Endpoint {
+    /// Where a raw listener listens, for TLS.
+    static func tls(_ listener: RawSocket) -> Endpoint { .tls(host: "127.0.0.1", port: UInt16(listener.port)) }
+}
+
+/// Stands between a client and a server and passes their bytes on, as slowly and as long as a test wants.
+struct Relay: Sendable {
+    let listener: RawSocket
+    private let server: Endpoint
+    private let chunk: Int
+
+    /// - Parameter chunk: how many bytes it passes on at once, at most.
+    init(to server: Endpoint, chunk: Int = 64 << 10) async throws {
+        listener = try await RawSocket.listen()
+        self.server = server
+        self.chunk = chunk
+    }
+
+    var endpoint: Endpoint { .tls(listener) }
+
+    /// Passes one connection's bytes on until both ends have ended, or `body` has returned, which gets both sockets.
+    func run<Result: Sendable>(
+        _ body: @escaping @Sendable (_ client: RawSocket, _ server: RawSocket) async throws -> Result
+    ) async throws -> Result {
+        let client = try await listener.accept()
+        let server = try await RawSocket.connect(toPort: server.port ?? 0)
+        async let up: Void = pump(client, server)
+        async let down: Void = pump(server, client)
+        let result = try await body(client, server)
+        _ = await (up, down)
+        return result
+    }
+
+    private func pump(_ source: RawSocket, _ sink: RawSocket) async {
+        while let bytes = try? await source.readSome(chunk), !bytes.isEmpty, (try? await sink.write(bytes)) != nil {}
+        try? sink.finish()
+    }
+}

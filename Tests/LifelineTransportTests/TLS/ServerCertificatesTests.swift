@@ -1,0 +1,207 @@
+import Foundation
+import LifelineCore
+import LifelineTestSupport
+import Logging
+import NIOConcurrencyHelpers
+import NIOSSL
+import Testing
+
+@testable import LifelineTransport
+
+/// When files are loaded again, by the certificate that the next connection gets.
+@Suite(.timeLimit(.minutes(1))) struct ServerCertificatesTests {
+    private let root: TestCertificate
+    private let log = TestLog()
+
+    init() throws { root = try .authority() }
+
+    private func withFiles<Result>(
+        of certificate: TestCertificate,
+        _ body:
+            nonisolated(nonsending) (TLSIdentity, (TestCertificate?, TestCertificate?) throws -> Void) async throws ->
+            Result
+    ) async throws -> Result {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "tls-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let files = ["certificate.pem", "key.pem"].map { folder.appending(path: $0) }
+        func replace(_ certificate: TestCertificate?, _ key: TestCertificate?) throws {
+            if let certificate { try Data(certificate.pem).write(to: files[0], options: .atomic) }
+            if let key { try Data(key.keyPEM).write(to: files[1], options: .atomic) }
+        }
+        try replace(certificate, certificate)
+        let identity = TLSIdentity(certificateChain: .file(files[0].path), privateKey: .file(files[1].path))
+        return try await body(identity, replace)
+    }
+
+    private func current(_ certificates: ServerCertificates) -> [UInt8]? {
+        guard case .certificate(let certificate)? = certificates.loaded.context.configuration.certificateChain.first
+        else { return nil }
+        return try? certificate.toDERBytes()
+    }
+
+    @Test func whatHasChangedIsLoaded() async throws {
+        let (first, second) = (
+            try TestCertificate.localhost(issuedBy: root), try TestCertificate.localhost(issuedBy: root)
+        )
+        try await withFiles(of: first) { identity, replace in
+            let certificates = try ServerCertificates(TLSServerConfiguration(identity: identity), logger: log.logger)
+            #expect(try current(certificates) == first.der)
+            certificates.look()
+            #expect(log.lines.isEmpty, "nothing has changed")
+            try replace(second, second)
+            #expect(try current(certificates) == first.der, "nobody has looked")
+            certificates.look()
+            #expect(try current(certificates) == second.der)
+            #expect(log.lines.count == 1)
+            #expect(log.lines.first?.hasPrefix("notice") == true)
+        }
+    }
+
+    @Test func whatIsBrokenIsNotLoaded() async throws {
+        let (first, second) = (
+            try TestCertificate.localhost(issuedBy: root), try TestCertificate.localhost(issuedBy: root)
+        )
+        try await withFiles(of: first) { identity, replace in
+            let certificates = try ServerCertificates(TLSServerConfiguration(identity: identity), logger: log.logger)
+            // The key is still the other one's.
+            try replace(second, nil)
+            certificates.look()
+            certificates.look()
+            #expect(try current(certificates) == first.der)
+            #expect(log.lines.count == 1, "once, not at every look")
+            #expect(log.lines.first?.hasPrefix("warning") == true)
+            #expect(log.lines.first?.contains("tlsConfigurationInvalid") == true)
+            let error = await #expect(throws: ConnectionError.self) { try await certificates.reload() }
+            #expect(error?.code == .tlsConfigurationInvalid)
+            #expect(try current(certificates) == first.der)
+            // Now it fits.
+            try replace(nil, second)
+            certificates.look()
+            #expect(try current(certificates) == second.der)
+
+            try FileManager.default.removeItem(atPath: try #require(identity.privateKey.path))
+            certificates.look()
+            #expect(try current(certificates) == second.der)
+            #expect(log.lines.last?.contains("cannot be read: No such file") == true)
+        }
+    }
+
+    @Test func reloadsWhenAsked() async throws {
+        let (first, second) = (
+            try TestCertificate.localhost(issuedBy: root), try TestCertificate.localhost(issuedBy: root)
+        )
+        try await withFiles(of: first) { identity, replace in
+            let certificates = try ServerCertificates(TLSServerConfiguration(identity: identity), logger: log.logger)
+            try replace(second, second)
+            try await certificates.reload()
+            #expect(try current(certificates) == second.der)
+            certificates.look()
+            #expect(log.lines.isEmpty, "there is nothing new")
+        }
+    }
+
+    /// As certbot and Kubernetes replace them.
+    @Test func linksThatLeadElsewhereAreFollowed() async throws {
+        let (first, second) = (
+            try TestCertificate.localhost(issuedBy: root), try TestCertificate.localhost(issuedBy: root)
+        )
+        try await withFiles(of: first) { old, _ in
+            try await withFiles(of: second) { new, _ in
+                let link = FileManager.default.temporaryDirectory.appending(path: "link-\(UUID().uuidString)").path
+                defer { try? FileManager.default.removeItem(atPath: link) }
+                func lead(to identity: TLSIdentity) throws {
+                    let file = URL(filePath: try #require(identity.certificateChain.path))
+                    try? FileManager.default.removeItem(atPath: link)
+                    try FileManager.default.createSymbolicLink(
+                        atPath: link,
+                        withDestinationPath: file.deletingLastPathComponent().path
+                    )
+                }
+                try lead(to: old)
+                let identity = TLSIdentity(
+                    certificateChain: .file(link + "/certificate.pem"),
+                    privateKey: .file(link + "/key.pem")
+                )
+                let certificates = try ServerCertificates(
+                    TLSServerConfiguration(identity: identity),
+                    logger: log.logger
+                )
+                try lead(to: new)
+                certificates.look()
+                #expect(try current(certificates) == second.der)
+            }
+        }
+    }
+
+    /// The look that a connection asks for is taken in the background, once a second at most.
+    @Test func connectionsHaveTheFilesLookedAt() async throws {
+        let (first, second) = (
+            try TestCertificate.localhost(issuedBy: root), try TestCertificate.localhost(issuedBy: root)
+        )
+        let time = NIOLockedValueBox(MonotonicTime(nanoseconds: 0))
+        try await withFiles(of: first) { identity, replace in
+            let certificates = try ServerCertificates(TLSServerConfiguration(identity: identity), logger: log.logger) {
+                time.withLockedValue { $0 }
+            }
+            try replace(second, second)
+            time.withLockedValue { $0 = MonotonicTime(nanoseconds: 999_999_999) }
+            _ = certificates.forNextConnection()
+            #expect(!certificates.isLooking, "it is too early")
+            time.withLockedValue { $0 = MonotonicTime(nanoseconds: 1_000_000_000) }
+            _ = certificates.forNextConnection()
+            while try current(certificates) != second.der { await Task.yield() }
+            while certificates.isLooking { await Task.yield() }
+            _ = certificates.forNextConnection()
+            #expect(!certificates.isLooking, "a second later at the earliest")
+        }
+    }
+
+    // MARK: What cannot be used
+
+    @Test func saysWhatIsWrong() async throws {
+        let (one, other) = (try TestCertificate(), try TestCertificate())
+        let (pem, key) = (PEMSource.bytes(try one.pem), PEMSource.bytes(one.keyPEM))
+        let cases: [(TLSIdentity, String)] = [
+            (TLSIdentity(certificateChain: .file("/nowhere.pem"), privateKey: key), "/nowhere.pem cannot be read"),
+            (TLSIdentity(certificateChain: .bytes([]), privateKey: key), "no certificate in PEM in the bytes given"),
+            (TLSIdentity(certificateChain: key, privateKey: key), "no certificate"),
+            (TLSIdentity(certificateChain: pem, privateKey: pem), "no private key"),
+            (TLSIdentity(certificateChain: pem, privateKey: .bytes(other.keyPEM)), "do not belong together"),
+        ]
+        for (identity, text) in cases {
+            let error = #expect(throws: ConnectionError.self) {
+                try ServerCertificates(TLSServerConfiguration(identity: identity), logger: log.logger)
+            }
+            #expect(error?.code == .tlsConfigurationInvalid)
+            #expect(error?.message.contains(text) == true)
+            var client = TLSClientConfiguration()
+            client.identity = identity
+            #expect(throws: ConnectionError.self) { try TLSClientLayer(client, host: "localhost") }
+        }
+    }
+}
+
+/// Keeps what is logged.
+private final class TestLog: Sendable {
+    private let kept = NIOLockedValueBox<[String]>([])
+
+    var lines: [String] { kept.withLockedValue { $0 } }
+
+    var logger: Logger { Logger(label: "test") { _ in Handler(log: self) } }
+
+    private struct Handler: LogHandler {
+        let log: TestLog
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            log.kept.withLockedValue { $0.append("\(event.level): \(event.message) \(event.metadata ?? [:])") }
+        }
+    }
+}
