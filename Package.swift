@@ -113,7 +113,9 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
             swiftSettings: strict
         ),
@@ -229,6 +231,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
             swiftSettings: strict
         ),
@@ -259,6 +262,17 @@ let package = Package(
             name: "InteropTests",
             dependencies: ["Lifeline", "LifelineCLI", "LifelineCore", "LifelineProtos", "LifelineTestSupport"],
             exclude: ["Peers"],
+            swiftSettings: strict
+        ),
+        // What Autobahn's WebSocket test suite talks to
+        .executableTarget(
+            name: "AutobahnPeer",
+            dependencies: [
+                "Lifeline",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/AutobahnPeer",
             swiftSettings: strict
         ),
         // Faults of real networks

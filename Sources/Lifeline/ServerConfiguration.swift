@@ -1,6 +1,7 @@
 /// How a server behaves.
 public struct ServerConfiguration: Sendable {
-    /// How each connection behaves. Its `connectTimeout` plays no part.
+    /// How each connection behaves. Its `connectTimeout` bounds the handshakes of layers, as of
+    /// WebSocket.
     public var connection = ConnectionConfiguration()
 
     /// How many connections may be open at once; a connection counts until its handler has returned. Values below 1
@@ -17,6 +18,10 @@ public struct ServerConfiguration: Sendable {
     /// How long the handlers may go on when the server shuts down by leaving `withServer`. Default: 10 s, a third of
     /// what orchestrators usually give a process.
     public var shutdownGracePeriod = Duration.seconds(10)
+
+    /// Which requests for a WebSocket are taken, on endpoints `ws` and `wss`. Default: those for the endpoint's path, from
+    /// programs and from pages of the same host.
+    public var webSocket = WebSocketServerConfiguration()
 
     /// Makes a configuration with the default values.
     public init() {}

@@ -23,9 +23,14 @@ public nonisolated(nonsending) func withConnection<Received: DelimitedMessage, S
     heartbeat: HeartbeatMessages<Received, Sent>? = nil,
     _ body: nonisolated(nonsending) (Connection<Received, Sent>) async throws -> Result
 ) async throws -> Result {
-    let options = configuration.transportOptions(
-        hasHeartbeat: heartbeat != nil,
+    var options = configuration.transportOptions(
+        maximumFrameLength: configuration.frameLimit(for: Received.self),
+        hasHeartbeat: heartbeat != nil || endpoint.isWebSocket,
         metrics: TransportMetrics(role: "client")
+    )
+    options.layers = try configuration.layers(
+        to: endpoint,
+        carrying: CarriedTypes(receiving: Received.self, sending: Sent.self)
     )
     let opened = try await NIOTransport.shared.connect(to: endpoint, options: options) {
         MessageReceiver<Received>(configuration: configuration, heartbeat: heartbeat)

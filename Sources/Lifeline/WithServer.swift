@@ -17,7 +17,7 @@ public import Logging
 ///
 /// - Parameters:
 ///   - heartbeat: which messages ask the peer for a sign of life, and answer it; they do not reach the handler. With nil,
-///     the kernel's keepalive watches the peer.
+///     the kernel's keepalive watches the peer (on a WebSocket, its pings do).
 ///   - logger: gets what happens to single connections. Errors of `accept`: `error`; connections that failed: `warning`; the
 ///     connection limit: `notice`.
 /// - Throws: `ConnectionError` when listening fails; what `body` throws.
@@ -31,13 +31,19 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
     handler: @escaping @Sendable (Connection<Received, Sent>) async throws -> Void,
     _ body: nonisolated(nonsending) (Server) async throws -> Result
 ) async throws -> Result {
+    var options = configuration.connection.transportOptions(
+        maximumFrameLength: configuration.connection.frameLimit(for: Received.self),
+        hasHeartbeat: heartbeat != nil || endpoint.isWebSocket,
+        metrics: TransportMetrics(role: "server")
+    )
+    options.layers = try configuration.layers(
+        on: endpoint,
+        carrying: CarriedTypes(receiving: Received.self, sending: Sent.self)
+    )
     let listener = try await NIOTransport.shared.listen(
         on: endpoint,
         options: ListenerOptions(
-            connection: configuration.connection.transportOptions(
-                hasHeartbeat: heartbeat != nil,
-                metrics: TransportMetrics(role: "server")
-            ),
+            connection: options,
             maximumConnections: configuration.maximumConnections,
             backlog: configuration.backlog,
             logger: logger

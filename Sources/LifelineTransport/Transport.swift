@@ -61,6 +61,8 @@ package protocol TransportConnection: AnyObject, Sendable {
     var localEndpoint: Endpoint { get }
     /// The peer's end; for a client of a Unix socket, which has no name, the socket's.
     var remoteEndpoint: Endpoint { get }
+    /// What was agreed on when the connection's WebSocket was opened; nil when it has none.
+    var webSocket: WebSocketOpening? { get }
 
     /// Takes a frame, prefix included, to be written. The bytes are copied.
     ///
@@ -88,6 +90,10 @@ package protocol TransportConnection: AnyObject, Sendable {
     func abort(_ reason: ConnectionError)
     /// Waits until the connection is closed, whatever happens to the task.
     func waitUntilClosed() async -> ClosureReport
+}
+
+extension TransportConnection {
+    package var webSocket: WebSocketOpening? { nil }
 }
 
 /// How a connection ended.

@@ -26,7 +26,8 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     let inbox: ClientInbox<Received>
     let encoder: FrameEncoder
     private let configuration: ConnectionConfiguration
-    private let options: ConnectionOptions
+    /// The error is each attempt's.
+    private let options: Result<ConnectionOptions, ConnectionError>
     private let heartbeat: HeartbeatMessages<Received, Sent>?
     private let environment: ClientEnvironment
     private let logger: Logger
@@ -35,7 +36,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     ///
     /// - Parameters:
     ///   - heartbeat: which messages ask the peer for a sign of life, and answer it. With nil, the kernel's keepalive
-    ///     watches the peer.
+    ///     watches the peer (on a WebSocket, its pings do).
     ///   - logger: gets every step, with the connection's number, endpoint, state and reason. Connections that are lost and
     ///     come back: `notice`; giving up: `error`; all else: `debug`.
     public convenience init(
@@ -79,16 +80,25 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
             observerBell: observerBell
         )
         self.inbox = inbox
-        encoder = FrameEncoder(maximumFrameLength: configuration.connection.maximumFrameLength)
+        encoder = FrameEncoder(maximumFrameLength: configuration.connection.frameLimit(for: Sent.self))
         let metricsFactory = environment.metricsFactory ?? MetricsSystem.factory
-        options = configuration.connection.transportOptions(
-            hasHeartbeat: heartbeat != nil,
-            tracksDelivery: true,
-            metrics: TransportMetrics(role: "client", factory: metricsFactory)
-        )
+        let asksForLife = heartbeat != nil || endpoint.isWebSocket
+        options = Result { () throws(ConnectionError) in
+            var options = configuration.connection.transportOptions(
+                maximumFrameLength: configuration.connection.frameLimit(for: Received.self),
+                hasHeartbeat: asksForLife,
+                tracksDelivery: true,
+                metrics: TransportMetrics(role: "client", factory: metricsFactory)
+            )
+            options.layers = try configuration.connection.layers(
+                to: endpoint,
+                carrying: CarriedTypes(receiving: Received.self, sending: Sent.self)
+            )
+            return options
+        }
         driver = ClientDriver(
             configuration: configuration,
-            sleepWatchInterval: heartbeat.map { _ in configuration.connection.heartbeat.interval },
+            sleepWatchInterval: asksForLife ? configuration.connection.heartbeat.interval : nil,
             clock: environment.clock,
             metrics: ClientMetrics(factory: metricsFactory),
             seed: environment.seed,
@@ -186,7 +196,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         let (driver, inbox, endpoint, heartbeat) = (driver, inbox, endpoint, heartbeat)
         let (transport, options, configuration) = (environment.transport, options, configuration)
         await driver.serve(attempt, inbox: inbox) {
-            try await transport.connect(to: endpoint, options: options) {
+            try await transport.connect(to: endpoint, options: options.get()) {
                 ClientReceiver(
                     MessageReceiver(configuration: configuration, heartbeat: heartbeat, inbox: inbox.queue),
                     inbox: inbox,

@@ -10,6 +10,7 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
             case peerUnresponsive, idleTimeout, writeTimeout, tooManyUnansweredBytes
             case notConnected, sendTimedOut, sendQueueFull
             case alreadyRun
+            case webSocketRefused, webSocketClosed, invalidConfiguration
         }
         private let kind: Kind
 
@@ -63,6 +64,12 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let sendQueueFull = Code(kind: .sendQueueFull)
         /// Local misuse: a client was run for a second time.
         public static let alreadyRun = Code(kind: .alreadyRun)
+        /// A server did not open a WebSocket; the cause is a `WebSocketRefusal`.
+        public static let webSocketRefused = Code(kind: .webSocketRefused)
+        /// The peer closed a WebSocket because something is wrong for it; the cause is a `WebSocketClosure`.
+        public static let webSocketClosed = Code(kind: .webSocketClosed)
+        /// Local misuse: a configuration has a value that cannot be used.
+        public static let invalidConfiguration = Code(kind: .invalidConfiguration)
 
         /// The code's name.
         public var description: String { "\(kind)" }

@@ -101,6 +101,8 @@ extension TransitionReason {
     package var isFatal: Bool {
         if code == .tlsRejected { return true }
         guard let error else { return false }
+        if let refusal = error.cause as? WebSocketRefusal { return !refusal.isTransient }
+        if error.code == .invalidConfiguration { return true }
         return error.code == .tlsRejected || error.code == .invalidEndpoint || error.code == .unixSocketPathTooLong
     }
 

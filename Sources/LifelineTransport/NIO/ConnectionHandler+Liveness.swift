@@ -18,7 +18,9 @@ extension ConnectionHandler {
 
     private func sendPing(number: UInt64) {
         do throws(ConnectionError) {
-            guard let frame = try receiver.pingFrame(number: number), let flushNow = outbound.append(frame) else {
+            let frame = try receiver.pingFrame(number: number)
+            if frame == nil, layersAskForLife { return sendLayerPing(number: number) }
+            guard let frame, let flushNow = outbound.append(frame) else {
                 liveness?.askingBecameImpossible()
                 return
             }
@@ -26,6 +28,13 @@ extension ConnectionHandler {
         } catch {
             fail(error, resetting: true)
         }
+    }
+
+    private func sendLayerPing(number: UInt64) {
+        guard let context else { return }
+        let sent = context.eventLoop.makePromise(of: Void.self)
+        sent.futureResult.assumeIsolated().whenFailure { _ in self.liveness?.askingBecameImpossible() }
+        context.triggerUserOutboundEvent(LayerPing(number: number), promise: sent)
     }
 
     /// Sees to it that the timer fires by the next deadline. One that fires earlier finds nothing to do and is set anew:

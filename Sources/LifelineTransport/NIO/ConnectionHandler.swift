@@ -30,6 +30,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private var closeTimer: Scheduled<Void>?
     private let metrics: TransportMetrics
     private let tracksDelivery: Bool
+    let layersAskForLife: Bool
     private var watch: SocketWatch?
     /// Nil while there is no connection.
     var liveness: Liveness?
@@ -51,6 +52,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         self.receiver = receiver
         // What layers make of the frames' bytes is not what the peer's TCP acknowledges.
         self.tracksDelivery = options.tracksDelivery && options.layers.isEmpty
+        self.layersAskForLife = options.layers.contains { $0.asksForLife }
         self.outbound = OutboundQueue(marks: options.outboundMarks, tracksDelivery: tracksDelivery)
         self.metrics = options.metrics
         self.assembler = FrameAssembler(decoder: FrameDecoder(maximumFrameLength: options.maximumFrameLength))
@@ -152,6 +154,11 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         if case .inputClosed? = event as? ChannelEvent {
             liveness?.inputEnded()
             perform(machine.inputEnded())
+        } else if event is PeerEndedBothSides {
+            liveness?.inputEnded()
+            perform(machine.inputEnded())
+            // Nothing can be sent any more: the layer fails what is accepted and not written.
+            if outbound.finish(refusing: .webSocketEnded) { flush() }
         }
         context.fireUserInboundEventTriggered(event)
     }

@@ -5,6 +5,7 @@ internal import NIOCore
 final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection {
     let localEndpoint: Endpoint
     let remoteEndpoint: Endpoint
+    let webSocket: WebSocketOpening?
 
     private let eventLoop: any EventLoop
     private let handler: NIOLoopBound<ConnectionHandler<Receiver>>
@@ -20,6 +21,7 @@ final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection
         self.closed = handler.closed
         self.outputEnded = handler.outputEnded
         self.localEndpoint = Endpoint(channel.localAddress, spokenToAs: endpoint) ?? endpoint
+        self.webSocket = try? channel.pipeline.syncOperations.handler(type: WebSocketHandler.self).opening
         let remoteAddress = isProxied ? nil : channel.remoteAddress
         self.remoteEndpoint = Endpoint(remoteAddress, spokenToAs: endpoint) ?? endpoint
     }
