@@ -15,13 +15,14 @@ struct ReceiveCommand: AsyncParsableCommand {
             Examples:
               lifeline receive --on tcp://127.0.0.1:7000
               lifeline receive --on tcp://127.0.0.1:0 --count 1      (prints the port it got)
+              lifeline receive --on ws://127.0.0.1:7000/chat
               lifeline receive --on unix:///tmp/chat.sock --format delimited > chat.bin
             """
     )
 
     @Option(
         help: ArgumentHelp(
-            "Where to listen: tcp://HOST:PORT or unix:///PATH. Port 0 takes a free one.",
+            "Where to listen: tcp://HOST:PORT, ws://HOST:PORT/PATH or unix:///PATH. Port 0 takes a free one.",
             valueName: "url"
         ),
         transform: parseEndpoint

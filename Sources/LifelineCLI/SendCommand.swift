@@ -24,13 +24,14 @@ struct SendCommand: AsyncParsableCommand {
             Examples:
               lifeline send --to tcp://127.0.0.1:7000 --text "Hello" --from Ada
               lifeline send --to tcp://127.0.0.1:7000 --text "Hello" --count 1000
+              lifeline send --to ws://127.0.0.1:7000/chat --text "Hello"
               lifeline send --to unix:///tmp/chat.sock --format delimited < chat.bin
               lifeline send --to unix:///tmp/chat.sock --file chat.bin
             """
     )
 
     @Option(
-        help: ArgumentHelp("Where to connect: tcp://HOST:PORT or unix:///PATH.", valueName: "url"),
+        help: ArgumentHelp("Where to connect: tcp://HOST:PORT, ws://HOST:PORT/PATH or unix:///PATH.", valueName: "url"),
         transform: parseEndpoint
     )
     var to: Endpoint

@@ -156,9 +156,10 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             perform(machine.inputEnded())
         } else if event is PeerEndedBothSides {
             liveness?.inputEnded()
+            // First, so that who sees the end cannot send any more. What is accepted and not written, the layer fails.
+            let flushNow = outbound.finish(refusing: .webSocketEnded)
             perform(machine.inputEnded())
-            // Nothing can be sent any more: the layer fails what is accepted and not written.
-            if outbound.finish(refusing: .webSocketEnded) { flush() }
+            if flushNow { flush() }
         }
         context.fireUserInboundEventTriggered(event)
     }

@@ -98,8 +98,8 @@ import Testing
 
     @Test func aBadTextIsNoticedAtItsFirstBadByte() {
         var validator = UTF8Validator()
-        #expect([0xF4].withUnsafeBytes { validator.accepts($0) })
-        #expect(![0x90].withUnsafeBytes { validator.accepts($0) }, "before the character is whole")
+        #expect(([0xF4] as [UInt8]).withUnsafeBytes { validator.accepts($0) })
+        #expect(!([0x90] as [UInt8]).withUnsafeBytes { validator.accepts($0) }, "before the character is whole")
     }
 
     // MARK: Runs of frames
@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test func whatHoldsNoWholeFrameIsOneRun() {
-        #expect([0x80, 0x80].withUnsafeBytes { FrameRuns.nextLength(in: $0, maximumLength: 1) } == 2)
-        #expect([0x05, 0x00].withUnsafeBytes { FrameRuns.nextLength(in: $0, maximumLength: 1) } == 2)
+        #expect(([0x80, 0x80] as [UInt8]).withUnsafeBytes { FrameRuns.nextLength(in: $0, maximumLength: 1) } == 2)
+        #expect(([0x05, 0x00] as [UInt8]).withUnsafeBytes { FrameRuns.nextLength(in: $0, maximumLength: 1) } == 2)
     }
 }

@@ -7,16 +7,17 @@ final class WebSocketClientOpener: ChannelInboundHandler, RemovableChannelHandle
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
 
-    private typealias Decoder = ByteToMessageHandler<HTTPResponseDecoder>
+    private typealias Reader = HTTPHeadReader<HTTPResponseDecoder>
 
     private let handshake: WebSocketClientHandshake
     private let options: WebSocketLayer.Options
-    private let encoder: HTTPRequestEncoder
-    private let decoder: Decoder
+    private let encoder = HTTPRequestEncoder()
+    private let decoder = HTTPResponseDecoder(limitConfiguration: WebSocketLayer.headLimits)
+    private let reader: Reader
     /// Nil once it is kept.
     private var opened: EventLoopPromise<Void>?
     private var opening: WebSocketOpening?
-    private var early: ByteBuffer?
+    private var isHeadComplete = false
 
     static func add(
         to channel: any Channel,
@@ -24,28 +25,19 @@ final class WebSocketClientOpener: ChannelInboundHandler, RemovableChannelHandle
         _ options: WebSocketLayer.Options,
         _ opened: EventLoopPromise<Void>
     ) throws {
-        let encoder = HTTPRequestEncoder()
-        // What follows the head comes as an error, so that it is told from what the decoder makes.
-        let decoder = ByteToMessageHandler(
-            HTTPResponseDecoder(leftOverBytesStrategy: .fireError, limitConfiguration: WebSocketLayer.headLimits),
-            maximumBufferSize: WebSocketLayer.maximumEarlyByteCount
-        )
-        let opener = WebSocketClientOpener(request, options, encoder, decoder, opened)
-        try channel.pipeline.syncOperations.addHandlers(encoder, decoder, opener)
+        let opener = WebSocketClientOpener(request, options, opened)
+        try channel.pipeline.syncOperations.addHandlers(opener.encoder, opener.reader, opener)
     }
 
     private init(
         _ request: WebSocketRequest,
         _ options: WebSocketLayer.Options,
-        _ encoder: HTTPRequestEncoder,
-        _ decoder: Decoder,
         _ opened: EventLoopPromise<Void>
     ) {
         var random = SystemRandomNumberGenerator()
         handshake = WebSocketClientHandshake(request, nonce: (0..<16).map { _ in .random(in: 0...255, using: &random) })
         self.options = options
-        self.encoder = encoder
-        self.decoder = decoder
+        reader = Reader(decoder)
         self.opened = opened
     }
 
@@ -56,6 +48,8 @@ final class WebSocketClientOpener: ChannelInboundHandler, RemovableChannelHandle
             uri: handshake.target,
             headers: HTTPHeaders(handshake.fields)
         )
+        // The decoder has to know what is answered.
+        decoder.write(data: .head(head))
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
@@ -78,32 +72,40 @@ final class WebSocketClientOpener: ChannelInboundHandler, RemovableChannelHandle
                 fail(error)
             }
         case .end:
-            if let opening { install(opening, context) }
+            isHeadComplete = true
         case .body:
             return
         }
     }
 
-    private func install(_ opening: WebSocketOpening, _ context: ChannelHandlerContext) {
-        let pipeline = context.pipeline.syncOperations
-        pipeline.removeHandler(encoder, promise: nil)
-        pipeline.removeHandler(decoder).assumeIsolated().whenComplete { _ in
-            guard let opened = self.opened else { return }
-            self.opened = nil
-            WebSocketInstallation(role: .client, opening: opening, options: self.options)
-                .run(context, early: self.early, opened: opened)
-            pipeline.removeHandler(self, promise: nil)
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case let event as HTTPBytesDecoded:
+            if isHeadComplete, let opening, let opened { open(opening, opened, early: event.rest, context) }
+        case ChannelEvent.inputClosed:
+            fail(HandshakeCut())
+        default:
+            context.fireUserInboundEventTriggered(event)
         }
     }
 
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .inputClosed? = event as? ChannelEvent { fail(HandshakeCut()) }
-        context.fireUserInboundEventTriggered(event)
+    private func open(
+        _ opening: WebSocketOpening,
+        _ opened: EventLoopPromise<Void>,
+        early: ByteBuffer,
+        _ context: ChannelHandlerContext
+    ) {
+        self.opened = nil
+        let pipeline = context.pipeline.syncOperations
+        pipeline.removeHandler(encoder, promise: nil)
+        pipeline.removeHandler(reader, promise: nil)
+        WebSocketInstallation(role: .client, opening: opening, options: options)
+            .run(context, early: early, opened: opened)
+        pipeline.removeHandler(self, promise: nil)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch error {
-        case ByteToMessageDecoderError.leftoverDataWhenDone(let bytes): early = bytes
         case is HTTPParserError, is ByteToMessageDecoderError.PayloadTooLargeError:
             fail(.badWebSocketAnswer("is no HTTP answer of a size that is to be expected"))
         default: fail(error)

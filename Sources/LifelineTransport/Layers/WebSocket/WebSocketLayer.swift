@@ -73,9 +73,6 @@ package struct WebSocketLayer: ChannelLayer {
         limits.maxHeaderFieldCount = 100
         return limits
     }
-
-    /// What may wait behind a head, until the handlers of the open WebSocket are there: some reads of the largest size.
-    static let maximumEarlyByteCount = 256 << 10
 }
 
 /// Puts the handlers of an open WebSocket in place of those of its handshake.
@@ -87,7 +84,7 @@ struct WebSocketInstallation {
     /// - Parameters:
     ///   - context: the handshake's handler's, which is the last one.
     ///   - early: what came behind the head.
-    func run(_ context: ChannelHandlerContext, early: ByteBuffer?, opened: EventLoopPromise<Void>) {
+    func run(_ context: ChannelHandlerContext, early: ByteBuffer, opened: EventLoopPromise<Void>) {
         let pipeline = context.pipeline.syncOperations
         do {
             let maximumFrameSize = min(max(options.maximumReceivedLength, 125), Int(UInt32.max))
@@ -100,10 +97,9 @@ struct WebSocketInstallation {
             return opened.fail(error)
         }
         opened.succeed()
-        if let early {
-            context.fireChannelRead(NIOAny(early))
-            context.fireChannelReadComplete()
-        }
+        guard early.readableBytes > 0 else { return }
+        context.fireChannelRead(NIOAny(early))
+        context.fireChannelReadComplete()
     }
 }
 

@@ -7,29 +7,31 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
-    private typealias Decoder = ByteToMessageHandler<HTTPRequestDecoder>
+    private typealias Reader = HTTPHeadReader<HTTPRequestDecoder>
 
     private enum State {
         /// Can go to: decided, ended.
         case waiting
-        /// The request's head is known. Can go to: authorizing, ended.
+        /// The request's head is known, and its end awaited. Can go to: complete, ended.
         case decided(WebSocketServerHandshake.Decision)
+        /// The request is whole, and what follows it is not known. Can go to: authorizing, ended.
+        case complete(WebSocketServerHandshake.Decision)
         /// Somebody is asked whether the user may come in. Can go to: ended.
         case authorizing
-        /// The answer is written.
+        /// The answer is written. Can go to: nothing.
         case ended
     }
 
     private let handshake: WebSocketServerHandshake
     private let options: WebSocketLayer.Options
-    private let encoder: HTTPResponseEncoder
-    private let decoder: Decoder
+    private let encoder = HTTPResponseEncoder()
+    private let reader = Reader(HTTPRequestDecoder(limitConfiguration: WebSocketLayer.headLimits))
     private var state = State.waiting
     /// Nil once it is kept.
     private var opened: EventLoopPromise<Void>?
     /// What to fail with when the peer has had the time to read why.
     private var refusal: ConnectionError?
-    private var early: ByteBuffer?
+    private var early = ByteBuffer()
 
     static func add(
         to channel: any Channel,
@@ -37,27 +39,17 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
         _ options: WebSocketLayer.Options,
         _ opened: EventLoopPromise<Void>
     ) throws {
-        let encoder = HTTPResponseEncoder()
-        // What follows the head comes as an error, so that it is told from what the decoder makes.
-        let decoder = ByteToMessageHandler(
-            HTTPRequestDecoder(leftOverBytesStrategy: .fireError, limitConfiguration: WebSocketLayer.headLimits),
-            maximumBufferSize: WebSocketLayer.maximumEarlyByteCount
-        )
-        let opener = WebSocketServerOpener(handshake, options, encoder, decoder, opened)
-        try channel.pipeline.syncOperations.addHandlers(encoder, decoder, opener)
+        let opener = WebSocketServerOpener(handshake, options, opened)
+        try channel.pipeline.syncOperations.addHandlers(opener.encoder, opener.reader, opener)
     }
 
     private init(
         _ handshake: WebSocketServerHandshake,
         _ options: WebSocketLayer.Options,
-        _ encoder: HTTPResponseEncoder,
-        _ decoder: Decoder,
         _ opened: EventLoopPromise<Void>
     ) {
         self.handshake = handshake
         self.options = options
-        self.encoder = encoder
-        self.decoder = decoder
         self.opened = opened
     }
 
@@ -78,12 +70,27 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
             state = .decided(decision)
             // A body is not waited for.
             if case .refuse(let answer) = decision { refuse(answer, context) }
-        case (.end, .decided(.open(let opening, let answer, nil))):
-            open(opening, answer, context)
-        case (.end, .decided(.open(let opening, let answer, let credentials?))):
-            authorize(credentials, opening, answer, context)
+        case (.end, .decided(let decision)):
+            state = .complete(decision)
         default:
             return
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case let event as HTTPBytesDecoded:
+            early = event.rest
+            guard case .complete(.open(let opening, let answer, let credentials)) = state else { return }
+            if let credentials {
+                authorize(credentials, opening, answer, context)
+            } else {
+                open(opening, answer, context)
+            }
+        case ChannelEvent.inputClosed:
+            fail(HandshakeCut())
+        default:
+            context.fireUserInboundEventTriggered(event)
         }
     }
 
@@ -112,15 +119,14 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
         _ context: ChannelHandlerContext
     ) {
         write(answer, context)
+        guard let opened else { return }
+        self.opened = nil
         let pipeline = context.pipeline.syncOperations
         pipeline.removeHandler(encoder, promise: nil)
-        pipeline.removeHandler(decoder).assumeIsolated().whenComplete { _ in
-            guard let opened = self.opened else { return }
-            self.opened = nil
-            WebSocketInstallation(role: .server, opening: opening, options: self.options)
-                .run(context, early: self.early, opened: opened)
-            pipeline.removeHandler(self, promise: nil)
-        }
+        pipeline.removeHandler(reader, promise: nil)
+        WebSocketInstallation(role: .server, opening: opening, options: options)
+            .run(context, early: early, opened: opened)
+        pipeline.removeHandler(self, promise: nil)
     }
 
     /// Answers, and ends this side. The connection is closed when the peer has ended its own, so that the answer is not lost
@@ -149,17 +155,12 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
 
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .inputClosed? = event as? ChannelEvent { fail(HandshakeCut()) }
-        context.fireUserInboundEventTriggered(event)
-    }
-
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch (error, state) {
-        case (ByteToMessageDecoderError.leftoverDataWhenDone(let bytes), _): early = bytes
+        case (HTTPParserError.headerOverflow, .waiting):
+            refuse(WebSocketServerHandshake.refusal(tooLong: true), context)
         case (is HTTPParserError, .waiting):
-            let tooLong = [HTTPParserError.headerOverflow].contains(error as? HTTPParserError)
-            refuse(WebSocketServerHandshake.refusal(tooLong: tooLong), context)
+            refuse(WebSocketServerHandshake.refusal(tooLong: false), context)
         case _ where refusal != nil: return
         default: fail(error)
         }
