@@ -21,7 +21,8 @@ def main(folder):
             for name, case in sorted(cases.items()):
                 if not {case["behavior"], case["behaviorClose"]} <= GOOD:
                     bad.append(f"{role} {name}: {case['behavior']}, closing {case['behaviorClose']}")
-    print("\n".join(bad))
+    if bad:
+        print("\n".join(bad))
     sys.exit(1 if bad else 0)
 
 

@@ -216,7 +216,9 @@ import Testing
             for start in ["", "GET / HTT", RawSocket.request.dropLast(2)] as [Substring] {
                 let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
                 try await peer.write(Array(start.utf8))
-                #expect(try await peer.read().isEmpty)
+                // A reset, when the server has not come to read it.
+                let answer = try? await peer.read()
+                #expect(answer?.isEmpty != false)
             }
         }
         #expect(log.entries.count { $0.level == .info && $0.text.contains("connectTimeout") } == 3)

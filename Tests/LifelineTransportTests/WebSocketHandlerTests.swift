@@ -211,6 +211,18 @@ import Testing
         }
     }
 
+    /// A server that hangs up without reading our answer has the system reset the connection.
+    @Test func aResetAfterThePeersCloseIsNoFailure() throws {
+        let test = try WebSocketTest(role: .client)
+        try test.receive([0x03, 0xE8], .connectionClose)
+        test.channel.pipeline.fireErrorCaught(IOError(errnoCode: 104, reason: "reset"))
+        #expect(!test.channel.isActive && test.report?.failure == nil)
+        let unread = try WebSocketTest(role: .server, holdingWrites: true)
+        try unread.receive([0x03, 0xE8], .connectionClose)
+        unread.writes.failFirst(with: IOError(errnoCode: 32, reason: "pipe"))
+        #expect(!unread.channel.isActive && unread.report?.failure == nil)
+    }
+
     @Test func aViolationIsToldAndTheAnswerGivenTime() throws {
         for role: WebSocketStateMachine.Role in [.client, .server] {
             let test = try WebSocketTest(role: role)
@@ -226,6 +238,19 @@ import Testing
             test.advance(seconds: 1)
             #expect(!test.channel.isActive && test.report?.failure?.code == .protocolViolation)
             #expect(test.record.end?.code == .protocolViolation)
+        }
+    }
+
+    @Test func whatIsNoMessageIsToldToThePeer() throws {
+        // A prefix that does not end, and a payload that the receiver does not take.
+        for bytes: [UInt8] in [[0xFF, 0xFF, 0xFF, 0xFF, 0xFF], [0x01, 0xFF]] {
+            let test = try WebSocketTest()
+            try test.receive(bytes)
+            test.completeRead()
+            let sent = try test.sent()
+            #expect(sent.map(\.opcode) == [.connectionClose] && sent[0].bytes.prefix(2) == [0x03, 0xEF])
+            test.advance(seconds: 1)
+            #expect(!test.channel.isActive && test.report?.failure?.code == .protocolViolation)
         }
     }
 
@@ -377,13 +402,15 @@ private final class FrameHolder: ChannelOutboundHandler {
         promise?.succeed()
     }
 
+    func failFirst(with error: any Error) { held.removeFirst().promise?.fail(error) }
+
     func handlerRemoved(context: ChannelHandlerContext) {
         for (_, promise) in held { promise?.fail(ChannelError.ioOnClosedChannel) }
     }
 }
 
 /// A socket whose sides end one by one, which an embedded channel's do not.
-private final class OutputEnd: ChannelOutboundHandler {
+final class OutputEnd: ChannelOutboundHandler {
     typealias OutboundIn = WebSocketFrame
     var count = 0
 

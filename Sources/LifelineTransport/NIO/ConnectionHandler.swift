@@ -277,6 +277,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     /// Closes at once. With `resetting`, a TCP peer sees a reset, so that it cannot take the end for a regular one.
     func fail(_ reason: ConnectionError, resetting: Bool) {
         guard machine.failed(reason), let context else { return }
+        if reason.code == .protocolViolation { context.triggerUserOutboundEvent(PeerViolatedProtocol(), promise: nil) }
         if resetting, let socket = context.channel as? any SocketOptionProvider, context.remoteAddress?.port != nil {
             // Done at once on the loop; a failure leaves an ordinary close.
             _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))

@@ -10,6 +10,9 @@ struct LayerPing: Sendable {
     let number: UInt64
 }
 
+/// What the peer sent is no frame or no message: a layer may tell it so, before the connection is closed.
+struct PeerViolatedProtocol: Sendable {}
+
 /// An open WebSocket: translates between its messages and what `ConnectionHandler` reads and writes;
 /// `WebSocketStateMachine` decides.
 ///
@@ -115,13 +118,17 @@ final class WebSocketHandler: ChannelDuplexHandler {
         case .violated(let answer, let closure):
             deliver(context)
             let failure = ConnectionError.webSocketViolated(closure)
-            writeFailure = failure
-            if let answer { writeClose(answer, context) }
-            // A server closes first; the end of its side makes a client do the same.
-            if role == .server { context.close(mode: .output, promise: nil) }
-            beginLinger(context)
+            refuse(answer, failure, context)
             context.fireErrorCaught(failure)
         }
+    }
+
+    private func refuse(_ answer: [UInt8]?, _ failure: ConnectionError, _ context: ChannelHandlerContext) {
+        writeFailure = failure
+        if let answer { writeClose(answer, context) }
+        // A server closes first; the end of its side makes a client do the same.
+        if role == .server { context.close(mode: .output, promise: nil) }
+        beginLinger(context)
     }
 
     private func take(_ payload: ByteBuffer, _ kind: WebSocketStateMachine.Kind, isLast: Bool) {
@@ -174,6 +181,9 @@ final class WebSocketHandler: ChannelDuplexHandler {
         case is ByteToMessageDecoderError:
             // What follows a frame that could not be read.
             return
+        case _ where machine.hasPeerClosed:
+            // It is gone, and all is said: no failure.
+            endLinger(context)
         default:
             context.fireErrorCaught(error)
         }
@@ -212,15 +222,23 @@ final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
-        guard let ping = event as? LayerPing else {
-            return context.triggerUserOutboundEvent(event, promise: promise)
+        switch event {
+        case let ping as LayerPing:
+            guard machine.maySend else {
+                promise?.fail(writeFailure ?? .webSocketEnded)
+                return
+            }
+            context.writeAndFlush(frame(.ping, ByteBuffer(integer: ping.number)), promise: nil)
+            promise?.succeed()
+        case is PeerViolatedProtocol:
+            let closure = WebSocketClosure(.invalidPayload, reason: "what came is no valid message")
+            if case .violated(let answer, _) = machine.violated(closure) {
+                refuse(answer, .webSocketViolated(closure), context)
+            }
+            promise?.succeed()
+        default:
+            context.triggerUserOutboundEvent(event, promise: promise)
         }
-        guard machine.maySend else {
-            promise?.fail(writeFailure ?? .webSocketEnded)
-            return
-        }
-        context.writeAndFlush(frame(.ping, ByteBuffer(integer: ping.number)), promise: nil)
-        promise?.succeed()
     }
 
     private func answerPing(_ payload: ByteBuffer, _ context: ChannelHandlerContext) {
@@ -253,7 +271,10 @@ final class WebSocketHandler: ChannelDuplexHandler {
         case .output:
             // The peer closes its side in turn, and a server the TCP connection.
             if let close = machine.endRequested() { writeClose(close, context) }
-            (closeWritten ?? context.eventLoop.makeSucceededVoidFuture()).cascade(to: promise)
+            let written = closeWritten ?? context.eventLoop.makeSucceededVoidFuture()
+            // A peer that has closed may be gone before it reads our answer.
+            let hasPeerClosed = machine.hasPeerClosed
+            written.flatMapErrorThrowing { if !hasPeerClosed { throw $0 } }.cascade(to: promise)
         case .all:
             if case .waiting(let timer, let earlier, _) = linger {
                 earlier.map { promise?.futureResult.cascade(to: $0) }
