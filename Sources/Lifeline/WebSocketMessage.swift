@@ -16,6 +16,9 @@ public enum WebSocketMessage: Sendable, Hashable {
 }
 
 extension WebSocketMessage: DelimitedMessage {
+    /// Takes the kind and the content.
+    ///
+    /// - Throws: `MessageError` when they are none.
     public init(
         serializedBytes: UnsafeRawBufferPointer,
         partial: Bool = false,
@@ -37,6 +40,7 @@ extension WebSocketMessage: DelimitedMessage {
         }
     }
 
+    /// Calls `body` with the kind and the content behind their length.
     public func withDelimitedBytes<Result>(
         partial: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws -> Result
