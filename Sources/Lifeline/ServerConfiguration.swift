@@ -1,7 +1,6 @@
 /// How a server behaves.
 public struct ServerConfiguration: Sendable {
-    /// How each connection behaves. Its `connectTimeout` bounds the handshakes of layers, as of
-    /// WebSocket.
+    /// How each connection behaves. Its `connectTimeout` bounds the WebSocket handshake.
     public var connection = ConnectionConfiguration()
 
     /// How many connections may be open at once; a connection counts until its handler has returned. Values below 1

@@ -161,7 +161,7 @@ import Testing
     // MARK: Clients that a server meets
 
     @Test func byteByByte() async throws {
-        try await withTestServer(on: webSocket, handler: echo) { server in
+        try await withTestServer(on: webSocket, configuration: .patient, handler: echo) { server in
             let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
             let frame = try TestMessage(number: 7).delimitedBytes
             let mask: [UInt8] = [1, 2, 3, 4]
@@ -235,7 +235,7 @@ import Testing
     )
     func violationsAreAnsweredWithTheirCode(bytes: [UInt8], code: Int) async throws {
         let log = TestLog()
-        try await withTestServer(on: webSocket, log: log, handler: echo) { server in
+        try await withTestServer(on: webSocket, configuration: .patient, log: log, handler: echo) { server in
             let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
             // What follows does not keep the answer from being read.
             try await peer.requestHandshake(early: bytes + [UInt8](repeating: 0, count: 50_000))
@@ -250,7 +250,7 @@ import Testing
     }
 
     @Test func pingsAreAnsweredBetweenFragments() async throws {
-        try await withTestServer(on: webSocket, handler: echo) { server in
+        try await withTestServer(on: webSocket, configuration: .patient, handler: echo) { server in
             let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
             try await peer.requestHandshake()
             let frame = try TestMessage(number: 77).delimitedBytes
@@ -272,7 +272,7 @@ import Testing
         let log = TestLog()
         let accepted = NIOLockedValueBox(0)
         let message = TestMessage([UInt8](repeating: 1, count: 200_000))
-        try await withTestServer(on: webSocket, log: log) { connection in
+        try await withTestServer(on: webSocket, configuration: .patient, log: log) { connection in
             // More than the kernels hold, to a client that closes instead of reading.
             let error = await connectionError {
                 while true {
@@ -325,6 +325,14 @@ extension ConnectionConfiguration {
         var configuration = ConnectionConfiguration()
         configuration.connectTimeout = .seconds(100)
         configuration.closeTimeout = .seconds(100)
+        return configuration
+    }
+}
+
+extension ServerConfiguration {
+    fileprivate static var patient: ServerConfiguration {
+        var configuration = ServerConfiguration()
+        configuration.connection = .patient
         return configuration
     }
 }

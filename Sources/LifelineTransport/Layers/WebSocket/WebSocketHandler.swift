@@ -127,7 +127,9 @@ final class WebSocketHandler: ChannelDuplexHandler {
         writeFailure = failure
         if let answer { writeClose(answer, context) }
         // A server closes first; the end of its side makes a client do the same.
-        if role == .server { context.close(mode: .output, promise: nil) }
+        if role == .server {
+            closeWritten?.assumeIsolated().whenSuccess { context.close(mode: .output, promise: nil) }
+        }
         beginLinger(context)
     }
 
@@ -197,10 +199,13 @@ final class WebSocketHandler: ChannelDuplexHandler {
             return
         }
         var bytes = unwrapOutboundIn(data)
-        while let (opcode, payload) = nextMessage(&bytes) {
-            let isLast = bytes.readableBytes == 0
-            context.write(frame(opcode, payload), promise: isLast ? promise : nil)
+        var isComplete = false
+        while !isComplete, let (opcode, payload) = nextMessage(&bytes) {
+            isComplete = bytes.readableBytes == 0
+            context.write(frame(opcode, payload), promise: isComplete ? promise : nil)
         }
+        // Never: nobody above writes anything but whole frames.
+        if !isComplete { promise?.fail(ConnectionError.webSocketEnded) }
     }
 
     private func nextMessage(_ bytes: inout ByteBuffer) -> (WebSocketOpcode, ByteBuffer)? {

@@ -132,8 +132,7 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
     /// Answers, and ends this side. The connection is closed when the peer has ended its own, so that the answer is not lost
     /// by closing a socket that has unread bytes; but a peer that sends on is not waited for.
     private func refuse(_ answer: WebSocketServerHandshake.Answer, _ context: ChannelHandlerContext) {
-        write(answer, context)
-        context.close(mode: .output, promise: nil)
+        write(answer, context).assumeIsolated().whenSuccess { context.close(mode: .output, promise: nil) }
         refusal = ConnectionError(
             code: .webSocketRefused,
             message: "No WebSocket was opened: \(answer.complaint) (status \(answer.status)).",
@@ -144,7 +143,11 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
         }
     }
 
-    private func write(_ answer: WebSocketServerHandshake.Answer, _ context: ChannelHandlerContext) {
+    @discardableResult
+    private func write(
+        _ answer: WebSocketServerHandshake.Answer,
+        _ context: ChannelHandlerContext
+    ) -> EventLoopFuture<Void> {
         state = .ended
         let head = HTTPResponseHead(
             version: .http1_1,
@@ -152,7 +155,7 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
             headers: HTTPHeaders(answer.fields)
         )
         context.write(wrapOutboundOut(.head(head)), promise: nil)
-        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        return context.writeAndFlush(wrapOutboundOut(.end(nil)))
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
