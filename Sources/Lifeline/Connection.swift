@@ -16,6 +16,9 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     /// The application protocol that the two sides have agreed on over TLS (ALPN); nil when there is none.
     public var applicationProtocol: String? { transport.applicationProtocol }
 
+    /// What was agreed on when the WebSocket was opened; nil on a connection that is none.
+    public var webSocket: WebSocketOpening? { transport.webSocket }
+
     /// The messages that arrive.
     public let messages: MessageSequence<Received>
 
@@ -25,7 +28,7 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     init(_ opened: OpenedConnection<BatchQueue<Received>>, configuration: ConnectionConfiguration) {
         self.messages = MessageSequence(inbox: opened.inbox, connection: opened.connection)
         self.transport = opened.connection
-        self.encoder = FrameEncoder(maximumFrameLength: configuration.maximumFrameLength)
+        self.encoder = FrameEncoder(maximumFrameLength: configuration.frameLimit(for: Sent.self))
     }
 
     /// Sends a message: returns when it is accepted, which means that it is written before a graceful close.
@@ -59,7 +62,7 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     }
 
     /// Ends this side after everything accepted so far, and what waits to be accepted; returns when that is written.
-    /// The peer's messages still arrive.
+    /// The peer's messages still arrive, but on a WebSocket: there the peer ends its side as soon as it reads of ours.
     ///
     /// - Throws: `ConnectionError` when the connection fails first. `CancellationError` when the task is cancelled, which
     ///   does not undo the call.

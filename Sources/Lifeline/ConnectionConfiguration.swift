@@ -37,7 +37,8 @@ public struct ConnectionConfiguration: Sendable {
     public var decodingOptions = DecodingOptions()
 
     /// When a silent peer is asked for a sign of life, on a connection that has heartbeat messages. Default: after 30 s,
-    /// and 60 s until it counts as gone; the connection fails with `heartbeatTimeout` then.
+    /// and 60 s until it counts as gone; the connection fails with `heartbeatTimeout` then. A WebSocket without heartbeat
+    /// messages asks with its own pings.
     ///
     /// While this side does not read, because its consumer has too much already, no peer is held to be silent.
     public var heartbeat = HeartbeatConfiguration()
@@ -76,12 +77,17 @@ public struct ConnectionConfiguration: Sendable {
     /// How TLS is spoken to an endpoint `tls` or `wss`. Plays no part in a server, which has `ServerConfiguration.tls`.
     public var tls = TLSClientConfiguration()
 
+    /// How a WebSocket is opened and used, on endpoints `ws` and `wss`. Default: no headers, credentials or subprotocols.
+    public var webSocket = WebSocketConfiguration()
+
     /// Makes a configuration with the default values.
     public init() {}
 
     /// - Parameters:
+    ///   - maximumFrameLength: What is received may have so many bytes.
     ///   - tracksDelivery: Whether the end of a connection is to tell what was lost.
     func transportOptions(
+        maximumFrameLength: Int,
         hasHeartbeat: Bool,
         tracksDelivery: Bool = false,
         metrics: TransportMetrics

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import LifelineCore
+internal import LifelineMessages
 internal import LifelineTransport
 internal import Logging
 internal import NIOConcurrencyHelpers
@@ -13,7 +14,8 @@ extension ConnectionConfiguration {
     /// - Throws: `ConnectionError`: what is configured cannot be.
     func addingLayers(
         to options: ConnectionOptions,
-        for endpoint: Endpoint
+        for endpoint: Endpoint,
+        carrying types: CarriedTypes
     ) throws(ConnectionError) -> ConnectionOptions {
         var options = options
         options.layers = []
@@ -22,6 +24,10 @@ extension ConnectionConfiguration {
             options.layers.append(try ProxyLayer(route: ProxyRoute(proxy: proxy, endpoint: endpoint)))
         }
         if endpoint.isEncrypted { options.layers.append(try TLSClientLayer(tls, host: endpoint.host)) }
+        if endpoint.isWebSocket {
+            let request = try WebSocketRequest(to: endpoint, configuration: webSocket)
+            options.layers.append(WebSocketLayer(.client(request), options: webSocketOptions(carrying: types)))
+        }
         return options
     }
 
@@ -34,13 +40,29 @@ extension ConnectionConfiguration {
         }
         return try proxy.server(for: endpoint, environment: environment)
     }
+
+    fileprivate func webSocketOptions(carrying types: CarriedTypes) -> WebSocketLayer.Options {
+        let frameLimit = max(0, maximumFrameLength)
+        let fallback = max(64 << 10, types.receivesMessages ? frameLimit : frameLimit + Varint.maximumLength)
+        let limit = max(0, webSocket.maximumReceivedMessageLength ?? fallback)
+        return WebSocketLayer.Options(
+            receivesMessages: types.receivesMessages,
+            sendsMessages: types.sendsMessages,
+            maximumMessageLength: max(1, webSocket.maximumMessageLength),
+            maximumReceivedLength: types.receivesMessages ? min(limit, frameLimit) : limit
+        )
+    }
 }
 
 extension ServerConfiguration {
     /// What lies between the socket and the frames of connections accepted on `endpoint`.
     ///
-    /// - Throws: `tlsConfigurationInvalid`.
-    func layers(on endpoint: Endpoint, logger: Logger) throws(ConnectionError) -> [any ChannelLayer] {
+    /// - Throws: `ConnectionError`: what is configured cannot be.
+    func layers(
+        on endpoint: Endpoint,
+        carrying types: CarriedTypes,
+        logger: Logger
+    ) throws(ConnectionError) -> [any ChannelLayer] {
         var layers: [any ChannelLayer] = []
         if endpoint.isEncrypted {
             guard let tls else {
@@ -51,6 +73,10 @@ extension ServerConfiguration {
             }
             layers.append(try TLSServerLayer(tls, logger: logger))
         }
+        if endpoint.isWebSocket {
+            let handshake = try WebSocketServerHandshake(on: endpoint, configuration: webSocket)
+            layers.append(WebSocketLayer(.server(handshake), options: connection.webSocketOptions(carrying: types)))
+        }
         return layers
     }
 }
@@ -60,17 +86,19 @@ extension ServerConfiguration {
 final class ClientLayers: Sendable {
     private let configuration: ConnectionConfiguration
     private let endpoint: Endpoint
+    private let types: CarriedTypes
     private let made = NIOLockedValueBox<ConnectionOptions?>(nil)
 
-    init(_ configuration: ConnectionConfiguration, endpoint: Endpoint) {
+    init(_ configuration: ConnectionConfiguration, endpoint: Endpoint, carrying types: CarriedTypes) {
         self.configuration = configuration
         self.endpoint = endpoint
+        self.types = types
     }
 
     /// `options`, always the same ones, with the layers. For one task at a time.
     func added(to options: ConnectionOptions) throws(ConnectionError) -> ConnectionOptions {
         if let made = made.withLockedValue({ $0 }) { return made }
-        let options = try configuration.addingLayers(to: options, for: endpoint)
+        let options = try configuration.addingLayers(to: options, for: endpoint, carrying: types)
         made.withLockedValue { $0 = options }
         return options
     }
@@ -82,5 +110,26 @@ extension Endpoint {
         case .tcp(let host, _): host
         case .unix(let path): path
         }
+    }
+}
+
+/// What a connection's messages mean to its layers.
+struct CarriedTypes {
+    /// Whether a WebSocket's messages are handed to the user as they are, and not as a stream of frames.
+    let receivesMessages: Bool
+    /// Whether the user makes a WebSocket's messages.
+    let sendsMessages: Bool
+
+    init<Received: DelimitedMessage, Sent: DelimitedMessage>(receiving: Received.Type, sending: Sent.Type) {
+        receivesMessages = Received.self == WebSocketMessage.self
+        sendsMessages = Sent.self == WebSocketMessage.self
+    }
+}
+
+extension ConnectionConfiguration {
+    /// The frame limit for messages of a type: a `WebSocketMessage` has a byte in its frame that is not on the wire.
+    func frameLimit<Message: DelimitedMessage>(for type: Message.Type) -> Int {
+        guard Message.self == WebSocketMessage.self else { return maximumFrameLength }
+        return min(max(maximumFrameLength, 0), Int.max - 1) + 1
     }
 }

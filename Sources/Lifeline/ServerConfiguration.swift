@@ -2,7 +2,8 @@ public import LifelineCore
 
 /// How a server behaves.
 public struct ServerConfiguration: Sendable {
-    /// How each connection behaves. Its `connectTimeout` bounds the handshakes, and its `tls` plays no part.
+    /// How each connection behaves. Its `connectTimeout` bounds the handshakes of TLS and WebSocket, and its `tls` plays no
+    /// part.
     public var connection = ConnectionConfiguration()
 
     /// How many connections may be open at once; a connection counts until its handler has returned. Values below 1
@@ -26,6 +27,10 @@ public struct ServerConfiguration: Sendable {
 
     /// How TLS is spoken on an endpoint `tls` or `wss`, which need it. Default: nil.
     public var tls: TLSServerConfiguration?
+
+    /// Which requests for a WebSocket are taken, on endpoints `ws` and `wss`. Default: those for the endpoint's path, from
+    /// programs and from pages of the same host.
+    public var webSocket = WebSocketServerConfiguration()
 
     /// Makes a configuration with the default values.
     public init() {}

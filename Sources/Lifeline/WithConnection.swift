@@ -24,10 +24,15 @@ public nonisolated(nonsending) func withConnection<Received: DelimitedMessage, S
     _ body: nonisolated(nonsending) (Connection<Received, Sent>) async throws -> Result
 ) async throws -> Result {
     var options = configuration.transportOptions(
-        hasHeartbeat: heartbeat != nil,
+        maximumFrameLength: configuration.frameLimit(for: Received.self),
+        hasHeartbeat: heartbeat != nil || endpoint.isWebSocket,
         metrics: TransportMetrics(role: "client")
     )
-    options = try configuration.addingLayers(to: options, for: endpoint)
+    options = try configuration.addingLayers(
+        to: options,
+        for: endpoint,
+        carrying: CarriedTypes(receiving: Received.self, sending: Sent.self)
+    )
     let opened = try await NIOTransport.shared.connect(to: endpoint, options: options) {
         MessageReceiver<Received>(configuration: configuration, heartbeat: heartbeat)
     }

@@ -17,7 +17,7 @@ public import Logging
 ///
 /// - Parameters:
 ///   - heartbeat: which messages ask the peer for a sign of life, and answer it; they do not reach the handler. With nil,
-///     the kernel's keepalive watches the peer.
+///     the kernel's keepalive watches the peer (on a WebSocket, its pings do).
 ///   - logger: gets what happens to single connections. Errors of `accept`: `error`; connections that failed, and
 ///     certificates that cannot be loaded again: `warning`; the connection limit, and certificates that were: `notice`;
 ///     handshakes that failed: `info`.
@@ -33,10 +33,15 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
     _ body: nonisolated(nonsending) (Server) async throws -> Result
 ) async throws -> Result {
     var options = configuration.connection.transportOptions(
-        hasHeartbeat: heartbeat != nil,
+        maximumFrameLength: configuration.connection.frameLimit(for: Received.self),
+        hasHeartbeat: heartbeat != nil || endpoint.isWebSocket,
         metrics: TransportMetrics(role: "server")
     )
-    options.layers = try configuration.layers(on: endpoint, logger: logger)
+    options.layers = try configuration.layers(
+        on: endpoint,
+        carrying: CarriedTypes(receiving: Received.self, sending: Sent.self),
+        logger: logger
+    )
     let listener = try await NIOTransport.shared.listen(
         on: endpoint,
         options: ListenerOptions(

@@ -33,7 +33,8 @@ extension CommandFailure {
 
     private static func status(of error: ConnectionError) -> Status {
         switch error.code {
-        case .connectFailed, .connectTimeout, .listenFailed, .addressInUse, .unixSocketPathTooLong: .unavailable
+        case .connectFailed, .connectTimeout, .listenFailed, .addressInUse, .unixSocketPathTooLong, .webSocketRefused:
+            .unavailable
         case .invalidProxy, .proxyRefused, .proxyAuthenticationRequired, .proxyConnectFailed, .proxyProtocolViolation:
             .unavailable
         case .tlsRejected, .tlsVersionUnsupported, .certificateExpired, .certificateHostMismatch, .certificateUntrusted,

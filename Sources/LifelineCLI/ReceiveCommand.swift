@@ -15,6 +15,7 @@ struct ReceiveCommand: AsyncParsableCommand {
             Examples:
               lifeline receive --on tcp://127.0.0.1:7000
               lifeline receive --on tcp://127.0.0.1:0 --count 1      (prints the port it got)
+              lifeline receive --on ws://127.0.0.1:7000/chat
               lifeline receive --on unix:///tmp/chat.sock --format delimited > chat.bin
               lifeline receive --on tls://0.0.0.0:7443 --certificate cert.pem --key key.pem
               lifeline receive --on tls://0.0.0.0:7443 --certificate cert.pem --key key.pem --client-ca ca.pem
@@ -27,7 +28,7 @@ struct ReceiveCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where to listen: tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH. Port 0 takes a free one.",
+            "Where to listen: tcp://, tls://HOST:PORT, ws:// or wss://HOST:PORT/PATH, or unix:///PATH. Port 0 takes a free one.",
             valueName: "url"
         ),
         transform: parseEndpoint

@@ -32,6 +32,7 @@ struct SendCommand: AsyncParsableCommand {
             Examples:
               lifeline send --to tcp://127.0.0.1:7000 --text "Hello" --from Ada
               lifeline send --to tcp://127.0.0.1:7000 --text "Hello" --count 1000
+              lifeline send --to ws://127.0.0.1:7000/chat --text "Hello"
               lifeline send --to unix:///tmp/chat.sock --format delimited < chat.bin
               lifeline send --to unix:///tmp/chat.sock --file chat.bin
               lifeline send --to tcp://chat.example.org:7000 --text "Hello" --proxy socks5://127.0.0.1:1080
@@ -42,7 +43,7 @@ struct SendCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where to connect: tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH.",
+            "Where to connect: tcp:// or tls://HOST:PORT, ws:// or wss://HOST:PORT/PATH, or unix:///PATH.",
             valueName: "url"
         ),
         transform: parseEndpoint

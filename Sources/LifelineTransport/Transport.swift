@@ -67,6 +67,8 @@ package protocol TransportConnection: AnyObject, Sendable {
     var remoteEndpoint: Endpoint { get }
     /// What the two sides agreed on over TLS (ALPN); nil where there is nothing of the kind.
     var applicationProtocol: String? { get }
+    /// What was agreed on when the connection's WebSocket was opened; nil when it has none.
+    var webSocket: WebSocketOpening? { get }
 
     /// Takes a frame, prefix included, to be written. The bytes are copied.
     ///
@@ -100,6 +102,7 @@ package protocol TransportConnection: AnyObject, Sendable {
 
 extension TransportConnection {
     package var applicationProtocol: String? { nil }
+    package var webSocket: WebSocketOpening? { nil }
 }
 
 /// How a connection ended.

@@ -37,7 +37,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     ///
     /// - Parameters:
     ///   - heartbeat: which messages ask the peer for a sign of life, and answer it. With nil, the kernel's keepalive
-    ///     watches the peer.
+    ///     watches the peer (on a WebSocket, its pings do).
     ///   - logger: gets every step, with the connection's number, endpoint, state and reason. Connections that are lost and
     ///     come back: `notice`; giving up: `error`; all else: `debug`.
     public convenience init(
@@ -81,17 +81,23 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
             observerBell: observerBell
         )
         self.inbox = inbox
-        encoder = FrameEncoder(maximumFrameLength: configuration.connection.maximumFrameLength)
+        encoder = FrameEncoder(maximumFrameLength: configuration.connection.frameLimit(for: Sent.self))
         let metricsFactory = environment.metricsFactory ?? MetricsSystem.factory
+        let asksForLife = heartbeat != nil || endpoint.isWebSocket
         options = configuration.connection.transportOptions(
-            hasHeartbeat: heartbeat != nil,
+            maximumFrameLength: configuration.connection.frameLimit(for: Received.self),
+            hasHeartbeat: asksForLife,
             tracksDelivery: true,
             metrics: TransportMetrics(role: "client", factory: metricsFactory)
         )
-        layers = ClientLayers(configuration.connection, endpoint: endpoint)
+        layers = ClientLayers(
+            configuration.connection,
+            endpoint: endpoint,
+            carrying: CarriedTypes(receiving: Received.self, sending: Sent.self)
+        )
         driver = ClientDriver(
             configuration: configuration,
-            sleepWatchInterval: heartbeat.map { _ in configuration.connection.heartbeat.interval },
+            sleepWatchInterval: asksForLife ? configuration.connection.heartbeat.interval : nil,
             clock: environment.clock,
             metrics: ClientMetrics(factory: metricsFactory),
             seed: environment.seed,

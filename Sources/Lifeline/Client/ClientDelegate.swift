@@ -35,7 +35,7 @@ public protocol ClientDelegate<Received>: Sendable {
     func didReceive(_ message: Received) async
 
     /// The peer is asked for a sign of life by the ping of this number. While the delegate is busy, only the newest one is
-    /// kept.
+    /// kept. A WebSocket's own pings are not told.
     func willSendHeartbeat(number: UInt64) async
 }
 

@@ -13,6 +13,7 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
             case notConnected, sendTimedOut, sendQueueFull
             case alreadyRun
             case invalidProxy, proxyRefused, proxyAuthenticationRequired, proxyConnectFailed, proxyProtocolViolation
+            case webSocketRefused, webSocketClosed, invalidConfiguration
         }
         private let kind: Kind
 
@@ -96,6 +97,12 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let proxyConnectFailed = Code(kind: .proxyConnectFailed)
         /// What answered for the proxy is none of the configured kind.
         public static let proxyProtocolViolation = Code(kind: .proxyProtocolViolation)
+        /// A server did not open a WebSocket; the cause is a `WebSocketRefusal`.
+        public static let webSocketRefused = Code(kind: .webSocketRefused)
+        /// The peer closed a WebSocket because something is wrong for it; the cause is a `WebSocketClosure`.
+        public static let webSocketClosed = Code(kind: .webSocketClosed)
+        /// Local misuse: a configuration has a value that cannot be used.
+        public static let invalidConfiguration = Code(kind: .invalidConfiguration)
 
         /// Whether the two sides do not agree on certificates or on TLS.
         package var isTLSRejection: Bool {

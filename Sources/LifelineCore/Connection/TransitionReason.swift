@@ -102,12 +102,14 @@ extension TransitionReason {
     /// Whether the same attempt again would end the same way: what was refused is how this side is configured.
     package var isFatal: Bool {
         if code == .tlsRejected { return true }
-        guard let code = error?.code else { return false }
-        return code.isTLSRejection
+        guard let error else { return false }
+        if let refusal = error.cause as? WebSocketRefusal { return !refusal.isTransient }
+        return error.code.isTLSRejection
             || [
-                .tlsConfigurationInvalid, .invalidEndpoint, .unixSocketPathTooLong, .invalidProxy, .proxyRefused,
-                .proxyAuthenticationRequired,
-            ].contains(code)
+                .tlsConfigurationInvalid, .invalidConfiguration, .invalidEndpoint, .unixSocketPathTooLong,
+                .invalidProxy,
+                .proxyRefused, .proxyAuthenticationRequired,
+            ].contains(error.code)
     }
 
     /// The reason as the error that a connection given up for it ends with.

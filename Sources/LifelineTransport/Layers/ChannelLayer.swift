@@ -14,6 +14,13 @@ package protocol ChannelLayer: Sendable {
 
     /// What the layer does with its peer, for an error that says what took too long: "the TLS handshake".
     var handshakeName: String { get }
+
+    /// Whether the layer can ask the peer for a sign of life: it takes `LayerPing` as an outbound event.
+    var asksForLife: Bool { get }
+}
+
+extension ChannelLayer {
+    package var asksForLife: Bool { false }
 }
 
 extension Channel {

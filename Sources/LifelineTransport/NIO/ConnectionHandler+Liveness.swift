@@ -19,7 +19,9 @@ extension ConnectionHandler {
 
     private func sendPing(number: UInt64) {
         do throws(ConnectionError) {
-            guard let frame = try receiver.pingFrame(number: number), let flushNow = outbound.append(frame) else {
+            let frame = try receiver.pingFrame(number: number)
+            if frame == nil, layersAskForLife { return sendLayerPing(number: number) }
+            guard let frame, let flushNow = outbound.append(frame) else {
                 liveness?.askingBecameImpossible()
                 return
             }
@@ -36,6 +38,14 @@ extension ConnectionHandler {
     func boundRetransmission() {
         guard let channel = context?.channel, let timeout = livenessOptions.heartbeat?.timeout else { return }
         withSocket(of: channel) { TCPSocket.boundRetransmission($0, within: timeout / 4) }
+    }
+
+    private func sendLayerPing(number: UInt64) {
+        guard let context else { return }
+        metrics.heartbeatSent()
+        let sent = context.eventLoop.makePromise(of: Void.self)
+        sent.futureResult.assumeIsolated().whenFailure { _ in self.liveness?.askingBecameImpossible() }
+        context.triggerUserOutboundEvent(LayerPing(number: number), promise: sent)
     }
 
     /// Sees to it that the timer fires by the next deadline. One that fires earlier finds nothing to do and is set anew:

@@ -33,6 +33,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     let metrics: TransportMetrics
     private let tracksDelivery: Bool
     private let hasLayers: Bool
+    let layersAskForLife: Bool
     var watch: SocketWatch?
     /// While the end waits for acknowledgements.
     var lastWait: LastWait?
@@ -62,6 +63,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         self.receiver = receiver
         // What layers make of the frames' bytes is not what the peer's TCP acknowledges.
         self.hasLayers = !options.layers.isEmpty
+        self.layersAskForLife = options.layers.contains { $0.asksForLife }
         self.tracksDelivery = options.tracksDelivery && !hasLayers
         self.outbound = OutboundQueue(marks: options.outboundMarks, tracksDelivery: tracksDelivery)
         self.metrics = options.metrics
@@ -70,7 +72,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         self.livenessOptions = options.liveness
         self.replies = ReplyBacklog(marks: options.outboundMarks)
         self.now = now
-        self.acknowledgedByteCount = acknowledgedByteCount
+        // Behind layers, what is written here is not what TCP counts.
+        self.acknowledgedByteCount = hasLayers ? { _ in nil } : acknowledgedByteCount
         self.whenActive = whenActive
     }
 
@@ -168,6 +171,12 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         if case .inputClosed? = event as? ChannelEvent {
             liveness?.inputEnded()
             perform(machine.inputEnded())
+        } else if event is PeerEndedBothSides {
+            liveness?.inputEnded()
+            // First, so that who sees the end cannot send any more. What is accepted and not written, the layer fails.
+            let flushNow = outbound.finish(refusing: .webSocketEnded)
+            perform(machine.inputEnded())
+            if flushNow { flush() }
         }
         context.fireUserInboundEventTriggered(event)
     }
@@ -285,6 +294,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     /// Closes at once. With `resetting`, a TCP peer sees a reset, so that it cannot take the end for a regular one.
     func fail(_ reason: ConnectionError, resetting: Bool) {
         guard machine.failed(reason), let context else { return endLastWait() }
+        if reason.code == .protocolViolation { context.triggerUserOutboundEvent(PeerViolatedProtocol(), promise: nil) }
         if resetting, let socket = context.channel as? any SocketOptionProvider, context.remoteAddress?.port != nil {
             // Done at once on the loop; a failure leaves an ordinary close.
             _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))

@@ -32,16 +32,21 @@ package struct NIOTransport: Transport {
             // Without layers it must be there before the first byte is read.
             if options.layers.isEmpty { try addHandler(channel) }
         }.flatMap { channel in
-            if options.layers.isEmpty { return channel.eventLoop.makeSucceededFuture(channel) }
-            return channel.addLayers(options.layers, deadline: deadline, completion: addHandler).map { channel }
-        }.flatMapThrowing {
-            let handler = try $0.pipeline.syncOperations.handler(type: ConnectionHandler<Receiver>.self)
-            return OpenedConnection(
-                channel: $0,
-                handler: handler,
-                endpoint: endpoint,
-                isProxied: options.proxyAddress != nil
-            )
+            let layersAdded =
+                options.layers.isEmpty
+                ? channel.eventLoop.makeSucceededVoidFuture()
+                : channel.addLayers(options.layers, deadline: deadline, completion: addHandler)
+            // Added here, on the loop, it runs before the next byte is read: the peer may close with it, and no handler is
+            // left then.
+            return layersAdded.flatMapThrowing {
+                let handler = try channel.pipeline.syncOperations.handler(type: ConnectionHandler<Receiver>.self)
+                return OpenedConnection(
+                    channel: channel,
+                    handler: handler,
+                    endpoint: endpoint,
+                    isProxied: options.proxyAddress != nil
+                )
+            }
         }
         let outcome = Latch<Result<OpenedConnection<Receiver.Inbox>, any Error>>()
         opened.whenComplete { outcome.open(with: $0) }

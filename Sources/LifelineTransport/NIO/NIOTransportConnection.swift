@@ -6,6 +6,7 @@ final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection
     let localEndpoint: Endpoint
     let remoteEndpoint: Endpoint
     let applicationProtocol: String?
+    let webSocket: WebSocketOpening?
 
     private let eventLoop: any EventLoop
     private let handler: NIOLoopBound<ConnectionHandler<Receiver>>
@@ -23,6 +24,7 @@ final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection
         self.localEndpoint = Endpoint(channel.localAddress, spokenToAs: endpoint) ?? endpoint
         let tls = try? channel.pipeline.syncOperations.handler(type: TLSHandler.self)
         self.applicationProtocol = tls?.applicationProtocol
+        self.webSocket = try? channel.pipeline.syncOperations.handler(type: WebSocketHandler.self).opening
         let remoteAddress = isProxied ? nil : channel.remoteAddress
         self.remoteEndpoint = Endpoint(remoteAddress, spokenToAs: endpoint) ?? endpoint
     }

@@ -32,6 +32,11 @@ extension OutboundQueue {
         /// Bytes accepted and not yet taken by the kernel.
         package var unwrittenByteCount: Int { queuedByteCount + inFlightByteCount }
 
+        /// Whether frames are taken.
+        package var isOpen: Bool {
+            if case .open = state { true } else { false }
+        }
+
         /// Why nothing can be written any more, unless sending was finished before.
         package var closeReason: ConnectionError? {
             if case .closed(let reason) = state { reason } else { nil }

@@ -29,6 +29,8 @@ package final class OutboundQueue: Sendable {
         var waiters: [UInt64: Waiter] = [:]
         /// Why sends were refused before anybody waited for them.
         var refusals: [UInt64: ConnectionError] = [:]
+        /// Why no more frames are taken, when that is not this side's doing.
+        var finishReason: ConnectionError?
 
         /// Takes the bytes of an accepted frame.
         @inline(__always) mutating func append(_ frame: UnsafeRawBufferPointer) {
@@ -75,7 +77,7 @@ package final class OutboundQueue: Sendable {
                 state.waiters[id] = Waiter(frame: Array(frame))
                 return .success(.pending(PendingSend(id: id)))
             case .refuse:
-                return .failure(state.machine.closeReason ?? .sendingFinished)
+                return .failure(state.machine.closeReason ?? state.finishReason ?? .sendingFinished)
             }
         }
         return try result.get()
@@ -119,6 +121,14 @@ package final class OutboundQueue: Sendable {
         }
         if let reason { for waiter in refused { waiter.resume(throwing: reason) } }
         return scheduleFlush
+    }
+
+    /// The peer takes no more: fails waiting and later sends with `reason`. Tells whether to schedule a flush.
+    package func finish(refusing reason: ConnectionError) -> Bool {
+        state.withLockedValue { state in
+            if state.machine.isOpen { state.finishReason = reason }
+        }
+        return finish(refusingWaiting: reason)
     }
 
     // MARK: The loop's side

@@ -1,0 +1,120 @@
+/// A server's refusal to open a WebSocket: the cause of a `ConnectionError` `webSocketRefused`.
+public struct WebSocketRefusal: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The status of the answer (RFC 9110, section 15).
+    public let status: Int
+    /// The reason phrase beside it, cut to 100 characters.
+    public let reason: String
+    /// Where the server says to go instead, if it does, as it stood in the answer.
+    public let location: String?
+
+    package init(status: Int, reason: String, location: String? = nil) {
+        self.status = status
+        self.reason = WebSocketRefusal.printable(reason)
+        self.location = location.map { WebSocketRefusal.printable($0, limit: 2000) }
+    }
+
+    /// All of it.
+    public var description: String {
+        "\(status) \(reason)" + (location.map { ", location \($0)" } ?? "")
+    }
+
+    /// Whether the same request may be taken later: the server is overloaded, or has a fault.
+    package var isTransient: Bool { status == 408 || status == 429 || (500...599).contains(status) }
+
+    /// What a peer wrote, fit for a log.
+    static func printable(_ text: String, limit: Int = 100) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.prefix(limit).map { $0.properties.isPrintable ? $0 : "?" }))
+    }
+}
+
+extension Unicode.Scalar.Properties {
+    fileprivate var isPrintable: Bool {
+        switch generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: false
+        default: true
+        }
+    }
+}
+
+/// The code and the reason with which a WebSocket was closed: the cause of a `ConnectionError` `webSocketClosed`, where the
+/// peer closed it, or `protocolViolation`, where this side did.
+public struct WebSocketClosure: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The code.
+    public let code: WebSocketCloseCode
+    /// The reason in words, at most 123 bytes; often empty.
+    public let reason: String
+
+    package init(_ code: WebSocketCloseCode, reason: String) {
+        self.code = code
+        self.reason = reason
+    }
+
+    /// Both.
+    public var description: String {
+        reason.isEmpty
+            ? "close code \(code)" : "close code \(code), \"\(WebSocketRefusal.printable(reason, limit: 123))\""
+    }
+}
+
+extension ConnectionError {
+    static func webSocketRefused(_ refusal: WebSocketRefusal) -> ConnectionError {
+        let advice =
+            switch refusal.status {
+            case 300...399: "Redirects are not followed: connect to where it says, if you trust that."
+            case 401, 403: "Check credentials, cookies and origin."
+            case 404, 410: "Check the endpoint's path."
+            case 200...299: "Check that a WebSocket server listens there, and the endpoint's path."
+            case _ where refusal.isTransient: "It may open one later."
+            default: "Check the endpoint and the WebSocket configuration."
+            }
+        return ConnectionError(
+            code: .webSocketRefused,
+            message: "The server did not open a WebSocket: \(refusal). \(advice)",
+            cause: refusal
+        )
+    }
+
+    /// The answer to a handshake is none, or one to something else.
+    package static func badWebSocketAnswer(_ what: String) -> ConnectionError {
+        ConnectionError(
+            code: .protocolViolation,
+            message:
+                "The server's answer to the WebSocket handshake \(what). Check that a WebSocket server listens there."
+        )
+    }
+
+    package static func webSocketClosed(_ closure: WebSocketClosure) -> ConnectionError {
+        ConnectionError(
+            code: .webSocketClosed,
+            message: "The peer closed the WebSocket because something is wrong for it: \(closure).",
+            cause: closure
+        )
+    }
+
+    package static func webSocketViolated(_ closure: WebSocketClosure) -> ConnectionError {
+        ConnectionError(
+            code: .protocolViolation,
+            message:
+                "The peer violated the WebSocket protocol: \(closure.reason). It was told so with code \(closure.code).",
+            cause: closure
+        )
+    }
+
+    package static var webSocketCut: ConnectionError {
+        ConnectionError(
+            code: .closedByPeer,
+            message: "The connection ended without the WebSocket being closed: what the peer sent last may be missing."
+        )
+    }
+
+    package static var webSocketEnded: ConnectionError {
+        ConnectionError(
+            code: .closedByPeer,
+            message: "The peer has closed the WebSocket, and takes nothing more. Connect again to go on."
+        )
+    }
+
+    package static func invalidConfiguration(_ what: String) -> ConnectionError {
+        ConnectionError(code: .invalidConfiguration, message: "The configuration cannot be used: \(what).")
+    }
+}

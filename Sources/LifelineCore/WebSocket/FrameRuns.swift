@@ -1,0 +1,16 @@
+/// Cuts bytes that hold whole frames, prefixes included, into runs of whole frames.
+package enum FrameRuns {
+    /// How many bytes the next run has: as many frames as fit `maximumLength`, and at least one. All of `bytes` when it
+    /// fits, or holds no whole frame.
+    package static func nextLength(in bytes: UnsafeRawBufferPointer, maximumLength: Int) -> Int {
+        guard bytes.count > maximumLength else { return bytes.count }
+        var end = 0
+        while case .value(let length, let prefixLength) = Varint.decode(bytes, at: end) {
+            let next = end + prefixLength + Int(length)
+            if next > bytes.count { break }
+            if next > maximumLength { return end == 0 ? next : end }
+            end = next
+        }
+        return end == 0 ? bytes.count : end
+    }
+}

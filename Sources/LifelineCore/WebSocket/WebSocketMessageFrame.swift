@@ -1,0 +1,24 @@
+/// A whole WebSocket message as a frame of Lifeline's: the payload is a byte that says its kind, and the message's bytes.
+/// It exists between the layer and who uses the connection, and never on the wire.
+package enum WebSocketMessageFrame {
+    package static let text: UInt8 = 1
+    package static let binary: UInt8 = 2
+
+    /// What stands before the bytes of a message: the frame's prefix and the kind.
+    package static func head(of kind: WebSocketStateMachine.Kind, byteCount: Int) -> [UInt8] {
+        var head = [UInt8](repeating: 0, count: Varint.maximumLength + 1)
+        let length = head.withUnsafeMutableBytes { Varint.encode(UInt32(clamping: byteCount + 1), into: $0) }
+        head[length] = kind == .text ? text : binary
+        return Array(head.prefix(length + 1))
+    }
+
+    /// Where the next message stands in bytes that hold whole frames.
+    package static func next(
+        in bytes: UnsafeRawBufferPointer
+    ) -> (kind: WebSocketStateMachine.Kind, headLength: Int, byteCount: Int)? {
+        guard case .value(let length, let prefixLength) = Varint.decode(bytes), length > 0,
+            prefixLength + Int(length) <= bytes.count
+        else { return nil }
+        return (bytes[prefixLength] == text ? .text : .binary, prefixLength + 1, Int(length) - 1)
+    }
+}

@@ -1,0 +1,196 @@
+/// Decides over requests to open a WebSocket (RFC 6455, section 4.2).
+package struct WebSocketServerHandshake: Sendable {
+    private let configuration: WebSocketServerConfiguration
+    private let endpointPath: Substring
+
+    /// - Throws: `ConnectionError` `invalidConfiguration`.
+    package init(on endpoint: Endpoint, configuration: WebSocketServerConfiguration) throws(ConnectionError) {
+        try WebSocketRequest.checkTokens(configuration.subprotocols, "subprotocol")
+        let isQuotable = configuration.realm.utf8.allSatisfy { (0x20...0x7E).contains($0) && !"\"\\".utf8.contains($0) }
+        if !isQuotable { throw .invalidConfiguration("the realm has a character that cannot be quoted") }
+        self.configuration = configuration
+        self.endpointPath = WebSocketServerHandshake.path(of: endpoint.webSocketTarget ?? "/")
+    }
+
+    /// A request's head.
+    package struct Request: Sendable {
+        package let method: String
+        package let isAtLeastHTTP11: Bool
+        package let target: String
+        package let fields: HTTPFields
+
+        package init(method: String, isAtLeastHTTP11: Bool, target: String, fields: HTTPFields) {
+            self.method = method
+            self.isAtLeastHTTP11 = isAtLeastHTTP11
+            self.target = target
+            self.fields = fields
+        }
+    }
+
+    /// The head of an answer.
+    package struct Answer: Sendable, Equatable {
+        package let status: Int
+        package var fields: HTTPFields
+        /// What went wrong, for the log.
+        package var complaint = ""
+    }
+
+    package enum Decision: Sendable, Equatable {
+        /// Open it with this answer, if `authorized` has nothing against that.
+        case open(WebSocketOpening, Answer, WebSocketCredentials?)
+        /// Answer, and close.
+        case refuse(Answer)
+    }
+
+    /// Looks at a request.
+    package func decide(_ request: Request) -> Decision {
+        do throws(Refusal) {
+            let target = try checkForm(of: request)
+            let key = try checkUpgrade(request.fields)
+            try checkPath(of: target)
+            try checkOrigin(request.fields)
+            let credentials = try credentials(in: request.fields)
+            let offered = request.fields.elements(of: "Sec-WebSocket-Protocol")
+            let subprotocol = configuration.subprotocols.first { offered.contains($0[...]) }
+            var fields: HTTPFields = ["Upgrade": "websocket", "Connection": "Upgrade"]
+            fields.append(WebSocketHandshake.acceptance(of: key), named: "Sec-WebSocket-Accept")
+            if let subprotocol { fields.append(subprotocol, named: "Sec-WebSocket-Protocol") }
+            // Extensions, as permessage-deflate, are declined by naming none (section 9.1).
+            return .open(
+                WebSocketOpening(subprotocol: subprotocol, target: target, headers: request.fields),
+                Answer(status: 101, fields: fields),
+                credentials
+            )
+        } catch {
+            return .refuse(error.answer)
+        }
+    }
+
+    /// Whether a user may come in; the answer when not.
+    package func refusal(of credentials: WebSocketCredentials) async -> Answer? {
+        guard let authorize = configuration.authorize, await !authorize(credentials) else { return nil }
+        return unauthorized("the name or the password is wrong").answer
+    }
+
+    /// The answer to what is no request, or too long.
+    package static func refusal(tooLong: Bool) -> Answer {
+        Refusal(tooLong ? 431 : 400, tooLong ? "the request's head is too long" : "what came is no HTTP request").answer
+    }
+
+    // MARK: -
+
+    private struct Refusal: Error {
+        let answer: Answer
+
+        init(_ status: Int, _ complaint: String, _ fields: HTTPFields = [:]) {
+            var fields = fields
+            fields.append("0", named: "Content-Length")
+            if fields["Connection"] == nil { fields.append("close", named: "Connection") }
+            answer = Answer(status: status, fields: fields, complaint: complaint)
+        }
+    }
+
+    /// Returns path and query.
+    private func checkForm(of request: Request) throws(Refusal) -> String {
+        guard request.isAtLeastHTTP11 else { throw Refusal(400, "the request is not HTTP/1.1") }
+        guard request.method == "GET" else { throw Refusal(405, "the method is \(request.method)", ["Allow": "GET"]) }
+        let hosts = request.fields.values(of: "Host")
+        guard hosts.count == 1, !hosts[0].isEmpty else { throw Refusal(400, "the request does not name one host") }
+        if request.fields["Transfer-Encoding"] != nil || request.fields["Content-Length"] ?? "0" != "0" {
+            throw Refusal(400, "the request has a body")
+        }
+        return try pathAndQuery(of: request.target)
+    }
+
+    /// A server has to take whole URLs, too (RFC 9112, section 3.2.2).
+    private func pathAndQuery(of target: String) throws(Refusal) -> String {
+        if target.first == "/" { return target }
+        for scheme in ["http://", "https://", "ws://", "wss://"]
+        where HTTPFields.isEqual(target.prefix(scheme.count), scheme) {
+            let rest = target.dropFirst(scheme.count)
+            return rest.firstIndex(of: "/").map { String(rest[$0...]) } ?? "/"
+        }
+        throw Refusal(400, "the request has no path")
+    }
+
+    /// Returns the key.
+    private func checkUpgrade(_ fields: HTTPFields) throws(Refusal) -> String {
+        guard fields.lists("websocket", in: "Upgrade"), fields.lists("upgrade", in: "Connection") else {
+            throw Refusal(
+                426,
+                "the request asks for no WebSocket",
+                ["Upgrade": "websocket", "Connection": "Upgrade, close"]
+            )
+        }
+        guard fields["Sec-WebSocket-Version"].map({ HTTPFields.trimmed($0[...]) }) == "13" else {
+            throw Refusal(
+                426,
+                "the request asks for another version of the WebSocket protocol",
+                ["Upgrade": "websocket", "Connection": "Upgrade, close", "Sec-WebSocket-Version": "13"]
+            )
+        }
+        let keys = fields.values(of: "Sec-WebSocket-Key").map { String(HTTPFields.trimmed($0[...])) }
+        guard keys.count == 1, Base64.decode(keys[0])?.count == 16 else {
+            throw Refusal(400, "the request has no Sec-WebSocket-Key of 16 bytes")
+        }
+        return keys[0]
+    }
+
+    private func checkPath(of target: String) throws(Refusal) {
+        let path = WebSocketServerHandshake.path(of: target)
+        let isTaken =
+            switch configuration.paths {
+            case .endpoint: path == endpointPath
+            case .any: true
+            case .only(let paths): paths.contains(String(path))
+            }
+        if !isTaken { throw Refusal(404, "nothing is at this path") }
+    }
+
+    private static func path(of target: String) -> Substring { target.prefix { $0 != "?" } }
+
+    private func checkOrigin(_ fields: HTTPFields) throws(Refusal) {
+        guard let origin = fields["Origin"] else { return }
+        let isTaken =
+            switch configuration.origins {
+            case .any: true
+            case .only(let origins): origins.contains { HTTPFields.isEqual($0, origin) }
+            case .sameHost: isSameHost(origin, fields["Host"] ?? "")
+            }
+        if !isTaken { throw Refusal(403, "scripts of the page \(WebSocketRefusal.printable(origin)) may not connect") }
+    }
+
+    /// What terminates TLS may stand before this server, so that both schemes are the same host's; the port is the page's own.
+    private func isSameHost(_ origin: String, _ host: String) -> Bool {
+        ["http": "80", "https": "443"].contains { scheme, port in
+            guard HTTPFields.isEqual(origin.prefix(scheme.count + 3), scheme + "://") else { return false }
+            let authority = origin.dropFirst(scheme.count + 3)
+            let withPort = { (text: Substring) in
+                text.hasSuffix("]") || !text.contains(":") ? "\(text):\(port)" : "\(text)"
+            }
+            return HTTPFields.isEqual(withPort(authority), withPort(host[...]))
+        }
+    }
+
+    /// Nil when nobody is asked.
+    private func credentials(in fields: HTTPFields) throws(Refusal) -> WebSocketCredentials? {
+        guard configuration.authorize != nil else { return nil }
+        let values = fields.values(of: "Authorization")
+        guard values.count == 1, HTTPFields.isEqual(values[0].prefix(6), "Basic ") else {
+            throw unauthorized("the request has no name and password")
+        }
+        let encoded = HTTPFields.trimmed(values[0].dropFirst(6))
+        guard let bytes = Base64.decode(String(encoded)), let pair = String(validating: bytes, as: UTF8.self),
+            let colon = pair.firstIndex(of: ":")
+        else { throw Refusal(400, "the request's name and password cannot be read") }
+        return WebSocketCredentials(
+            user: String(pair[..<colon]),
+            password: String(pair[pair.index(after: colon)...])
+        )
+    }
+
+    private func unauthorized(_ complaint: String) -> Refusal {
+        let challenge = "Basic realm=\"\(configuration.realm)\", charset=\"UTF-8\""
+        return Refusal(401, complaint, ["WWW-Authenticate": challenge])
+    }
+}

@@ -1,0 +1,184 @@
+/// The rules of an open WebSocket (RFC 6455, sections 5 to 7): which frames may come, what a message may be, who has closed.
+///
+/// It sees each frame whole, with its payload unmasked, and holds none of them.
+package struct WebSocketStateMachine {
+    /// Which side this is.
+    package enum Role: Sendable {
+        /// It masks what it sends, and the peer does not.
+        case client
+        /// The peer masks what it sends.
+        case server
+    }
+
+    /// What a message is.
+    package enum Kind: Sendable, Equatable {
+        case text
+        case binary
+    }
+
+    /// A frame without its payload.
+    package struct Header: Sendable, Equatable {
+        package var isFinal: Bool
+        package var hasReservedBits: Bool
+        /// 0 to 15.
+        package var opcode: UInt8
+        package var isMasked: Bool
+
+        package init(isFinal: Bool, hasReservedBits: Bool = false, opcode: UInt8, isMasked: Bool) {
+            self.isFinal = isFinal
+            self.hasReservedBits = hasReservedBits
+            self.opcode = opcode
+            self.isMasked = isMasked
+        }
+    }
+
+    private enum Input {
+        /// Can go to: message, ended.
+        case idle
+        /// A message of several frames is under way. Can go to: idle, ended.
+        case message(Kind, byteCount: Int, UTF8Validator)
+        /// The peer has closed, or has violated the protocol: what comes is dropped. Can go to: nothing.
+        case ended
+    }
+
+    private let role: Role
+    private let takesText: Bool
+    private let maximumMessageLength: Int?
+    private var input = Input.idle
+    /// Whether a Close frame was sent, after which nothing may be.
+    private var hasSentClose = false
+    /// Whether the peer has closed in order, whatever its reason.
+    private(set) package var hasPeerClosed = false
+
+    /// - Parameters:
+    ///   - takesText: Whether text messages are taken.
+    ///   - maximumMessageLength: The most bytes of a message; nil when somebody else bounds frames, and messages need no bound.
+    package init(role: Role, takesText: Bool, maximumMessageLength: Int?) {
+        self.role = role
+        self.takesText = takesText
+        self.maximumMessageLength = maximumMessageLength
+    }
+
+    /// Whether frames may still be sent.
+    package var maySend: Bool { !hasSentClose }
+
+    /// What to do with a frame.
+    package enum FrameAction: Equatable {
+        /// The payload continues a message, and ends it when `isLast`.
+        case deliver(Kind, isLast: Bool)
+        /// Send the payload back in a Pong.
+        case answerPing
+        /// Nothing.
+        case none
+        /// The peer has closed: send the Close, if there is one, and end the input, with the error where there is one.
+        case peerClosed(answer: [UInt8]?, WebSocketClosure?)
+        /// The peer has violated the protocol: send the Close, if there is one, and give the connection up.
+        case violated(answer: [UInt8]?, WebSocketClosure)
+    }
+
+    /// A frame has come.
+    package mutating func received(_ header: Header, payload: UnsafeRawBufferPointer) -> FrameAction {
+        if case .ended = input { return .none }
+        do throws(WebSocketClosure) {
+            if header.hasReservedBits { throw .protocolError("a reserved bit is set, and no extension was agreed on") }
+            if header.isMasked != (role == .server) {
+                throw .protocolError(role == .server ? "a client's frame is not masked" : "a server's frame is masked")
+            }
+            guard header.opcode >= 0x8 else { return try receivedData(header, payload) }
+            if !header.isFinal { throw .protocolError("a control frame is fragmented") }
+            if payload.count > 125 { throw .protocolError("a control frame is too long") }
+            switch header.opcode {
+            case 0x8: return try receivedClose(payload)
+            case 0x9: return hasSentClose ? .none : .answerPing
+            case 0xA: return .none
+            default: throw .protocolError("a control frame has a reserved opcode")
+            }
+        } catch {
+            return violated(error)
+        }
+    }
+
+    /// What has come is no frame, or too large a one.
+    package mutating func violated(_ closure: WebSocketClosure) -> FrameAction {
+        if case .ended = input { return .none }
+        input = .ended
+        return .violated(answer: close(closure.code, closure.reason), closure)
+    }
+
+    /// The connection ended below. Tells whether that is an error, because the peer has not closed.
+    package mutating func transportEnded() -> Bool {
+        if case .ended = input { return false }
+        input = .ended
+        return true
+    }
+
+    /// This side ends. The payload of the Close to send; nil when one was sent.
+    package mutating func endRequested() -> [UInt8]? { close(.normal, "") }
+
+    // MARK: -
+
+    private mutating func receivedData(
+        _ header: Header,
+        _ payload: UnsafeRawBufferPointer
+    ) throws(WebSocketClosure) -> FrameAction {
+        var (kind, byteCount, validator): (Kind, Int, UTF8Validator)
+        switch (header.opcode, input) {
+        case (0x0, .message(let begun, let count, let state)): (kind, byteCount, validator) = (begun, count, state)
+        case (0x0, _): throw .protocolError("a frame continues a message, and none has begun")
+        case (0x1, .idle): (kind, byteCount, validator) = (.text, 0, UTF8Validator())
+        case (0x2, .idle): (kind, byteCount, validator) = (.binary, 0, UTF8Validator())
+        case (0x1...0x2, _): throw .protocolError("a message begins inside another one")
+        default: throw .protocolError("a frame has a reserved opcode")
+        }
+        if kind == .text {
+            if !takesText { throw WebSocketClosure(.unsupportedData, reason: "only binary messages are taken here") }
+            guard validator.accepts(payload), !header.isFinal || validator.isAtBoundary else {
+                throw WebSocketClosure(.invalidPayload, reason: "a text is not UTF-8")
+            }
+        }
+        // Each is at most what a ByteBuffer holds, which is far below what an Int does.
+        byteCount += payload.count
+        if let maximumMessageLength, byteCount > maximumMessageLength { throw .tooBig(limit: maximumMessageLength) }
+        input = header.isFinal ? .idle : .message(kind, byteCount: byteCount, validator)
+        return .deliver(kind, isLast: header.isFinal)
+    }
+
+    private mutating func receivedClose(_ payload: UnsafeRawBufferPointer) throws(WebSocketClosure) -> FrameAction {
+        guard !payload.isEmpty else {
+            (input, hasPeerClosed) = (.ended, true)
+            return .peerClosed(answer: answer([]), nil)
+        }
+        guard payload.count >= 2 else { throw .protocolError("a close code has one byte") }
+        let code = WebSocketCloseCode(rawValue: UInt16(payload[0]) << 8 | UInt16(payload[1]))
+        guard code.mayBeSent else { throw .protocolError("the close code \(code) must not be sent") }
+        guard let reason = String(validating: payload[2...], as: UTF8.self) else {
+            throw WebSocketClosure(.invalidPayload, reason: "the reason of a close is not UTF-8")
+        }
+        (input, hasPeerClosed) = (.ended, true)
+        let failure = code.isRegularEnd ? nil : WebSocketClosure(code, reason: reason)
+        return .peerClosed(answer: answer(Array(payload[..<2])), failure)
+    }
+
+    private mutating func answer(_ payload: [UInt8]) -> [UInt8]? {
+        if hasSentClose { return nil }
+        hasSentClose = true
+        return payload
+    }
+
+    private mutating func close(_ code: WebSocketCloseCode, _ reason: String) -> [UInt8]? {
+        answer([UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)] + reason.utf8.prefix(123))
+    }
+}
+
+extension WebSocketClosure {
+    fileprivate static func protocolError(_ what: String) -> WebSocketClosure {
+        WebSocketClosure(.protocolError, reason: what)
+    }
+
+    package static func tooBig(limit: Int) -> WebSocketClosure {
+        WebSocketClosure(.messageTooBig, reason: "a message is over the limit of \(limit) bytes")
+    }
+
+    /// What the codec cannot read.
+    package static var noFrame: WebSocketClosure { .protocolError("what came is no frame") }
+}

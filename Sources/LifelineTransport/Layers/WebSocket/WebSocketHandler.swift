@@ -1,0 +1,325 @@
+internal import LifelineCore
+internal import NIOCore
+internal import NIOWebSocket
+
+/// The peer has closed both directions at once, as WebSocket does: what is accepted for it and not written yet is lost.
+struct PeerEndedBothSides: Sendable {}
+
+/// Ask the peer for a sign of life, on a layer that can. Fails when this side has ended.
+struct LayerPing: Sendable {
+    let number: UInt64
+}
+
+/// What the peer sent is no frame or no message: a layer may tell it so, before the connection is closed.
+struct PeerViolatedProtocol: Sendable {}
+
+/// An open WebSocket: translates between its messages and what `ConnectionHandler` reads and writes;
+/// `WebSocketStateMachine` decides.
+///
+/// What one read brings goes up together, and a read that brings only control frames, or a part of a frame, as no bytes: that
+/// is a sign of life.
+final class WebSocketHandler: ChannelDuplexHandler {
+    typealias InboundIn = WebSocketFrame
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = WebSocketFrame
+
+    /// How long to wait for the other side to close the TCP connection: a client leaves that to the server (RFC 6455, section
+    /// 7.1.1), and a server that refuses something gives its Close the time to be read. Several round trips.
+    static let lingerTime = TimeAmount.seconds(1)
+
+    /// Answers to pings that may wait to be written. Of more only the newest is kept (RFC 6455, section 5.5.3).
+    private static let maximumPongs = 16
+
+    let opening: WebSocketOpening
+    private let role: WebSocketStateMachine.Role
+    private let options: WebSocketLayer.Options
+    private var machine: WebSocketStateMachine
+    /// What a read has brought so far.
+    private var inbound = ByteBuffer()
+    /// The message whose fragments are coming, where whole messages are handed on.
+    private var message = ByteBuffer()
+    private var pongsInFlight = 0
+    private var newestPing: ByteBuffer?
+    private var needsFlush = false
+    /// Why writing is not possible any more.
+    private var writeFailure: ConnectionError?
+    private var closeWritten: EventLoopFuture<Void>?
+    private var linger = Linger.none
+
+    private enum Linger {
+        /// Can go to: waiting.
+        case none
+        /// The TCP connection is not closed until the peer does, or time is over. Can go to: over.
+        case waiting(timer: Scheduled<Void>, close: EventLoopPromise<Void>?, isCloseRequested: Bool)
+        case over
+    }
+
+    init(role: WebSocketStateMachine.Role, opening: WebSocketOpening, options: WebSocketLayer.Options) {
+        self.role = role
+        self.opening = opening
+        self.options = options
+        machine = WebSocketStateMachine(
+            role: role,
+            takesText: options.receivesMessages,
+            // As a stream of frames, a message needs no bound: nothing of it is held.
+            maximumMessageLength: options.receivesMessages ? options.maximumReceivedLength : nil
+        )
+    }
+
+    // MARK: Input
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let frame = unwrapInboundIn(data)
+        let header = WebSocketStateMachine.Header(
+            isFinal: frame.fin,
+            hasReservedBits: frame.rsv1 || frame.rsv2 || frame.rsv3,
+            opcode: UInt8(webSocketOpcode: frame.opcode),
+            isMasked: frame.maskKey != nil
+        )
+        let payload = frame.unmaskedData
+        perform(payload.withUnsafeReadableBytes { machine.received(header, payload: $0) }, payload, context)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        deliver(context)
+        if needsFlush {
+            needsFlush = false
+            context.flush()
+        }
+        // Whoever does not want bytes now must not keep the end from being seen.
+        if case .waiting = linger { context.read() }
+        context.fireChannelReadComplete()
+    }
+
+    private func perform(
+        _ action: WebSocketStateMachine.FrameAction,
+        _ payload: ByteBuffer,
+        _ context: ChannelHandlerContext
+    ) {
+        switch action {
+        case .none:
+            return
+        case .deliver(let kind, let isLast):
+            take(payload, kind, isLast: isLast)
+        case .answerPing:
+            answerPing(payload, context)
+        case .peerClosed(let answer, let closure):
+            deliver(context)
+            let failure = closure.map { ConnectionError.webSocketClosed($0) }
+            writeFailure = failure ?? .webSocketEnded
+            if let answer { writeClose(answer, context) }
+            if role == .client { beginLinger(context) }
+            if let failure {
+                context.fireErrorCaught(failure)
+            } else {
+                context.fireUserInboundEventTriggered(PeerEndedBothSides())
+            }
+        case .violated(let answer, let closure):
+            deliver(context)
+            let failure = ConnectionError.webSocketViolated(closure)
+            refuse(answer, failure, context)
+            context.fireErrorCaught(failure)
+        }
+    }
+
+    private func refuse(_ answer: [UInt8]?, _ failure: ConnectionError, _ context: ChannelHandlerContext) {
+        writeFailure = failure
+        if let answer { writeClose(answer, context) }
+        // A server closes first; the end of its side makes a client do the same.
+        if role == .server {
+            closeWritten?.assumeIsolated().whenSuccess { context.close(mode: .output, promise: nil) }
+        }
+        beginLinger(context)
+    }
+
+    private func take(_ payload: ByteBuffer, _ kind: WebSocketStateMachine.Kind, isLast: Bool) {
+        guard options.receivesMessages else { return inbound.append(payload) }
+        guard isLast else { return message.append(payload) }
+        let byteCount = message.readableBytes + payload.readableBytes
+        inbound.writeBytes(WebSocketMessageFrame.head(of: kind, byteCount: byteCount))
+        if message.readableBytes > 0 {
+            inbound.writeImmutableBuffer(message)
+            message = ByteBuffer()
+        }
+        inbound.writeImmutableBuffer(payload)
+    }
+
+    private func deliver(_ context: ChannelHandlerContext) {
+        let bytes = inbound
+        inbound = ByteBuffer()
+        context.fireChannelRead(wrapInboundOut(bytes))
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case .inputClosed? = event as? ChannelEvent else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        endLinger(context)
+        if machine.transportEnded() { reportCut(context) }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        if case .waiting(let timer, let close, _) = linger {
+            timer.cancel()
+            close?.succeed()
+        }
+        linger = .over
+        if machine.transportEnded() { reportCut(context) }
+        context.fireChannelInactive()
+    }
+
+    private func reportCut(_ context: ChannelHandlerContext) {
+        deliver(context)
+        context.fireErrorCaught(ConnectionError.webSocketCut)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch error {
+        case NIOWebSocketError.invalidFrameLength:
+            perform(machine.violated(.tooBig(limit: options.maximumReceivedLength)), ByteBuffer(), context)
+        case is NIOWebSocketError:
+            perform(machine.violated(.noFrame), ByteBuffer(), context)
+        case is ByteToMessageDecoderError:
+            // What follows a frame that could not be read.
+            return
+        case _ where machine.hasPeerClosed:
+            // It is gone, and all is said: no failure.
+            endLinger(context)
+        default:
+            context.fireErrorCaught(error)
+        }
+    }
+
+    // MARK: Output
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard machine.maySend else {
+            promise?.fail(writeFailure ?? .webSocketEnded)
+            return
+        }
+        var bytes = unwrapOutboundIn(data)
+        var isComplete = false
+        while !isComplete, let (opcode, payload) = nextMessage(&bytes) {
+            isComplete = bytes.readableBytes == 0
+            context.write(frame(opcode, payload), promise: isComplete ? promise : nil)
+        }
+        // Never: nobody above writes anything but whole frames.
+        if !isComplete { promise?.fail(ConnectionError.webSocketEnded) }
+    }
+
+    private func nextMessage(_ bytes: inout ByteBuffer) -> (WebSocketOpcode, ByteBuffer)? {
+        guard bytes.readableBytes > 0 else { return nil }
+        guard options.sendsMessages else {
+            let length = bytes.withUnsafeReadableBytes {
+                FrameRuns.nextLength(in: $0, maximumLength: options.maximumMessageLength)
+            }
+            return bytes.readSlice(length: length).map { (.binary, $0) }
+        }
+        guard let next = bytes.withUnsafeReadableBytes({ WebSocketMessageFrame.next(in: $0) }) else { return nil }
+        bytes.moveReaderIndex(forwardBy: next.headLength)
+        return bytes.readSlice(length: next.byteCount).map { (next.kind == .text ? .text : .binary, $0) }
+    }
+
+    private func frame(_ opcode: WebSocketOpcode, _ payload: ByteBuffer) -> NIOAny {
+        let maskKey = role == .client ? WebSocketMaskingKey.random() : nil
+        return wrapOutboundOut(WebSocketFrame(fin: true, opcode: opcode, maskKey: maskKey, data: payload))
+    }
+
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        switch event {
+        case let ping as LayerPing:
+            guard machine.maySend else {
+                promise?.fail(writeFailure ?? .webSocketEnded)
+                return
+            }
+            context.writeAndFlush(frame(.ping, ByteBuffer(integer: ping.number)), promise: nil)
+            promise?.succeed()
+        case is PeerViolatedProtocol:
+            let closure = WebSocketClosure(.invalidPayload, reason: "what came is no valid message")
+            if case .violated(let answer, _) = machine.violated(closure) {
+                refuse(answer, .webSocketViolated(closure), context)
+            }
+            promise?.succeed()
+        default:
+            context.triggerUserOutboundEvent(event, promise: promise)
+        }
+    }
+
+    private func answerPing(_ payload: ByteBuffer, _ context: ChannelHandlerContext) {
+        guard pongsInFlight < Self.maximumPongs else {
+            newestPing = payload
+            return
+        }
+        pongsInFlight += 1
+        needsFlush = true
+        let written = context.eventLoop.makePromise(of: Void.self)
+        written.futureResult.assumeIsolated().whenSuccess { self.pongWritten(context) }
+        context.write(frame(.pong, payload), promise: written)
+    }
+
+    private func pongWritten(_ context: ChannelHandlerContext) {
+        pongsInFlight -= 1
+        guard let payload = newestPing, machine.maySend else { return }
+        newestPing = nil
+        answerPing(payload, context)
+        // This may be called while a flush is under way, and after the read that brought the ping.
+        context.eventLoop.assumeIsolated().execute { context.flush() }
+    }
+
+    // MARK: Closing
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        switch mode {
+        case .input:
+            context.close(mode: .input, promise: promise)
+        case .output:
+            // The peer closes its side in turn, and a server the TCP connection.
+            if let close = machine.endRequested() { writeClose(close, context) }
+            let written = closeWritten ?? context.eventLoop.makeSucceededVoidFuture()
+            // A peer that has closed may be gone before it reads our answer.
+            let hasPeerClosed = machine.hasPeerClosed
+            written.flatMapErrorThrowing { if !hasPeerClosed { throw $0 } }.cascade(to: promise)
+        case .all:
+            if case .waiting(let timer, let earlier, _) = linger {
+                earlier.map { promise?.futureResult.cascade(to: $0) }
+                linger = .waiting(timer: timer, close: promise ?? earlier, isCloseRequested: true)
+                return
+            }
+            // What ends now is no cut of the peer's.
+            _ = machine.transportEnded()
+            context.close(mode: .all, promise: promise)
+        }
+    }
+
+    private func writeClose(_ payload: [UInt8], _ context: ChannelHandlerContext) {
+        let written = context.eventLoop.makePromise(of: Void.self)
+        closeWritten = written.futureResult
+        context.writeAndFlush(frame(.connectionClose, ByteBuffer(bytes: payload)), promise: written)
+    }
+
+    private func beginLinger(_ context: ChannelHandlerContext) {
+        guard case .none = linger else { return }
+        let timer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.lingerTime) { self.endLinger(context) }
+        linger = .waiting(timer: timer, close: nil, isCloseRequested: false)
+        context.read()
+    }
+
+    private func endLinger(_ context: ChannelHandlerContext) {
+        guard case .waiting(let timer, let close, let isCloseRequested) = linger else { return }
+        linger = .over
+        timer.cancel()
+        if isCloseRequested { context.close(mode: .all, promise: close) }
+    }
+}
+
+extension ByteBuffer {
+    /// Adds bytes; the first ones without a copy.
+    fileprivate mutating func append(_ bytes: ByteBuffer) {
+        if readableBytes == 0 {
+            self = bytes
+        } else {
+            writeImmutableBuffer(bytes)
+        }
+    }
+}

@@ -1,0 +1,117 @@
+package import LifelineCore
+package import NIOCore
+internal import NIOHTTP1
+internal import NIOWebSocket
+
+/// WebSocket between a connection and its frames.
+///
+/// Binary messages are a byte stream of frames: each message of ours carries whole ones, and the peer's may cut them
+/// anywhere, as gateways do. Where messages are the user's own, each is one frame (`WebSocketMessageFrame`) above the layer.
+package struct WebSocketLayer: ChannelLayer {
+    package enum Role: Sendable {
+        case client(WebSocketRequest)
+        case server(WebSocketServerHandshake)
+    }
+
+    /// What the layer has to know of messages.
+    package struct Options: Sendable {
+        /// Whether what is received are the user's own messages.
+        package var receivesMessages: Bool
+        /// Whether what is sent are the user's own messages.
+        package var sendsMessages: Bool
+        /// The most bytes of a message that carries more than one frame.
+        package var maximumMessageLength: Int
+        /// The most bytes of a message of the peer's, or, where frames are received, of a fragment.
+        package var maximumReceivedLength: Int
+
+        package init(
+            receivesMessages: Bool = false,
+            sendsMessages: Bool = false,
+            maximumMessageLength: Int,
+            maximumReceivedLength: Int
+        ) {
+            self.receivesMessages = receivesMessages
+            self.sendsMessages = sendsMessages
+            self.maximumMessageLength = maximumMessageLength
+            self.maximumReceivedLength = maximumReceivedLength
+        }
+    }
+
+    private let role: Role
+    private let options: Options
+
+    package init(_ role: Role, options: Options) {
+        self.role = role
+        self.options = options
+    }
+
+    package var handshakeName: String { "the WebSocket handshake" }
+
+    package var asksForLife: Bool { true }
+
+    package func add(to channel: any Channel) -> EventLoopFuture<Void> {
+        let opened = channel.eventLoop.makePromise(of: Void.self)
+        do {
+            switch role {
+            case .client(let request):
+                try WebSocketClientOpener.add(to: channel, request, options, opened)
+            case .server(let handshake):
+                try WebSocketServerOpener.add(to: channel, handshake, options, opened)
+            }
+        } catch {
+            opened.fail(error)
+        }
+        return opened.futureResult
+    }
+
+    /// More than what browsers send, cookies included, and little enough to hold for each connection that is being opened:
+    /// 8 KiB a field, 32 KiB in all, 100 fields.
+    static var headLimits: NIOHTTPDecoderLimitConfiguration {
+        var limits = NIOHTTPDecoderLimitConfiguration()
+        limits.maxHeaderFieldSize = 8 << 10
+        limits.maxHeaderListSize = 32 << 10
+        limits.maxHeaderFieldCount = 100
+        return limits
+    }
+}
+
+/// Puts the handlers of an open WebSocket in place of those of its handshake.
+struct WebSocketInstallation {
+    let role: WebSocketStateMachine.Role
+    let opening: WebSocketOpening
+    let options: WebSocketLayer.Options
+
+    /// - Parameters:
+    ///   - context: the handshake's handler's, which is the last one.
+    ///   - early: what came behind the head.
+    func run(_ context: ChannelHandlerContext, early: ByteBuffer, opened: EventLoopPromise<Void>) {
+        let pipeline = context.pipeline.syncOperations
+        do {
+            let maximumFrameSize = min(max(options.maximumReceivedLength, 125), Int(UInt32.max))
+            try pipeline.addHandlers(
+                ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: maximumFrameSize)),
+                WebSocketFrameEncoder(),
+                WebSocketHandler(role: role, opening: opening, options: options)
+            )
+        } catch {
+            return opened.fail(error)
+        }
+        opened.succeed()
+        guard early.readableBytes > 0 else { return }
+        context.fireChannelRead(NIOAny(early))
+        context.fireChannelReadComplete()
+    }
+}
+
+extension HTTPFields {
+    init(_ headers: HTTPHeaders) {
+        self.init()
+        for (name, value) in headers { append(value, named: name) }
+    }
+}
+
+extension HTTPHeaders {
+    init(_ fields: HTTPFields) {
+        self.init(fields.fields.map { ($0.name, $0.value) })
+    }
+}

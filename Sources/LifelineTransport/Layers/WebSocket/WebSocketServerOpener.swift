@@ -1,0 +1,176 @@
+internal import LifelineCore
+internal import NIOCore
+internal import NIOHTTP1
+
+/// Answers a client's request for a WebSocket, and replaces itself by one.
+final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private typealias Reader = HTTPHeadReader<HTTPRequestDecoder>
+
+    private enum State {
+        /// Can go to: decided, ended.
+        case waiting
+        /// The request's head is known, and its end awaited. Can go to: complete, ended.
+        case decided(WebSocketServerHandshake.Decision)
+        /// The request is whole, and what follows it is not known. Can go to: authorizing, ended.
+        case complete(WebSocketServerHandshake.Decision)
+        /// Somebody is asked whether the user may come in. Can go to: ended.
+        case authorizing
+        /// The answer is written. Can go to: nothing.
+        case ended
+    }
+
+    private let handshake: WebSocketServerHandshake
+    private let options: WebSocketLayer.Options
+    private let encoder = HTTPResponseEncoder()
+    private let reader = Reader(HTTPRequestDecoder(limitConfiguration: WebSocketLayer.headLimits))
+    private var state = State.waiting
+    /// Nil once it is kept.
+    private var opened: EventLoopPromise<Void>?
+    /// What to fail with when the peer has had the time to read why.
+    private var refusal: ConnectionError?
+    private var early = ByteBuffer()
+
+    static func add(
+        to channel: any Channel,
+        _ handshake: WebSocketServerHandshake,
+        _ options: WebSocketLayer.Options,
+        _ opened: EventLoopPromise<Void>
+    ) throws {
+        let opener = WebSocketServerOpener(handshake, options, opened)
+        try channel.pipeline.syncOperations.addHandlers(opener.encoder, opener.reader, opener)
+    }
+
+    private init(
+        _ handshake: WebSocketServerHandshake,
+        _ options: WebSocketLayer.Options,
+        _ opened: EventLoopPromise<Void>
+    ) {
+        self.handshake = handshake
+        self.options = options
+        self.opened = opened
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        fail(HandshakeCut())
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch (unwrapInboundIn(data), state) {
+        case (.head(let head), .waiting):
+            let request = WebSocketServerHandshake.Request(
+                method: head.method.rawValue,
+                isAtLeastHTTP11: head.version.major == 1 && head.version.minor >= 1,
+                target: head.uri,
+                fields: HTTPFields(head.headers)
+            )
+            let decision = handshake.decide(request)
+            state = .decided(decision)
+            // A body is not waited for.
+            if case .refuse(let answer) = decision { refuse(answer, context) }
+        case (.end, .decided(let decision)):
+            state = .complete(decision)
+        default:
+            return
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case let event as HTTPBytesDecoded:
+            early = event.rest
+            guard case .complete(.open(let opening, let answer, let credentials)) = state else { return }
+            if let credentials {
+                authorize(credentials, opening, answer, context)
+            } else {
+                open(opening, answer, context)
+            }
+        case ChannelEvent.inputClosed:
+            fail(HandshakeCut())
+        default:
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    private func authorize(
+        _ credentials: WebSocketCredentials,
+        _ opening: WebSocketOpening,
+        _ answer: WebSocketServerHandshake.Answer,
+        _ context: ChannelHandlerContext
+    ) {
+        state = .authorizing
+        let handshake = handshake
+        context.eventLoop.makeFutureWithTask { await handshake.refusal(of: credentials) }.assumeIsolated()
+            .whenSuccess { refusal in
+                guard case .authorizing = self.state, self.opened != nil else { return }
+                if let refusal {
+                    self.refuse(refusal, context)
+                } else {
+                    self.open(opening, answer, context)
+                }
+            }
+    }
+
+    private func open(
+        _ opening: WebSocketOpening,
+        _ answer: WebSocketServerHandshake.Answer,
+        _ context: ChannelHandlerContext
+    ) {
+        write(answer, context)
+        guard let opened else { return }
+        self.opened = nil
+        let pipeline = context.pipeline.syncOperations
+        pipeline.removeHandler(encoder, promise: nil)
+        pipeline.removeHandler(reader, promise: nil)
+        WebSocketInstallation(role: .server, opening: opening, options: options)
+            .run(context, early: early, opened: opened)
+        pipeline.removeHandler(self, promise: nil)
+    }
+
+    /// Answers, and ends this side. The connection is closed when the peer has ended its own, so that the answer is not lost
+    /// by closing a socket that has unread bytes; but a peer that sends on is not waited for.
+    private func refuse(_ answer: WebSocketServerHandshake.Answer, _ context: ChannelHandlerContext) {
+        write(answer, context).assumeIsolated().whenSuccess { context.close(mode: .output, promise: nil) }
+        refusal = ConnectionError(
+            code: .webSocketRefused,
+            message: "No WebSocket was opened: \(answer.complaint) (status \(answer.status)).",
+            cause: WebSocketRefusal(status: answer.status, reason: answer.complaint)
+        )
+        context.eventLoop.assumeIsolated().scheduleTask(in: WebSocketHandler.lingerTime) {
+            self.fail(HandshakeCut())
+        }
+    }
+
+    @discardableResult
+    private func write(
+        _ answer: WebSocketServerHandshake.Answer,
+        _ context: ChannelHandlerContext
+    ) -> EventLoopFuture<Void> {
+        state = .ended
+        let head = HTTPResponseHead(
+            version: .http1_1,
+            status: HTTPResponseStatus(statusCode: answer.status),
+            headers: HTTPHeaders(answer.fields)
+        )
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        return context.writeAndFlush(wrapOutboundOut(.end(nil)))
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch (error, state) {
+        case (HTTPParserError.headerOverflow, .waiting):
+            refuse(WebSocketServerHandshake.refusal(tooLong: true), context)
+        case (is HTTPParserError, .waiting):
+            refuse(WebSocketServerHandshake.refusal(tooLong: false), context)
+        case _ where refusal != nil: return
+        default: fail(error)
+        }
+    }
+
+    private func fail(_ error: any Error) {
+        opened?.fail(refusal ?? error)
+        opened = nil
+    }
+}

@@ -1,0 +1,84 @@
+import ArgumentParser
+import Foundation
+import Lifeline
+import Logging
+
+/// What Autobahn's WebSocket test suite talks to: it sends back each message that comes.
+@main struct AutobahnPeer: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(subcommands: [Serve.self, Connect.self])
+
+    /// The suite's largest messages have 16 MiB.
+    static let maximumFrameLength = 16 << 20
+
+    typealias EchoConnection = Connection<WebSocketMessage, WebSocketMessage>
+
+    static func echo(_ connection: EchoConnection) async throws {
+        for try await message in connection.messages { try await connection.send(message) }
+    }
+}
+
+/// For the suite's client. Prints its endpoint; ends at the end of its input.
+struct Serve: AsyncParsableCommand {
+    func run() async throws {
+        var configuration = ServerConfiguration()
+        configuration.connection.maximumFrameLength = AutobahnPeer.maximumFrameLength
+        configuration.webSocket.origins = .any
+        try await withServer(
+            listeningOn: Endpoint("ws://127.0.0.1:0"),
+            configuration: configuration,
+            // That its client violates the protocol is what the suite is for.
+            logger: Logger(label: "autobahn") { _ in SwiftLogNoOpLogHandler() },
+            receiving: WebSocketMessage.self,
+            sending: WebSocketMessage.self,
+            handler: AutobahnPeer.echo
+        ) { server in
+            // Not held back until the buffer is full.
+            FileHandle.standardOutput.write(Data("\(server.endpoint)\n".utf8))
+            while readLine() != nil {}
+        }
+    }
+}
+
+/// For the suite's server.
+struct Connect: AsyncParsableCommand {
+    @Option(help: "Where the suite's server listens.") var port: UInt16
+    @Option(help: "What the reports call this program.") var agent = "Lifeline"
+
+    func run() async throws {
+        let count = try await text(from: "/getCaseCount").flatMap(Int.init) ?? 0
+        guard count > 0 else { throw ValidationError("The server has no cases.") }
+        for number in 1...count {
+            do {
+                try await connect("/runCase?case=\(number)&agent=\(agent)", AutobahnPeer.echo)
+            } catch let error as ConnectionError where error.code != .connectFailed {
+                // Most cases violate the protocol, or end otherwise than in order.
+            }
+        }
+        try await connect("/updateReports?agent=\(agent)") { connection in
+            for try await _ in connection.messages {}
+        }
+        print("ran \(count) cases")
+    }
+
+    private func text(from target: String) async throws -> String? {
+        try await connect(target) { connection in
+            for try await case .text(let text) in connection.messages { return text }
+            return nil
+        }
+    }
+
+    private func connect<Result>(
+        _ target: String,
+        _ body: (AutobahnPeer.EchoConnection) async throws -> Result
+    ) async throws -> Result {
+        var configuration = ConnectionConfiguration()
+        configuration.maximumFrameLength = AutobahnPeer.maximumFrameLength
+        return try await withConnection(
+            to: .webSocket(host: "127.0.0.1", port: port, target: target, isEncrypted: false),
+            configuration: configuration,
+            receiving: WebSocketMessage.self,
+            sending: WebSocketMessage.self,
+            body
+        )
+    }
+}
