@@ -3,8 +3,8 @@ import LifelineTestSupport
 import LifelineWellKnownTypes
 import Testing
 
-/// The README's configurations for TLS, as they stand there but for the files and the pin.
-@Suite(.timeLimit(.minutes(1))) struct TLSReadmeExampleTests {
+/// The README's configurations for TLS and WebSocket, as they stand there but for files, pins and endpoints.
+@Suite(.timeLimit(.minutes(1))) struct LayerReadmeExampleTests {
     @Test func overTLS() async throws {
         let (root, scene) = try (TestCertificate.authority(), TLSScene())
         let client = try TestCertificate(issuedBy: root)
@@ -45,5 +45,41 @@ import Testing
                 }
             }
         }
+    }
+
+    @Sendable private func isKnown(_ user: String, _ password: String) async -> Bool { user == password }
+
+    @Test func webSocketServer() async throws {
+        var configuration = ServerConfiguration()
+        configuration.webSocket.subprotocols = ["chat.v1"]
+        configuration.webSocket.origins = .only(["https://chat.example.org"])
+        configuration.webSocket.authorize = { await isKnown($0.user, $0.password) }
+        let reply: WebSocketMessage? = try await withServer(
+            listeningOn: Endpoint("ws://127.0.0.1:0/chat"),
+            configuration: configuration,
+            receiving: WebSocketMessage.self,
+            sending: WebSocketMessage.self
+        ) { connection in
+            #expect(connection.webSocket?.subprotocol ?? "none" == "chat.v1")
+            for try await case .text(let text) in connection.messages {
+                try await connection.send(.text(text.uppercased()))
+            }
+        } _: { server in
+            var client = ConnectionConfiguration()
+            client.webSocket.subprotocols = ["chat.v1"]
+            client.webSocket.origin = "https://chat.example.org"
+            client.webSocket.credentials = WebSocketCredentials(user: "ada", password: "ada")
+            return try await withConnection(
+                to: server.endpoint,
+                configuration: client,
+                receiving: WebSocketMessage.self,
+                sending: WebSocketMessage.self
+            ) { connection in
+                try await connection.send(.text("hello"))
+                for try await reply in connection.messages { return reply }
+                return nil
+            }
+        }
+        #expect(reply == .text("HELLO"))
     }
 }
