@@ -51,8 +51,22 @@ final class WebSocketHandler: ChannelDuplexHandler {
         /// Can go to: waiting.
         case none
         /// The TCP connection is not closed until the peer does, or time is over. Can go to: over.
-        case waiting(timer: Scheduled<Void>, close: EventLoopPromise<Void>?, isCloseRequested: Bool)
+        case waiting(Wait)
         case over
+    }
+
+    private struct Wait {
+        let timer: Scheduled<Void>
+        /// Whether a Close says of a failure: then the cut that follows waits, too.
+        let isAfterFailure: Bool
+        var isCloseRequested = false
+        var close: EventLoopPromise<Void>?
+
+        mutating func requestClose(_ promise: EventLoopPromise<Void>?) {
+            isCloseRequested = true
+            guard let close else { return close = promise }
+            promise.map { close.futureResult.cascade(to: $0) }
+        }
     }
 
     init(role: WebSocketStateMachine.Role, opening: WebSocketOpening, options: WebSocketLayer.Options) {
@@ -109,7 +123,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
             let failure = closure.map { ConnectionError.webSocketClosed($0) }
             writeFailure = failure ?? .webSocketEnded
             if let answer { writeClose(answer, context) }
-            if role == .client { beginLinger(context) }
+            if role == .client { beginLinger(isAfterFailure: failure != nil, context) }
             if let failure {
                 context.fireErrorCaught(failure)
             } else {
@@ -130,7 +144,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         if role == .server {
             closeWritten?.assumeIsolated().whenSuccess { context.close(mode: .output, promise: nil) }
         }
-        beginLinger(context)
+        beginLinger(isAfterFailure: true, context)
     }
 
     private func take(_ payload: ByteBuffer, _ kind: WebSocketStateMachine.Kind, isLast: Bool) {
@@ -155,14 +169,14 @@ final class WebSocketHandler: ChannelDuplexHandler {
         guard case .inputClosed? = event as? ChannelEvent else {
             return context.fireUserInboundEventTriggered(event)
         }
-        endLinger(context)
+        endLinger(isOverdue: false, context)
         if machine.transportEnded() { reportCut(context) }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        if case .waiting(let timer, let close, _) = linger {
-            timer.cancel()
-            close?.succeed()
+        if case .waiting(let wait) = linger {
+            wait.timer.cancel()
+            wait.close?.succeed()
         }
         linger = .over
         if machine.transportEnded() { reportCut(context) }
@@ -185,7 +199,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
             return
         case _ where machine.hasPeerClosed:
             // It is gone, and all is said: no failure.
-            endLinger(context)
+            endLinger(isOverdue: false, context)
         default:
             context.fireErrorCaught(error)
         }
@@ -241,6 +255,14 @@ final class WebSocketHandler: ChannelDuplexHandler {
                 refuse(answer, .webSocketViolated(closure), context)
             }
             promise?.succeed()
+        case is SocketCut:
+            // What tells the peer of a failure is given its time. Whoever aborts does not wait.
+            if case .waiting(var wait) = linger, wait.isAfterFailure {
+                wait.requestClose(promise)
+                linger = .waiting(wait)
+            } else {
+                cut(context, promise)
+            }
         default:
             context.triggerUserOutboundEvent(event, promise: promise)
         }
@@ -281,14 +303,12 @@ final class WebSocketHandler: ChannelDuplexHandler {
             let hasPeerClosed = machine.hasPeerClosed
             written.flatMapErrorThrowing { if !hasPeerClosed { throw $0 } }.cascade(to: promise)
         case .all:
-            if case .waiting(let timer, let earlier, _) = linger {
-                earlier.map { promise?.futureResult.cascade(to: $0) }
-                linger = .waiting(timer: timer, close: promise ?? earlier, isCloseRequested: true)
+            if case .waiting(var wait) = linger {
+                wait.requestClose(promise)
+                linger = .waiting(wait)
                 return
             }
-            // What ends now is no cut of the peer's.
-            _ = machine.transportEnded()
-            context.close(mode: .all, promise: promise)
+            hangUp(context, promise)
         }
     }
 
@@ -298,18 +318,47 @@ final class WebSocketHandler: ChannelDuplexHandler {
         context.writeAndFlush(frame(.connectionClose, ByteBuffer(bytes: payload)), promise: written)
     }
 
-    private func beginLinger(_ context: ChannelHandlerContext) {
+    private func beginLinger(isAfterFailure: Bool, _ context: ChannelHandlerContext) {
         guard case .none = linger else { return }
-        let timer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.lingerTime) { self.endLinger(context) }
-        linger = .waiting(timer: timer, close: nil, isCloseRequested: false)
+        let timer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.lingerTime) {
+            self.endLinger(isOverdue: true, context)
+        }
+        linger = .waiting(Wait(timer: timer, isAfterFailure: isAfterFailure))
         context.read()
     }
 
-    private func endLinger(_ context: ChannelHandlerContext) {
-        guard case .waiting(let timer, let close, let isCloseRequested) = linger else { return }
+    private func endLinger(isOverdue: Bool, _ context: ChannelHandlerContext) {
+        guard case .waiting(let wait) = linger else { return }
         linger = .over
-        timer.cancel()
-        if isCloseRequested { context.close(mode: .all, promise: close) }
+        wait.timer.cancel()
+        guard wait.isCloseRequested else { return }
+        if isOverdue || wait.isAfterFailure {
+            cut(context, wait.close)
+        } else {
+            hangUp(context, wait.close)
+        }
+    }
+
+    /// When both sides have closed, all is said: a layer below says that it is the end, and does not wait for the peer to say
+    /// so once more, which many do not.
+    private func hangUp(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+        guard machine.hasPeerClosed, !machine.maySend else {
+            // What ends now is no cut of the peer's.
+            _ = machine.transportEnded()
+            return context.close(mode: .all, promise: promise)
+        }
+        let timer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.lingerTime) { self.cut(context, nil) }
+        let ended = context.eventLoop.makePromise(of: Void.self)
+        ended.futureResult.assumeIsolated().whenComplete { _ in
+            timer.cancel()
+            self.cut(context, promise)
+        }
+        context.close(mode: .output, promise: ended)
+    }
+
+    private func cut(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+        _ = machine.transportEnded()
+        context.triggerUserOutboundEvent(SocketCut(), promise: promise)
     }
 }
 
