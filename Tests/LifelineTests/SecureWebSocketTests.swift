@@ -122,7 +122,7 @@ import Testing
             #expect(await scene.refusal(of: plain)?.code == .connectFailed)
             // Frames are no HTTP request.
             let refusal = await scene.refusal(of: .tls(host: "127.0.0.1", port: port))
-            #expect(refusal != nil)
+            #expect(refusal?.code == .protocolViolation, "nor is HTTP's answer a frame")
         }
     }
 
