@@ -99,6 +99,7 @@ package final class Scenario {
         if !server.isRunning { server.restart() }
         server.behavior = .accepting
         server.cancelCuts()
+        witness.check(client)
         for host in network.hosts where host.isAsleep { run(for: host.lastWakeTime - simulation.now) }
         client.reads = true
         witness.check(client)
