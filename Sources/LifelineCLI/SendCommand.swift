@@ -100,7 +100,9 @@ struct SendCommand: AsyncParsableCommand {
             } else if let input {
                 failure = try await sender.send(streamFrom: input)
             }
-            await watcher.sendingFinished()
+            // Looked up at once, before there can be a later one.
+            let last = client.history.last { $0.transition.to == .ready }
+            await watcher.sendingFinished(lastConnection: last?.transition.number ?? 0)
         } catch let error as ConnectionError where error.code == .closedLocally {
             // The watcher has closed it, and knows why.
         }
