@@ -14,7 +14,8 @@ struct SendCommand: AsyncParsableCommand {
             the receiver has taken them.
 
             A connection that is lost is made again, with 1 s, 2 s, 4 s and so on between attempts, and a line on standard \
-            error for each step. Messages wait meanwhile. Those that were on their way when a connection was lost are not \
+            error for each step; where the receiver has ended it in order, they come when there is more to send. Messages \
+            wait meanwhile. Those that were on their way when a connection was lost are not \
             sent again, since the receiver may have them; the last line says how many did not reach the receiver's system. \
             That is exact; what reached it and was not read when the receiver was killed, nobody here can know.
 
