@@ -120,6 +120,15 @@ import Testing
         #expect(test.record.batches.count == 2, "not when our side ends")
     }
 
+    @Test func nothingIsDecodedForNobodyWhereThereAreNoPings() throws {
+        let test = try HandlerTest()
+        test.record.answersPings = false
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x00]))
+        test.handler.stopReceiving()
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x00]))
+        #expect(test.record.batches == [[[]]])
+    }
+
     // MARK: Output
 
     @Test func framesOfOneTickAreOneWrite() throws {
@@ -246,6 +255,7 @@ final class Record: @unchecked Sendable {
     var hasEnded = false
     var end: ConnectionError?
     var demand = ReadDemand.more
+    var answersPings = true
     /// What the receiver replies to the next batch.
     var replies: Result<[UInt8], ConnectionError> = .success([])
     var pingFrame: (UInt64) throws(ConnectionError) -> [UInt8]? = { (number) in [0x02, 0xEE, UInt8(number)] }
@@ -262,6 +272,8 @@ struct RecordingReceiver: FrameReceiver {
     private var batch: [[UInt8]] = []
 
     init(inbox: Record) { self.inbox = inbox }
+
+    var answersPings: Bool { inbox.answersPings }
 
     mutating func receive(frame: UnsafeRawBufferPointer) throws {
         if frame.first == 0xFF { throw Undecodable() }

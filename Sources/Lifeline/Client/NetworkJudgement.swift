@@ -6,6 +6,13 @@ internal import LifelineReachability
 /// A flap that the monitor passes over has no news when it is over. So where the path leads to the endpoint and the kernel
 /// knows no route, that is looked at again soon, and counts only when it is found twice or with a path that is news.
 struct NetworkJudgement {
+    /// Why a path that leads to the endpoint is not enough.
+    private enum Doubt {
+        case noRoute
+        /// The name service did not answer in time.
+        case unknown
+    }
+
     /// Longer than the monitor waits for the end of a flap.
     private static let shortestDelay = Duration.milliseconds(120)
     /// As often as the monitor asks the kernel.
@@ -13,7 +20,9 @@ struct NetworkJudgement {
 
     private var lastReport: NetworkStatus?
     private var lastInterfaces: [NetworkInterface]?
-    private var isDoubtful = false
+    private var doubt: Doubt?
+    /// Whether the path became another one, of which nobody could tell whether it leads to the endpoint.
+    private var hasUnjudgedPath = false
     /// When to look again, though nobody says that something changed: a route to a single host may come and go while the
     /// path stays what it is.
     private(set) var lookAgainAfter = longestDelay
@@ -22,26 +31,31 @@ struct NetworkJudgement {
     ///
     /// - Parameters:
     ///   - interfaces: those of the path that carry traffic.
-    ///   - isReachable: whether there is a route, where the path leads to the endpoint.
+    ///   - isReachable: whether there is a route, where the path leads to the endpoint; nil when nobody could tell, which is
+    ///     no news.
     mutating func looked(
         at interfaces: [NetworkInterface],
         pathLeadsThere: Bool,
-        isReachable: Bool
+        isReachable: Bool?
     ) -> NetworkStatus? {
         let isNewPath = interfaces != lastInterfaces
         lastInterfaces = interfaces
-        let wasDoubtful = isDoubtful
-        isDoubtful = pathLeadsThere && !isReachable
+        let lastDoubt = doubt
+        doubt = isReachable == nil ? .unknown : pathLeadsThere && isReachable == false ? .noRoute : nil
         lookAgainAfter =
-            switch (wasDoubtful, isDoubtful) {
-            case (_, false): Self.longestDelay
-            case (false, true): Self.shortestDelay
-            case (true, true): min(lookAgainAfter * 2, Self.longestDelay)
+            switch (lastDoubt, doubt) {
+            case (_, nil): Self.longestDelay
+            case (nil, _): Self.shortestDelay
+            case (_, _): min(lookAgainAfter * 2, Self.longestDelay)
             }
-        if isDoubtful, !wasDoubtful, !isNewPath, lastReport == .available { return nil }
+        guard let isReachable else {
+            hasUnjudgedPath = hasUnjudgedPath || isNewPath
+            return nil
+        }
+        if doubt == .noRoute, lastDoubt != .noRoute, !isNewPath, lastReport == .available { return nil }
         let status = isReachable ? NetworkStatus.available : .unavailable
-        defer { lastReport = status }
+        defer { (lastReport, hasUnjudgedPath) = (status, false) }
         // Other interfaces with the same result are news as long as they lead there.
-        return status != lastReport || (isNewPath && status == .available) ? status : nil
+        return status != lastReport || ((isNewPath || hasUnjudgedPath) && status == .available) ? status : nil
     }
 }

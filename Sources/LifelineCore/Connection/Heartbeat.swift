@@ -129,6 +129,12 @@ package struct Heartbeat: Sendable {
         state = .probing(series)
     }
 
+    /// Whether a question is on its way to the peer and came further since the time-out under way began.
+    package func isQuestionComingFurther(acknowledged: () -> UInt64?) -> Bool {
+        guard case .probing(var series) = state else { return false }
+        return series.cameFurther(acknowledged)
+    }
+
     /// Time has come, maybe too early or late.
     ///
     /// - Parameters:
