@@ -121,14 +121,16 @@ import Testing
         let client = makeClient { $0.heartbeat = nil }
         server.behavior.reads = false
         simulation.run(for: .seconds(1))
-        client.send([UInt8](repeating: 1, count: 200_000))
+        // A little more than a kernel keeps.
+        client.send([UInt8](repeating: 1, count: 70_000))
         simulation.run(for: .seconds(10))
         client.host.conditions.losesEverything = true
         server.behavior.reads = true
-        simulation.run(for: .seconds(1))
+        simulation.run(for: .milliseconds(30))
         client.host.conditions.losesEverything = false
         simulation.run(for: .milliseconds(200))
         #expect(server.receivedMessages.isEmpty)
+        // When the sender asks the next time.
         simulation.run(for: .seconds(30))
         #expect(server.receivedMessages.count == 1)
     }
