@@ -10,7 +10,7 @@ package struct LoopTimer {
     package init() {}
 
     /// Sees to it that `body` runs by `deadline`. A timer that is too early does no harm, and is cheaper than a new one for every
-    /// event. Runs on the loop, as `body` does; who calls it tells in `rang` when it has run.
+    /// event. To be called on the loop, where `body` runs, too, which is to call `rang()`.
     package mutating func set(
         to deadline: MonotonicTime,
         now: MonotonicTime,

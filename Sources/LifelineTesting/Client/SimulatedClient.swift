@@ -20,7 +20,8 @@ public final class SimulatedClient {
         public var sendQueue = SendQueueConfiguration()
         /// How long an attempt to connect may take. Default: 10 s.
         public var connectTimeout = Duration.seconds(10)
-        /// How long a graceful close may go on without progress. Default: 5 s.
+        /// How long a graceful close may go on without progress; in all, when the peer has ended its side, and for the last
+        /// acknowledgements. Default: 5 s.
         public var closeTimeout = Duration.seconds(5)
         /// The largest frame. Default: 4 MiB.
         public var maximumFrameLength = 4 << 20
