@@ -37,6 +37,10 @@ package final class Scenario {
         network.conditions = .random(using: &random)
         server = SimulatedServer(on: serverHost, configuration: .random(using: &random))
         let configuration = SimulatedClient.Configuration.random(using: &random)
+        if Int.random(in: 0..<8, using: &random) == 0 {
+            clientHost.setLink(up: false)
+            simulation.run(for: .seconds(1))
+        }
         client = SimulatedClient(on: clientHost, connectingTo: server, configuration: configuration)
         client.reportsLate = Bool.random(using: &random)
         witness = Witness(client)
@@ -47,6 +51,11 @@ package final class Scenario {
 
     /// Runs it. Once.
     package func run() -> Result {
+        switch Int.random(in: 0..<50, using: &random) {
+        case 0: client.close()
+        case 1: client.cancel()
+        default: break
+        }
         client.start()
         witness.check(client)
         for _ in 0..<Int.random(in: 5...40, using: &random) {

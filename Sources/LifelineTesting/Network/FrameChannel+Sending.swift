@@ -79,6 +79,7 @@ extension FrameChannel {
     }
 
     func streamBecameWritable() {
+        if isEnding { return finishIfAcknowledged() }
         ledger.bytesAcknowledged(total: stream.acknowledgedByteCount(of: side))
         flush()
     }
