@@ -129,7 +129,7 @@ struct LifeWitness {
         check(now, watched.progress, bound, afterSleep: bound + heartbeat.timeout, "is silent", witness)
         if let overLimit = watched.overLimit {
             // An acknowledgement while the question is on its way is followed by another time-out.
-            let isOnItsWay = watched.progress.time > overLimit.time
+            let isOnItsWay = watched.progress.time >= overLimit.time
             let bound = heartbeat.timeout * (isOnItsWay ? 2 : 1)
             let since = isOnItsWay ? watched.progress : overLimit
             check(now, since, bound, afterSleep: bound + heartbeat.timeout, "does not answer", witness)
