@@ -113,8 +113,9 @@ package final class Scenario {
         client.reads = true
         witness.check(client)
         client.send([1], policy: .drop(after: .seconds(1)))
-        // Without heartbeat it takes TCP's 15 retransmissions, about 15 minutes, to notice that the peer is gone.
-        run(for: client.configuration.heartbeat == nil ? .seconds(1_500) : .seconds(200))
+        // Without heartbeat it takes TCP's 15 retransmissions, about 15 minutes, to notice that the peer is gone, and up to
+        // 15 probes of 2 minutes where the peer had no room.
+        run(for: client.configuration.heartbeat == nil ? .seconds(3_000) : .seconds(200))
         witness.checkRecovery(client)
         if witness.state == .gaveUp {
             client.reconnect()
