@@ -56,7 +56,7 @@ struct SendRecord {
         if isInOrder {
             if reason.code == .drained { return }
             if let lastUsedConnection, event.transition.number > lastUsedConnection { return }
-            losePendingEnd()
+            // Nothing was sent between two that follow each other.
             pendingEnd = event
         } else {
             losePendingEnd()

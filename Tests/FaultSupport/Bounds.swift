@@ -35,10 +35,10 @@ package struct Bounds: Sendable {
     }
 
     /// While packets are lost: the default heartbeat, of 30 + 3 × 10 s. A run of a few minutes at most needs one that fits into
-    /// it three times, or it could not find a living peer given up. Of 9 s without an acknowledgement the kernel, which tries once
-    /// a second at least, uses ten tries, so that 20 % of loss each way does it once in 30,000 times.
+    /// it three times, or it could not find a living peer given up. Within 15 s the kernel tries ten times and more: once a second at
+    /// least with TCP_RTO_MAX_MS, which the heartbeat sets.
     func lossArguments(lasting time: Duration) -> [String] {
-        time >= .seconds(180) ? [] : heartbeatArguments(interval: .milliseconds(500), timeout: .seconds(3))
+        time >= .seconds(180) ? [] : heartbeatArguments(interval: .milliseconds(500), timeout: .seconds(5))
     }
 
     private func heartbeatArguments(interval: Duration, timeout: Duration) -> [String] {

@@ -119,7 +119,10 @@ import Testing
         #expect(again.summary(sentCount: 2) == "sent 2 messages, of which 0 did not arrive; 1 connection was lost")
         closed.clientClosed()
         #expect(closed.lossCount == 1)
-        other.record(event(.ready, .backingOff, .ended(by: Self.reset), undelivered: 1, number: 6))
+        // Nothing was sent between the two.
+        other.record(event(.ready, .backingOff, TransitionReason(.closedByPeer), undelivered: 0, number: 6))
+        #expect(other.lossCount == 0 && other.pendingEnd?.transition.number == 6)
+        other.record(event(.ready, .backingOff, .ended(by: Self.reset), undelivered: 1, number: 9))
         #expect(other.lossCount == 2 && other.pendingEnd == nil)
     }
 

@@ -33,7 +33,6 @@ import Testing
         #expect(undelivered == [0])
     }
 
-    /// The time is for all of it: what is acknowledged meanwhile does not prolong it.
     @Test func theLastAcknowledgementIsAwaitedForTheCloseTimeout() {
         server.closeConnections()
         simulation.run(for: .milliseconds(15))

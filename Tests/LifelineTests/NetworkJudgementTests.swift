@@ -83,18 +83,26 @@ import Testing
 
     @Test func whatNobodyCouldTellIsNoNewsAndIsLookedAtAgainSoon() {
         var judgement = available()
-        let other = [Self.interface("docker0")]
         var delays: [Duration] = []
-        for _ in 0..<3 {
-            #expect(judgement.looked(at: other, pathLeadsThere: true, isReachable: nil) == nil)
+        for _ in 0..<9 {
+            #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: nil) == nil)
             delays.append(judgement.lookAgainAfter)
         }
-        #expect(delays == [120, 240, 480].map { .milliseconds($0) })
+        #expect(Array(delays.prefix(3)) == [120, 240, 480].map { .milliseconds($0) })
         // It takes two looks that agree.
-        #expect(judgement.looked(at: other, pathLeadsThere: true, isReachable: false) == nil)
-        #expect(judgement.looked(at: other, pathLeadsThere: true, isReachable: false) == .unavailable)
-        #expect(judgement.looked(at: other, pathLeadsThere: true, isReachable: nil) == nil)
-        #expect(judgement.looked(at: other, pathLeadsThere: true, isReachable: true) == .available)
+        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == nil)
+        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == .unavailable)
+        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: nil) == nil)
+        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: true) == .available)
+    }
+
+    /// A cable was pulled, a container's bridge is left, and the name service was behind the cable.
+    @Test func aNewPathOfWhichNobodyCanTellIsNoneInTheEnd() {
+        var judgement = available()
+        let bridge = [Self.interface("docker0")]
+        let news = (0..<6).map { _ in judgement.looked(at: bridge, pathLeadsThere: true, isReachable: nil) }
+        #expect(news == [nil, nil, .unavailable, nil, nil, nil])
+        #expect(judgement.looked(at: bridge, pathLeadsThere: true, isReachable: true) == .available)
     }
 
     /// It may have been tried in vain meanwhile.

@@ -197,6 +197,21 @@ import Testing
         #expect(test.handler.closed.value?.failedInUse == false)
     }
 
+    /// What the writing took is not taken from the peer's time.
+    @Test func thePeerHasTheWholeTimeToEndItsSide() throws {
+        let test = try HandlerTest(holdingWrites: true)
+        _ = try test.offer([0x00])
+        test.handler.flush()
+        test.handler.close()
+        test.channel.embeddedEventLoop.advanceTime(by: .milliseconds(4_900))
+        test.writes.completeFirst()
+        test.channel.embeddedEventLoop.advanceTime(by: .milliseconds(4_900))
+        #expect(test.handler.outputEnded.value != nil && test.channel.isActive)
+        test.channel.embeddedEventLoop.advanceTime(by: .milliseconds(200))
+        #expect(!test.channel.isActive)
+        #expect(test.handler.closed.value?.peerEndedInTime == false)
+    }
+
     @Test func abortEndsEverythingAtOnce() throws {
         let test = try HandlerTest(holdingWrites: true)
         _ = try test.offer([0x00])
@@ -315,6 +330,11 @@ final class WriteHolder: ChannelOutboundHandler {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         held.append((unwrapOutboundIn(data), promise))
+    }
+
+    /// A socket's output ends alone, which an embedded channel's does not.
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        if mode == .output { promise?.succeed() } else { context.close(mode: mode, promise: promise) }
     }
 
     func completeFirst() { held.removeFirst().promise?.succeed() }

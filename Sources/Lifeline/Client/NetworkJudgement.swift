@@ -15,6 +15,9 @@ struct NetworkJudgement {
 
     /// Longer than the monitor waits for the end of a flap.
     private static let shortestDelay = Duration.milliseconds(120)
+    /// After so many looks a new path of which nobody can tell counts as one that does not lead there: a name service that
+    /// is slow for once answers one of them, one whose network is gone none.
+    private static let unjudgedLookLimit = 3
     /// As often as the monitor asks the kernel.
     private static let longestDelay = Duration.seconds(5)
 
@@ -23,6 +26,8 @@ struct NetworkJudgement {
     private var doubt: Doubt?
     /// Whether the path became another one, of which nobody could tell whether it leads to the endpoint.
     private var hasUnjudgedPath = false
+    /// How often in a row nobody could tell of it.
+    private var unjudgedLookCount = 0
     /// When to look again, though nobody says that something changed: a route to a single host may come and go while the
     /// path stays what it is.
     private(set) var lookAgainAfter = longestDelay
@@ -32,7 +37,7 @@ struct NetworkJudgement {
     /// - Parameters:
     ///   - interfaces: those of the path that carry traffic.
     ///   - isReachable: whether there is a route, where the path leads to the endpoint; nil when nobody could tell, which is
-    ///     no news.
+    ///     no news at first, and none ever of a path that was found to lead there.
     mutating func looked(
         at interfaces: [NetworkInterface],
         pathLeadsThere: Bool,
@@ -48,10 +53,13 @@ struct NetworkJudgement {
             case (nil, _): Self.shortestDelay
             case (_, _): min(lookAgainAfter * 2, Self.longestDelay)
             }
-        guard let isReachable else {
-            hasUnjudgedPath = hasUnjudgedPath || isNewPath
-            return nil
+        var isReachable = isReachable
+        if isReachable == nil {
+            if isNewPath { (hasUnjudgedPath, unjudgedLookCount) = (true, 0) }
+            unjudgedLookCount += 1
+            if hasUnjudgedPath, unjudgedLookCount >= Self.unjudgedLookLimit { isReachable = false }
         }
+        guard let isReachable else { return nil }
         if doubt == .noRoute, lastDoubt != .noRoute, !isNewPath, lastReport == .available { return nil }
         let status = isReachable ? NetworkStatus.available : .unavailable
         defer { (lastReport, hasUnjudgedPath) = (status, false) }

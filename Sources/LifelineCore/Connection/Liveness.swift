@@ -200,7 +200,10 @@ package struct Liveness: Sendable {
             guard
                 isLate(now, for: deadline, of: answerTimeout)
                     // Who has not got the question cannot answer it.
-                    || heartbeat?.isQuestionComingFurther(acknowledged: acknowledged) == true
+                    || heartbeat?.isQuestionComingFurther(
+                        since: deadline - answerTimeout,
+                        acknowledged: acknowledged
+                    ) == true
             else { return .giveUp(.tooManyUnansweredBytes) }
             answerDeadline = now + answerTimeout
         }

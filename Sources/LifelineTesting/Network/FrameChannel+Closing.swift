@@ -22,7 +22,7 @@ extension FrameChannel {
         livenessTimer.set(to: nil)
         let refused = waitingNumbers
         line = []
-        setCloseTimer()
+        startCloseTimer()
         flush()
         readAvailable()
         return refused
@@ -57,7 +57,7 @@ extension FrameChannel {
         if ledger.unacknowledgedFrameCount == 0 { finish(nil) }
     }
 
-    private func setCloseTimer() {
+    func startCloseTimer() {
         progressAtCloseTimer = takenByteCount
         closeTimer.set(to: now + options.closeTimeout)
     }
@@ -69,7 +69,7 @@ extension FrameChannel {
             stream.close(side)
             finish(nil, peerEndedInTime: false)
         } else if takenByteCount > progressAtCloseTimer {
-            setCloseTimer()
+            startCloseTimer()
         } else {
             fail(.peerDoesNotRead)
         }

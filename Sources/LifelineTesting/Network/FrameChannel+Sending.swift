@@ -74,6 +74,8 @@ extension FrameChannel {
         if state == .closing, outbound.isEmpty, !outputEnded {
             outputEnded = true
             stream.finishWriting(side)
+            // From now on the time is the peer's, for its end.
+            startCloseTimer()
             closeIfBothEnded()
         }
     }

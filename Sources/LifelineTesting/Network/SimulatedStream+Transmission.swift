@@ -118,7 +118,13 @@ extension SimulatedStream {
         let index = side.rawValue
         if directions[index].hasLostAcknowledgement {
             directions[index].hasLostAcknowledgement = false
-            if directions[index].acknowledged < directions[index].arrived { askForAcknowledgement(side) }
+            if directions[index].acknowledged < directions[index].arrived {
+                askForAcknowledgement(side)
+            } else {
+                // What came the other way has said so meanwhile.
+                pump(side)
+                ends[index].owner?.streamBecameWritable()
+            }
         }
         if directions[index].hasLostBytes {
             directions[index].hasLostBytes = false

@@ -239,6 +239,11 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         case .success:
             outputEnded.open(with: nil)
             perform(machine.outputEnded())
+            // From now on the time is the peer's, for its end.
+            if let closeTimer {
+                closeTimer.cancel()
+                startCloseTimer()
+            }
         }
     }
 
