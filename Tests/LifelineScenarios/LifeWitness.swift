@@ -128,9 +128,9 @@ struct LifeWitness {
         let bound = max(heartbeat.interval, heartbeat.timeout) + misses
         check(now, watched.progress, bound, afterSleep: bound + heartbeat.timeout, "is silent", witness)
         if let overLimit = watched.overLimit {
-            // An acknowledgement while the question is on its way is seen at the end of the heartbeat's time-out, and followed
-            // by another one after that under way.
-            let isOnItsWay = watched.progress.time >= overLimit.time
+            // An acknowledgement is seen at the end of the heartbeat's time-out, which may have begun before, and is followed by
+            // another time-out after that under way.
+            let isOnItsWay = watched.progress.time >= overLimit.time - heartbeat.timeout
             let bound = heartbeat.timeout * (isOnItsWay ? 3 : 1)
             let since = isOnItsWay ? watched.progress : overLimit
             check(now, since, bound, afterSleep: bound + heartbeat.timeout, "does not answer", witness)
