@@ -15,9 +15,12 @@ public struct ConnectionConfiguration: Sendable {
     /// packets take.
     public var connectTimeout = Duration.seconds(10)
 
-    /// How long a graceful close waits without progress: for the peer to read what is still to be written, and then for
-    /// the peer to end its side. A `Client` waits as long for the peer's system to acknowledge what was written last.
-    /// Default: 5 s.
+    /// How long a graceful close waits without progress for the peer to read what is still to be written, and then in all
+    /// for the peer to end its side. A `Client` then waits as long again, in all, for the peer's system to acknowledge
+    /// what was written last. Default: 5 s.
+    ///
+    /// Where it is the peer that ends first, a `Client` writes on for as long in all, progress or not: a peer that reads too
+    /// slowly for that gets only a part of what was accepted.
     public var closeTimeout = Duration.seconds(5)
 
     /// How much of what was received may wait for the consumer, in bytes: 64 for each message and its length on the
@@ -65,6 +68,9 @@ public struct ConnectionConfiguration: Sendable {
     /// How many bytes may be written since the peer last sent one; nil for as many as it takes. A connection that goes
     /// over it is asked for a sign of life, which must come within the heartbeat's `timeout`; one without heartbeat
     /// messages fails at once. The code is `tooManyUnansweredBytes`. Default: nil, since not every protocol answers.
+    ///
+    /// Over TCP, the time counts anew while the question is on its way and the peer's kernel acknowledges something, as
+    /// `HeartbeatConfiguration` says.
     public var unansweredByteLimit: Int?
 
     /// The proxy that connections go through; nil for none. Default: nil, so that an application decides whether its users'

@@ -42,6 +42,8 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
         self.heartbeat = heartbeat.map { HeartbeatFrames($0, maximumFrameLength: configuration.maximumFrameLength) }
     }
 
+    var answersPings: Bool { heartbeat != nil }
+
     mutating func receive(frame: UnsafeRawBufferPointer) throws {
         batch.append(try Received(serializedBytes: frame, partial: false, options: decodingOptions))
         cost += frame.count + Self.overheadPerMessage

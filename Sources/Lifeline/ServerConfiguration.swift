@@ -45,7 +45,8 @@ public enum ShutdownOrder: Sendable {
     case handlersFirst
 
     /// This side ends at once, after what was accepted; sends fail with `sendingFinished` from then on. The messages go on
-    /// until the peer has ended its own side, as a `Client` does when it has written what it had accepted: nothing
-    /// that was sent is lost. For handlers that only receive.
+    /// until the peer has ended its own side, as a `Client` does when it has written what it had accepted. Nothing that
+    /// was sent is lost as long as the handler takes it within the client's `ConnectionConfiguration.closeTimeout` and the
+    /// grace period. For handlers that only receive.
     case peersFirst
 }

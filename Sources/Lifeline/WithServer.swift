@@ -10,7 +10,8 @@ public import Logging
 /// Other connections go on either way.
 ///
 /// When `body` returns, the server shuts down with the configuration's grace period, as `Server.shutdown(gracePeriod:)`
-/// says; when it throws or the task is cancelled, at once. The call returns when all handlers have: one that ignores cancellation holds it up.
+/// says; when it throws or the task is cancelled, at once. The call returns when all handlers have: one that ignores
+/// cancellation holds it up.
 ///
 /// A Unix socket's file is removed at the end. One that a killed server left behind is replaced; one on which a server
 /// answers is not.
@@ -60,7 +61,7 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
     ) {
         await listener.stopAccepting()
     }
-    let service = Service(
+    let service = ServerLoop(
         server: server,
         listener: listener,
         configuration: configuration.connection,
@@ -74,6 +75,8 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
         await serving
         return result
     } catch {
+        // Handlers that have not begun need not begin.
+        await listener.close()
         await server.shutdown(gracePeriod: .zero)
         await serving
         throw error
@@ -81,7 +84,7 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
 }
 
 /// The accept loop of a server and the tasks of its handlers.
-private struct Service<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable {
+struct ServerLoop<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable {
     let server: Server
     let listener: any TransportListener<BatchQueue<Received>>
     let configuration: ConnectionConfiguration
@@ -92,7 +95,9 @@ private struct Service<Received: DelimitedMessage, Sent: DelimitedMessage>: Send
         await withDiscardingTaskGroup { group in
             do {
                 while let opened = try await listener.nextConnection() {
-                    group.addTask { await serve(opened) }
+                    // Not in the task, which may begin when a shutdown has found nobody to wait for.
+                    let id = server.add(opened.connection)
+                    group.addTask { await serve(opened, as: id) }
                 }
             } catch {
                 // Cancelled: the same as a shutdown without grace.
@@ -104,8 +109,7 @@ private struct Service<Received: DelimitedMessage, Sent: DelimitedMessage>: Send
         server.finish()
     }
 
-    private func serve(_ opened: OpenedConnection<BatchQueue<Received>>) async {
-        let id = server.add(opened.connection)
+    private func serve(_ opened: OpenedConnection<BatchQueue<Received>>, as id: UInt64) async {
         let connection = Connection<Received, Sent>(opened, configuration: configuration)
         do {
             try await connection.closing { try await handler($0) }

@@ -14,7 +14,8 @@ struct SendCommand: AsyncParsableCommand {
             the receiver has taken them.
 
             A connection that is lost is made again, with 1 s, 2 s, 4 s and so on between attempts, and a line on standard \
-            error for each step. Messages wait meanwhile. Those that were on their way when a connection was lost are not \
+            error for each step; where the receiver has ended it in order, they come when a message waits for a connection, or \
+            at the end. Messages wait meanwhile. Those that were on their way when a connection was lost are not \
             sent again, since the receiver may have them; the last line says how many did not reach the receiver's system. \
             That is exact, and not known over tls://, ws:// and wss://; what reached it and was not read when the receiver \
             was killed, nobody here can know.
@@ -121,7 +122,9 @@ struct SendCommand: AsyncParsableCommand {
             } else if let input {
                 failure = try await sender.send(streamFrom: input)
             }
-            await watcher.sendingFinished()
+            // Looked up at once, before there is a later one, mostly.
+            let last = client.history.last { $0.transition.to == .ready }
+            await watcher.sendingFinished(lastConnection: last?.transition.number ?? 0)
         } catch let error as ConnectionError where error.code == .closedLocally {
             // The watcher has closed it, and knows why.
         }

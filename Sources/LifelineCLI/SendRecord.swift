@@ -4,9 +4,11 @@ internal import LifelineCore
 /// What the steps of the client that sends amount to: which connections were lost, what did not arrive, and how the
 /// command ends.
 struct SendRecord {
-    /// Whether all messages were accepted: a receiver that has had enough may end before this side does then, and need not
-    /// be there any more.
-    var isSendingFinished = false
+    /// The step that made the connection which took the last message, 0 when there was none; nil while there may be more
+    /// to send. A receiver that has had enough may end before this side does, and need not be there any more.
+    private var lastUsedConnection: UInt64?
+    /// An end in order, which is a loss only if another message is sent after it.
+    private(set) var pendingEnd: ClientEvent?
     private(set) var lossCount = 0
     /// Messages that did not reach the peer's system; nil when that is not known of some connection.
     private var undeliveredCount: Int? = 0
@@ -16,8 +18,25 @@ struct SendRecord {
     private var lastFailure: ConnectionError?
     private var giveUpReason: TransitionReason?
 
+    var isSendingFinished: Bool { lastUsedConnection != nil }
+
+    /// All messages were accepted, the last one by the connection that this step made (0: there was none).
+    mutating func sendingFinished(lastConnection: UInt64) {
+        lastUsedConnection = lastConnection
+        guard let pendingEnd else { return }
+        self.pendingEnd = nil
+        if pendingEnd.transition.number < lastConnection { count(pendingEnd) }
+    }
+
+    /// The client is closed. When there were messages left to send, they were to be sent after the last end.
+    mutating func clientClosed() {
+        losePendingEnd()
+    }
+
     /// A step was made.
-    mutating func record(_ event: ClientEvent) {
+    ///
+    /// - Parameter isMessageWaiting: Whether a message waits for a connection.
+    mutating func record(_ event: ClientEvent, isMessageWaiting: Bool = false) {
         let transition = event.transition
         if event.missedCount > 0 {
             (hasGaps, undeliveredCount) = (true, nil)
@@ -28,24 +47,43 @@ struct SendRecord {
         }
         if transition.to == .ready { lastFailure = nil }
         if transition.to == .gaveUp { giveUpReason = transition.reason }
+        if isMessageWaiting { losePendingEnd() }
     }
 
     private mutating func connectionEnded(_ event: ClientEvent) {
         let reason = event.transition.reason
         let isInOrder = reason.isOrderlyEnd && event.undeliveredMessageCount ?? 0 == 0
-        if isInOrder, isSendingFinished || reason.code == .drained { return }
+        if isInOrder {
+            if reason.code == .drained { return }
+            if let lastUsedConnection, event.transition.number > lastUsedConnection { return }
+            // Nothing was sent between two that follow each other.
+            pendingEnd = event
+        } else {
+            losePendingEnd()
+            count(event)
+            lastFailure = reason.asFailure
+        }
+    }
+
+    private mutating func losePendingEnd() {
+        if let pendingEnd { count(pendingEnd) }
+        pendingEnd = nil
+    }
+
+    private mutating func count(_ end: ClientEvent) {
         lossCount += 1
-        undeliveredCount = event.undeliveredMessageCount.flatMap { count in undeliveredCount.map { $0 + count } }
-        if !isInOrder { lastFailure = reason.asFailure }
+        undeliveredCount = end.undeliveredMessageCount.flatMap { count in undeliveredCount.map { $0 + count } }
     }
 
     /// How it went, in a line; nil when no connection was lost.
     func summary(sentCount: Int) -> String? {
         guard lossCount > 0 || hasGaps else { return nil }
+        let messages = sentCount == 1 ? "1 message" : "\(sentCount) messages"
         let count = undeliveredCount.map(String.init) ?? "an unknown number"
+        let outcome = "sent \(messages), of which \(count) did not arrive"
+        if lossCount == 0 { return outcome }
         let losses = lossCount == 1 ? "1 connection was" : "\(lossCount) connections were"
-        let bound = hasGaps ? "at least " : ""
-        return "sent \(sentCount) messages, of which \(count) did not arrive; \(bound)\(losses) lost"
+        return "\(outcome); \(hasGaps ? "at least " : "")\(losses) lost"
     }
 
     /// Why the command fails: it has given up with messages left to send, or the last connection broke.

@@ -9,6 +9,9 @@ actor SendWatcher {
     private let events: ClientEvents.AsyncIterator
     private let isQuiet: Bool
     private var record = SendRecord()
+    /// What is to be told if the end that is pending turns out to be a loss: not more than this many lines.
+    private var heldLines: [String] = []
+    private static let maximumHeldCount = 100
 
     /// Make it before the client runs, so that it misses no step.
     init(client: Client<RawMessage, RawMessage>, isQuiet: Bool) {
@@ -17,9 +20,12 @@ actor SendWatcher {
         self.isQuiet = isQuiet
     }
 
-    /// All messages were accepted.
-    func sendingFinished() {
-        record.isSendingFinished = true
+    /// All messages were accepted, the last one by the connection that this step made (0: there was none).
+    func sendingFinished(lastConnection: UInt64) {
+        let lossCount = record.lossCount
+        record.sendingFinished(lastConnection: lastConnection)
+        if record.lossCount > lossCount { tellHeldLines() }
+        heldLines = []
     }
 
     /// Follows the client to its end.
@@ -34,18 +40,29 @@ actor SendWatcher {
     ///
     /// - Throws: `CommandFailure` when no connection could be made any more, or the last one broke.
     func finish(sentCount: Int) throws(CommandFailure) {
+        record.clientClosed()
+        tellHeldLines()
         if let summary = record.summary(sentCount: sentCount), !isQuiet { writeError("lifeline: \(summary)\n") }
         if let failure = record.failure { throw failure }
     }
 
     private func handle(_ event: ClientEvent) async {
-        record.record(event)
+        let lossCount = record.lossCount
+        record.record(event, isMessageWaiting: client.queuedMessageCount > 0)
+        if record.lossCount > lossCount { tellHeldLines() }
         if event.transition.to == .gaveUp {
             // It returns at once: there is no connection to drain.
             await client.close()
-        } else if isNews(event), !isQuiet {
-            writeError("lifeline: \(event)\n")
+        } else if isNews(event) {
+            if heldLines.count == Self.maximumHeldCount { heldLines.removeFirst() }
+            heldLines.append("lifeline: \(event)\n")
         }
+        if record.pendingEnd == nil { tellHeldLines() }
+    }
+
+    private func tellHeldLines() {
+        if !isQuiet { for line in heldLines { writeError(line) } }
+        heldLines = []
     }
 
     /// The first connection, the regular end, and what comes between the receiver's end and ours are no news.
@@ -55,7 +72,7 @@ actor SendWatcher {
         case .draining, .closed:
             event.missedCount > 0
         case .idle, .waitingForNetwork, .connecting, .ready, .backingOff, .gaveUp:
-            event.missedCount > 0 || record.lossCount > 0
+            event.missedCount > 0 || record.lossCount > 0 || record.pendingEnd != nil
                 || transition.to == .backingOff && !record.isSendingFinished || transition.attempt > 1
         }
     }

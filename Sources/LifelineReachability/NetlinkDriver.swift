@@ -3,7 +3,6 @@ internal import Glibc
 internal import LifelineCore
 internal import Logging
 internal import NIOCore
-internal import NIOPosix
 
 /// Runs a `NetworkStateMachine`: owns the socket and the timer, both on one event loop, where it has to be used.
 ///
@@ -22,7 +21,7 @@ final class NetlinkDriver {
     private var dumpCount: UInt32 = 0
     /// Tells what belongs to the present socket from what earlier ones report late.
     private var socketNumber = 0
-    private var timer: (task: Scheduled<Void>, time: MonotonicTime)?
+    private var timer = LoopTimer()
     private var isStopped = false
     /// A sandbox refuses every few seconds for ever.
     private var hasWarned = false
@@ -46,8 +45,7 @@ final class NetlinkDriver {
 
     func stop() {
         isStopped = true
-        timer?.task.cancel()
-        timer = nil
+        timer.cancel()
         closeSocket()
     }
 
@@ -65,19 +63,12 @@ final class NetlinkDriver {
         setTimer()
     }
 
-    /// A timer that is too early does no harm, and is cheaper than a new one for every event.
     private func setTimer() {
         guard !isStopped, let deadline = machine.nextDeadline else { return }
-        if let timer {
-            if timer.time <= deadline { return }
-            timer.task.cancel()
-        }
-        let delay = TimeAmount.nanoseconds(max(0, (deadline - .now).saturatedNanoseconds))
-        let task = loop.assumeIsolated().scheduleTask(in: delay) {
-            self.timer = nil
+        timer.set(to: deadline, now: .now, on: loop) {
+            self.timer.rang()
             self.run(self.machine.timerFired(now: .now))
         }
-        timer = (task, deadline)
     }
 
     // MARK: The socket
@@ -93,26 +84,12 @@ final class NetlinkDriver {
 
     private func openSocket() throws {
         let socket = try NetlinkSocket.open(subscribingTo: .changes, blocking: false)
-        let writing: CInt
-        do throws(IOError) {
-            // NIO would make it without O_CLOEXEC, and children of this process would inherit it.
-            writing = try socket.duplicate()
-        } catch {
-            socket.close()
-            throw error
-        }
         let number = socketNumber
         let driver = NIOLoopBound(self, eventLoop: loop)
-        let opened = NIOPipeBootstrap(group: loop)
-            // Fixed, for what of a datagram finds no room is lost. The kernel makes them up to 32 KiB long.
-            .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 64 << 10))
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let handler = NetlinkHandler(driver: driver.value, socketNumber: number)
-                    try channel.pipeline.syncOperations.addHandler(handler)
-                }
-            }
-            .takingOwnershipOfDescriptors(input: socket.descriptor, output: writing)
+        let opened = try socket.makeChannel(on: loop) { channel in
+            let handler = NetlinkHandler(driver: driver.value, socketNumber: number)
+            try channel.pipeline.syncOperations.addHandler(handler)
+        }
         opened.assumeIsolated().whenComplete { result in
             switch result {
             case .success(let channel) where number == self.socketNumber && !self.isStopped:
@@ -121,8 +98,6 @@ final class NetlinkDriver {
             case .success(let channel):
                 channel.close(promise: nil)
             case .failure(let error):
-                socket.close()
-                Glibc.close(writing)
                 if number == self.socketNumber { self.openingFailed(error) }
             }
         }

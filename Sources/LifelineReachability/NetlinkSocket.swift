@@ -1,15 +1,22 @@
 internal import CLifelineNetlink
 internal import Glibc
-internal import NIOCore
+internal import NIOConcurrencyHelpers
+package import NIOCore
+internal import NIOPosix
 
 /// Opens sockets to the kernel's routing tables. A socket belongs to the network namespace of the thread that opens it.
-struct NetlinkSocket {
-    let descriptor: CInt
+package struct NetlinkSocket {
+    package let descriptor: CInt
     /// The number that the kernel gave the socket; answers to its requests carry it.
-    let port: UInt32
+    package let port: UInt32
+
+    package init(descriptor: CInt, port: UInt32) {
+        self.descriptor = descriptor
+        self.port = port
+    }
 
     /// What a socket is told of by itself.
-    enum Subscription {
+    package enum Subscription {
         case nothing
         /// Links, addresses, routes and nexthop objects.
         case changes
@@ -25,7 +32,8 @@ struct NetlinkSocket {
         }
     }
 
-    static func open(subscribingTo subscription: Subscription, blocking: Bool) throws(IOError) -> NetlinkSocket {
+    package static func open(subscribingTo subscription: Subscription, blocking: Bool) throws(IOError) -> NetlinkSocket
+    {
         let type = Int32(SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue) | (blocking ? 0 : Int32(SOCK_NONBLOCK.rawValue))
         let descriptor = socket(AF_NETLINK, type, Int32(NETLINK_ROUTE))
         guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "socket(AF_NETLINK)") }
@@ -37,14 +45,51 @@ struct NetlinkSocket {
         }
     }
 
+    /// Makes a channel of it, which closes it. Runs on the loop. If that fails, the socket is closed.
+    ///
+    /// - Parameter initialize: called with the channel before anything is read.
+    package func makeChannel(
+        on loop: any EventLoop,
+        _ initialize: @escaping @Sendable (any Channel) throws -> Void
+    ) throws -> EventLoopFuture<any Channel> {
+        let writing: CInt
+        do throws(IOError) {
+            // NIO would make it without O_CLOEXEC, and children of this process would inherit it.
+            writing = try duplicate()
+        } catch {
+            close()
+            throw error
+        }
+        // Once there is a channel, NIO closes the descriptors, also when it fails: then their numbers may be others' already.
+        let isTaken = NIOLockedValueBox(false)
+        let made = NIOPipeBootstrap(group: loop)
+            .channelInitializer { channel in
+                isTaken.withLockedValue { $0 = true }
+                return channel.eventLoop.makeCompletedFuture {
+                    // Fixed, for what of a datagram finds no room is lost. The kernel makes them up to 32 KiB long.
+                    let allocator = FixedSizeRecvByteBufferAllocator(capacity: 64 << 10)
+                    try channel.syncOptions?.setOption(.recvAllocator, value: allocator)
+                    try initialize(channel)
+                }
+            }
+            .takingOwnershipOfDescriptors(input: descriptor, output: writing)
+        return made.flatMapErrorThrowing { error in
+            if !isTaken.withLockedValue(\.self) {
+                self.close()
+                Glibc.close(writing)
+            }
+            throw error
+        }
+    }
+
     /// Another descriptor of the same socket.
-    func duplicate() throws(IOError) -> CInt {
+    private func duplicate() throws(IOError) -> CInt {
         let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0 else { throw IOError(errnoCode: errno, reason: "fcntl(F_DUPFD_CLOEXEC)") }
         return copy
     }
 
-    func close() {
+    package func close() {
         Glibc.close(descriptor)
     }
 

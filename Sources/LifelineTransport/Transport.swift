@@ -28,6 +28,8 @@ package protocol FrameReceiver: FrameSink, SendableMetatype {
     associatedtype Inbox: Sendable
     /// Where a consumer on another thread finds what was received.
     var inbox: Inbox { get }
+    /// Whether frames may have to be answered also when none is for the inbox any more.
+    var answersPings: Bool { get }
     /// All frames of one read have been received. Tells whether to read on.
     mutating func finishBatch() -> ReadDemand
     /// Frames, prefixes included, that answer what has come and are to be written at once: mostly none. Called after each
@@ -38,8 +40,8 @@ package protocol FrameReceiver: FrameSink, SendableMetatype {
     func pingFrame(number: UInt64) throws(ConnectionError) -> [UInt8]?
     /// No frame is for the inbox any more: normally when `error` is nil. Called once.
     ///
-    /// While this side may still send, later frames are shown all the same, so that the peer's pings are answered;
-    /// `finishBatch()` says `refused` then.
+    /// While this side may still send, a receiver that `answersPings` is shown later frames all the same; `finishBatch()`
+    /// says `refused` then.
     mutating func finish(throwing error: ConnectionError?)
 }
 

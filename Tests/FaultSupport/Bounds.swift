@@ -28,12 +28,24 @@ package struct Bounds: Sendable {
     package var retry: Duration { connectTimeout + longestBackoff * 1.2 + networkBack }
 
     package var clientArguments: [String] {
-        [
-            "--heartbeat-interval", "\(heartbeatInterval.milliseconds)",
-            "--heartbeat-timeout", "\(heartbeatTimeout.milliseconds)",
-            "--allowed-misses", "\(allowedMisses)",
+        heartbeatArguments(interval: heartbeatInterval, timeout: heartbeatTimeout) + [
             "--connect-timeout", "\(connectTimeout.milliseconds)",
             "--longest-backoff", "\(longestBackoff.milliseconds)",
+        ]
+    }
+
+    /// While packets are lost: the default heartbeat, of 30 + 3 × 10 s. A run of a few minutes at most needs one that fits into
+    /// it three times, or it could not find a living peer given up. Within 15 s the kernel tries ten times and more: once a second at
+    /// least with TCP_RTO_MAX_MS, which the heartbeat sets.
+    func lossArguments(lasting time: Duration) -> [String] {
+        time >= .seconds(180) ? [] : heartbeatArguments(interval: .milliseconds(500), timeout: .seconds(5))
+    }
+
+    private func heartbeatArguments(interval: Duration, timeout: Duration) -> [String] {
+        [
+            "--heartbeat-interval", "\(interval.milliseconds)",
+            "--heartbeat-timeout", "\(timeout.milliseconds)",
+            "--allowed-misses", "\(allowedMisses)",
         ]
     }
 }

@@ -17,10 +17,11 @@ import Testing
         _ to: ConnectionState,
         _ reason: TransitionReason,
         undelivered: Int? = nil,
-        missed: Int = 0
+        missed: Int = 0,
+        number: UInt64 = 1
     ) -> ClientEvent {
         let transition = ConnectionTransition(
-            number: 1,
+            number: number,
             time: MonotonicTime(nanoseconds: 0),
             from: from,
             to: to,
@@ -33,7 +34,7 @@ import Testing
     private func record(_ events: ClientEvent..., finished: Bool = true, end: ClientEvent...) -> SendRecord {
         var record = SendRecord()
         for event in events { record.record(event) }
-        record.isSendingFinished = finished
+        if finished { record.sendingFinished(lastConnection: 0) }
         for event in end { record.record(event) }
         return record
     }
@@ -96,9 +97,54 @@ import Testing
     @Test func stepsThatWereMissedLeaveTheNumbersOpen() throws {
         let missed = event(.connecting, .backingOff, .connectFailed(Self.reset), missed: 7)
         let summary = try #require(record(missed).summary(sentCount: 1))
-        #expect(summary.contains("of which an unknown number did not arrive; at least 0 connections were lost"))
+        #expect(summary == "sent 1 message, of which an unknown number did not arrive")
         #expect(record(missed).failure?.status == .inputOutput)
         #expect(record(missed, event(.connecting, .ready, TransitionReason(.connected))).failure == nil)
+        let lost = record(missed, end: event(.ready, .backingOff, .ended(by: Self.reset), undelivered: 1))
+        #expect(lost.summary(sentCount: 2)?.hasSuffix("; at least 1 connection was lost") == true)
+    }
+
+    /// The receiver may have had enough by then, which is known only when no more is to be sent.
+    @Test func anEndInOrderIsALossOnlyIfMoreIsSentAfterIt() {
+        var record = SendRecord()
+        record.record(event(.ready, .backingOff, TransitionReason(.closedByPeer), undelivered: 0, number: 3))
+        record.record(event(.backingOff, .connecting, TransitionReason(.retryDue), number: 4))
+        record.record(event(.connecting, .ready, TransitionReason(.connected), number: 5))
+        #expect(record.lossCount == 0 && record.pendingEnd != nil)
+        var (notAgain, again, closed, other) = (record, record, record, record)
+        notAgain.sendingFinished(lastConnection: 2)
+        notAgain.clientClosed()
+        #expect(notAgain.summary(sentCount: 1) == nil)
+        again.sendingFinished(lastConnection: 5)
+        #expect(again.summary(sentCount: 2) == "sent 2 messages, of which 0 did not arrive; 1 connection was lost")
+        closed.clientClosed()
+        #expect(closed.lossCount == 1)
+        // Nothing was sent between the two.
+        other.record(event(.ready, .backingOff, TransitionReason(.closedByPeer), undelivered: 0, number: 6))
+        #expect(other.lossCount == 0 && other.pendingEnd?.transition.number == 6)
+        other.record(event(.ready, .backingOff, .ended(by: Self.reset), undelivered: 1, number: 9))
+        #expect(other.lossCount == 2 && other.pendingEnd == nil)
+    }
+
+    @Test func anEndInOrderWhileAMessageWaitsIsALoss() {
+        var record = SendRecord()
+        let end = event(.ready, .backingOff, TransitionReason(.closedByPeer), undelivered: 0)
+        record.record(end, isMessageWaiting: true)
+        #expect(record.lossCount == 1)
+        record = SendRecord()
+        record.record(end)
+        record.record(event(.backingOff, .connecting, TransitionReason(.retryDue)), isMessageWaiting: true)
+        #expect(record.lossCount == 1)
+    }
+
+    /// The step is seen after all was sent, on the connection that came after it.
+    @Test func anEndInOrderThatIsSeenLateIsALoss() {
+        var record = SendRecord()
+        record.sendingFinished(lastConnection: 5)
+        record.record(event(.ready, .backingOff, TransitionReason(.closedByPeer), undelivered: 0, number: 3))
+        record.record(event(.draining, .closed, TransitionReason(.drained), undelivered: 0, number: 7))
+        record.clientClosed()
+        #expect(record.lossCount == 1)
     }
 
     /// Steps that were made before it began are seen all the same.

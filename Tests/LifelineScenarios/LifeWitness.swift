@@ -128,7 +128,12 @@ struct LifeWitness {
         let bound = max(heartbeat.interval, heartbeat.timeout) + misses
         check(now, watched.progress, bound, afterSleep: bound + heartbeat.timeout, "is silent", witness)
         if let overLimit = watched.overLimit {
-            check(now, overLimit, heartbeat.timeout, afterSleep: heartbeat.timeout * 2, "does not answer", witness)
+            // An acknowledgement is seen at the end of the heartbeat's time-out, which may have begun before, and is followed by
+            // another time-out after that under way.
+            let isOnItsWay = watched.progress.time >= overLimit.time - heartbeat.timeout
+            let bound = heartbeat.timeout * (isOnItsWay ? 3 : 1)
+            let since = isOnItsWay ? watched.progress : overLimit
+            check(now, since, bound, afterSleep: bound + heartbeat.timeout, "does not answer", witness)
         }
         // Who looks for sleep asks at once after a long one.
         let hasSlept = watched.life.time < host.lastSleepTime && host.lastSleepDuration >= heartbeat.interval

@@ -6,6 +6,12 @@ package struct OutageHour {
     package private(set) var outageCount = 0
     package private(set) var transitionCount = 0
     package private(set) var deliveredCount = 0
+    package private(set) var sentCount = 0
+
+    /// Whether every outage was noticed and put right, and messages arrived in between: else nothing was measured.
+    package var isPlausible: Bool {
+        transitionCount >= outageCount * 2 && deliveredCount > sentCount / 2 && deliveredCount <= sentCount
+    }
 
     package static func run(seed: UInt64) -> OutageHour {
         var hour = OutageHour()
@@ -43,6 +49,7 @@ package struct OutageHour {
         }
         simulation.cancelAllEvents()
         hour.transitionCount = client.transitions.count
+        hour.sentCount = client.sendOutcomes.count
         hour.deliveredCount = server.receivedMessages.count
         return hour
     }

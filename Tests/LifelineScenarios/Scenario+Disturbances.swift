@@ -50,7 +50,18 @@ extension Scenario {
         case 1: server.closeConnections()
         case 2: if server.isRunning { server.kill() } else { server.restart() }
         case 3: server.cutConnections(.reset, afterBytes: .random(in: 0...2_000, using: &random))
-        default: server.broadcast([UInt8](repeating: 7, count: .random(in: 0...1_000, using: &random)))
+        default: broadcast()
+        }
+    }
+
+    private func broadcast() {
+        // Mostly short; now and then longer than what kernels keep, and than what the server keeps.
+        let limit = [1_000, 1_000, 200_000].randomElement(using: &random) ?? 0
+        let payload = [UInt8](repeating: 7, count: .random(in: (limit / 2)...limit, using: &random))
+        do throws(FramingError) {
+            try server.broadcast(payload)
+        } catch {
+            witness.fail("\(error)")
         }
     }
 

@@ -37,6 +37,10 @@ package final class Scenario {
         network.conditions = .random(using: &random)
         server = SimulatedServer(on: serverHost, configuration: .random(using: &random))
         let configuration = SimulatedClient.Configuration.random(using: &random)
+        if Int.random(in: 0..<8, using: &random) == 0 {
+            clientHost.setLink(up: false)
+            simulation.run(for: .seconds(1))
+        }
         client = SimulatedClient(on: clientHost, connectingTo: server, configuration: configuration)
         client.reportsLate = Bool.random(using: &random)
         witness = Witness(client)
@@ -47,6 +51,11 @@ package final class Scenario {
 
     /// Runs it. Once.
     package func run() -> Result {
+        switch Int.random(in: 0..<50, using: &random) {
+        case 0: client.close()
+        case 1: client.cancel()
+        default: break
+        }
         client.start()
         witness.check(client)
         for _ in 0..<Int.random(in: 5...40, using: &random) {
@@ -99,12 +108,14 @@ package final class Scenario {
         if !server.isRunning { server.restart() }
         server.behavior = .accepting
         server.cancelCuts()
+        witness.check(client)
         for host in network.hosts where host.isAsleep { run(for: host.lastWakeTime - simulation.now) }
         client.reads = true
         witness.check(client)
         client.send([1], policy: .drop(after: .seconds(1)))
-        // Without heartbeat it takes TCP's 15 retransmissions, about 15 minutes, to notice that the peer is gone.
-        run(for: client.configuration.heartbeat == nil ? .seconds(1_500) : .seconds(200))
+        // Without heartbeat it takes TCP's 15 retransmissions, about 15 minutes, to notice that the peer is gone, and up to
+        // 15 probes of 2 minutes where the peer had no room.
+        run(for: client.configuration.heartbeat == nil ? .seconds(3_000) : .seconds(200))
         witness.checkRecovery(client)
         if witness.state == .gaveUp {
             client.reconnect()

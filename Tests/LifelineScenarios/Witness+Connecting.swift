@@ -19,7 +19,7 @@ extension Witness: SimulatedClientObserver {
             if state == .ready, let readySince {
                 let stood = (lastSignOfLife ?? now) - readySince
                 let backoff = configuration.backoff
-                if stood >= max(backoff.stabilityPeriod, backoff.initialDelay) { attempts = 0 }
+                if stood >= max(backoff.stabilityPeriod, min(backoff.initialDelay, backoff.cap)) { attempts = 0 }
             }
         case .start, .close, .cancel, .timer, .connected, .connectFailed, .late:
             break

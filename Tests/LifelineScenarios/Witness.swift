@@ -31,7 +31,7 @@ package final class Witness {
     var state = ConnectionState.idle
     var transitionCount: UInt64 = 0
     var lastTransition: ConnectionTransition?
-    var hasNetwork = true
+    var hasNetwork: Bool
     var attempts = 0
     var readySince: MonotonicTime?
     var lastEvent: SimulatedClientEvent?
@@ -51,6 +51,7 @@ package final class Witness {
     package init(_ client: SimulatedClient) {
         configuration = client.configuration
         simulation = client.host.simulation
+        hasNetwork = client.host.reportedStatus
         clientLife = LifeWitness(of: client.configuration.liveness, on: client.host, looksForSleep: true)
         serverLife = LifeWitness(of: client.server.configuration.liveness, on: client.server.host, looksForSleep: false)
     }

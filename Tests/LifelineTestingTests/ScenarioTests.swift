@@ -19,7 +19,7 @@ import Testing
         var seen: Set<String> = []
         for seed in 0..<400 as Range<UInt64> { seen.formUnion(Scenario(seed: seed, isTracing: true).run().seen) }
         let documented: [ConnectionState: [ConnectionState]] = [
-            .idle: [.connecting],
+            .idle: [.connecting, .waitingForNetwork, .closed],
             .waitingForNetwork: [.connecting, .closed],
             .connecting: [.ready, .waitingForNetwork, .backingOff, .gaveUp, .closed],
             .ready: [.waitingForNetwork, .connecting, .backingOff, .gaveUp, .draining, .closed],
@@ -43,6 +43,7 @@ import Testing
             "client gives up for writeTimeout",
             "client gives up for tooManyUnansweredBytes", "server gives up for heartbeatTimeout",
             "server gives up for idleTimeout", "server gives up for tooManyUnansweredBytes",
+            "server gives up for writeTimeout",
         ]
         let missing = Set(steps + reasons + outcomes + events).subtracting(seen)
         #expect(missing.isEmpty)

@@ -21,11 +21,11 @@ import Testing
 
     private var lastReason: TransitionReason.Code? { client.transitions.last?.reason.code }
 
-    @Test func messagesArriveBothWays() {
+    @Test func messagesArriveBothWays() throws {
         #expect(client.state == .ready)
         client.send([1, 2])
         client.send([3])
-        server.broadcast([4])
+        try server.broadcast([4])
         simulation.run(for: .seconds(1))
         #expect(server.receivedMessages.map(\.payload) == [[1, 2], [3]])
         #expect(client.receivedMessages == [[4]])

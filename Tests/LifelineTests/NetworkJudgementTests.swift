@@ -1,3 +1,4 @@
+import LifelineCore
 import LifelineReachability
 import Testing
 
@@ -78,5 +79,61 @@ import Testing
         #expect(judgement.lookAgainAfter == .milliseconds(120))
         var first = NetworkJudgement()
         #expect(first.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == .unavailable)
+    }
+
+    @Test func whatNobodyCouldTellIsNoNewsAndIsLookedAtAgainSoon() {
+        var judgement = available()
+        var delays: [Duration] = []
+        for _ in 0..<9 {
+            #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: nil) == nil)
+            delays.append(judgement.lookAgainAfter)
+        }
+        #expect(Array(delays.prefix(3)) == [120, 240, 480].map { .milliseconds($0) })
+        // It takes two looks that agree.
+        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == nil)
+        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == .unavailable)
+        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: nil) == nil)
+        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: true) == .available)
+    }
+
+    /// A cable was pulled, a container's bridge is left, and the name service was behind the cable.
+    @Test func aNewPathOfWhichNobodyCanTellIsNoneInTheEnd() {
+        var judgement = available()
+        let bridge = [Self.interface("docker0")]
+        let news = (0..<6).map { _ in judgement.looked(at: bridge, pathLeadsThere: true, isReachable: nil) }
+        #expect(news == [nil, nil, .unavailable, nil, nil, nil])
+        #expect(judgement.looked(at: bridge, pathLeadsThere: true, isReachable: true) == .available)
+    }
+
+    /// It may have been tried in vain meanwhile.
+    @Test func thePathIsNewsAlsoWhenNobodyCouldTellAtFirst() {
+        for path in [ethernet, [Self.interface("docker0")]] {
+            var judgement = available()
+            let bridge = [Self.interface("docker0")]
+            #expect(judgement.looked(at: bridge, pathLeadsThere: true, isReachable: nil) == nil)
+            #expect(judgement.looked(at: path, pathLeadsThere: true, isReachable: true) == .available)
+            #expect(judgement.looked(at: path, pathLeadsThere: true, isReachable: true) == nil)
+        }
+    }
+
+    /// A name, while there is nothing but a bridge to containers.
+    @Test(arguments: [(.timedOut, nil), (.nameNotFound, false), (.routed, true)] as [(Reachability.Reason, Bool?)])
+    func aSlowNameServiceSaysNothing(reason: Reachability.Reason, isReachable: Bool?) async throws {
+        let endpoint = Endpoint.tcp(host: "db.example", port: 1)
+        let network = try #require(WatchedNetwork(endpoint: endpoint) { _, _ in Reachability(reason: reason) })
+        let bridge = NetworkInterface(
+            name: "docker0",
+            index: 3,
+            kind: .ethernet,
+            isUp: true,
+            hasCarrier: true,
+            addresses: [],
+            usesIPv4: true,
+            usesIPv6: false,
+            hasDefaultRoute: false,
+            isHostOnly: true
+        )
+        let look = await network.look(at: NetworkPath(interfaces: [bridge]))
+        #expect(look.pathLeadsThere && look.isReachable == isReachable)
     }
 }

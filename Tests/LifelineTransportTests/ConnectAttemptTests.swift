@@ -30,13 +30,17 @@ import Testing
     }
 
     private func isConnecting(to listener: RawSocket) throws -> Bool {
-        try KernelSocket.all.contains { $0.remotePort == listener.port && $0.state == .connecting }
+        try KernelSocket.all.contains { isConnecting($0, to: listener) }
+    }
+
+    private func isConnecting(_ socket: KernelSocket, to listener: RawSocket) -> Bool {
+        socket.remotePort == listener.port && socket.state == .connecting
     }
 
     @Test func cancelled() async throws {
         try await withFullListener { listener in
             let task = Task { try await connect(to: listener, timeout: .seconds(3_600)) }
-            while try !isConnecting(to: listener) { await Task.yield() }
+            try await KernelSocket.wait { isConnecting($0, to: listener) }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
             let isLeft = try isConnecting(to: listener)

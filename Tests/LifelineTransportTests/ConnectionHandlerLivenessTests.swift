@@ -259,14 +259,26 @@ import Testing
         #expect(test.reads.count == 1)
     }
 
+    @Test func whoAsksAndDoesNotReadIsNotReadAfterTheInputWasStopped() throws {
+        let test = try HandlerTest(holdingWrites: true)
+        test.record.replies = .success([UInt8](repeating: 0, count: 200))
+        test.record.demand = .pause
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x00]))
+        test.channel.read()
+        test.handler.stopReceiving()
+        #expect(test.reads.count == 0, "pings are still answered")
+        test.writes.completeFirst()
+        #expect(test.reads.count == 1)
+    }
+
     @Test func theEndOfInputIsReadWhateverWaits() throws {
         let test = try HandlerTest(holdingWrites: true)
         test.record.replies = .success([UInt8](repeating: 0, count: 200))
         try test.channel.writeInbound(ByteBuffer(bytes: [0x00]))
         test.channel.read()
         #expect(test.reads.count == 0)
-        test.handler.stopReceiving()
-        #expect(test.reads.count == 1)
+        test.handler.close()
+        #expect(test.reads.count == 1, "nothing is answered any more")
         test.writes.completeFirst()
         #expect(test.reads.count == 1)
     }

@@ -120,6 +120,15 @@ import Testing
         #expect(test.record.batches.count == 2, "not when our side ends")
     }
 
+    @Test func nothingIsDecodedForNobodyWhereThereAreNoPings() throws {
+        let test = try HandlerTest()
+        test.record.answersPings = false
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x00]))
+        test.handler.stopReceiving()
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x00]))
+        #expect(test.record.batches == [[[]]])
+    }
+
     // MARK: Output
 
     @Test func framesOfOneTickAreOneWrite() throws {
@@ -188,6 +197,21 @@ import Testing
         #expect(test.handler.closed.value?.failedInUse == false)
     }
 
+    /// What the writing took is not taken from the peer's time.
+    @Test func thePeerHasTheWholeTimeToEndItsSide() throws {
+        let test = try HandlerTest(holdingWrites: true)
+        _ = try test.offer([0x00])
+        test.handler.flush()
+        test.handler.close()
+        test.channel.embeddedEventLoop.advanceTime(by: .milliseconds(4_900))
+        test.writes.completeFirst()
+        test.channel.embeddedEventLoop.advanceTime(by: .milliseconds(4_900))
+        #expect(test.handler.outputEnded.value != nil && test.channel.isActive)
+        test.channel.embeddedEventLoop.advanceTime(by: .milliseconds(200))
+        #expect(!test.channel.isActive)
+        #expect(test.handler.closed.value?.peerEndedInTime == false)
+    }
+
     @Test func abortEndsEverythingAtOnce() throws {
         let test = try HandlerTest(holdingWrites: true)
         _ = try test.offer([0x00])
@@ -246,6 +270,7 @@ final class Record: @unchecked Sendable {
     var hasEnded = false
     var end: ConnectionError?
     var demand = ReadDemand.more
+    var answersPings = true
     /// What the receiver replies to the next batch.
     var replies: Result<[UInt8], ConnectionError> = .success([])
     var pingFrame: (UInt64) throws(ConnectionError) -> [UInt8]? = { (number) in [0x02, 0xEE, UInt8(number)] }
@@ -262,6 +287,8 @@ struct RecordingReceiver: FrameReceiver {
     private var batch: [[UInt8]] = []
 
     init(inbox: Record) { self.inbox = inbox }
+
+    var answersPings: Bool { inbox.answersPings }
 
     mutating func receive(frame: UnsafeRawBufferPointer) throws {
         if frame.first == 0xFF { throw Undecodable() }
@@ -303,6 +330,11 @@ final class WriteHolder: ChannelOutboundHandler {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         held.append((unwrapOutboundIn(data), promise))
+    }
+
+    /// A socket's output ends alone, which an embedded channel's does not.
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        if mode == .output { promise?.succeed() } else { context.close(mode: mode, promise: promise) }
     }
 
     func completeFirst() { held.removeFirst().promise?.succeed() }

@@ -34,9 +34,7 @@ import Testing
     /// Waits until the peer takes no more and has acknowledged all that has come.
     private func waitUntilPeerIsFull(_ connection: any TransportConnection) async throws {
         let port = connection.localEndpoint.port ?? 0
-        while try !KernelSocket.all.contains(where: { $0.localPort == port && $0.isStuck }) {
-            try Task.checkCancellation()
-        }
+        try await KernelSocket.wait { $0.localPort == port && $0.isStuck }
     }
 
     @Test func everythingArrivedBeforeTheCut() async throws {
@@ -111,9 +109,7 @@ import Testing
         try peer.finish()
         connection.close()
         let port = connection.localEndpoint.port ?? 0
-        while try !KernelSocket.all.contains(where: { $0.localPort == port && $0.state == .lastAcknowledgement }) {
-            try Task.checkCancellation()
-        }
+        try await KernelSocket.wait { $0.localPort == port && $0.state == .lastAcknowledgement }
     }
 
     @Test func whatArrivesAfterBothSidesHaveEndedCounts() async throws {
@@ -187,6 +183,7 @@ extension ConnectionOptions {
 /// For peers that send nothing.
 private struct NoReceiver: FrameReceiver {
     var inbox: Void { () }
+    var answersPings: Bool { false }
     mutating func receive(frame _: UnsafeRawBufferPointer) {}
     mutating func finishBatch() -> ReadDemand { .more }
     mutating func takeReplies() -> [UInt8] { [] }

@@ -25,6 +25,14 @@ struct KernelSocket {
         }
     }
 
+    /// Waits until the table has a socket like this. It gives other tasks their turn, and ends with this one.
+    static func wait(for isWanted: (KernelSocket) -> Bool) async throws {
+        while try !all.contains(where: isWanted) {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+
     /// Number, local address, remote address, state, queues, timer:when, retransmissions.
     private init?(_ columns: [Substring]) {
         guard columns.count > 6, let localPort = Int(columns[1].suffix(4), radix: 16),

@@ -56,6 +56,7 @@ import Testing
 /// Answers everything by an empty frame.
 private struct Answerer: FrameReceiver {
     var inbox: Void { () }
+    var answersPings: Bool { true }
     mutating func receive(frame _: UnsafeRawBufferPointer) {}
     mutating func finishBatch() -> ReadDemand { .more }
     mutating func takeReplies() -> [UInt8] { [0x00] }

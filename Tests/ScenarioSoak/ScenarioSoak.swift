@@ -9,7 +9,7 @@ enum ScenarioSoak {
         switch (arguments.first, arguments.dropFirst().first.flatMap { UInt64($0) }) {
         case ("--scenarios", let count?): exit(await runAll(count) ? 0 : 1)
         case ("--scenario", let seed?): exit(replay(seed) ? 0 : 1)
-        case ("--hour", _): runHour()
+        case ("--hour", _): exit(runHour() ? 0 : 1)
         default:
             print("Usage: ScenarioSoak --scenarios COUNT | --scenario SEED | --hour")
             exit(64)
@@ -83,21 +83,34 @@ enum ScenarioSoak {
         return result.failure == nil
     }
 
-    private static func runHour() {
+    /// Of the processor's time, which does not depend on what else runs: 100 ms, as is promised.
+    private static let hourLimit = Duration.milliseconds(100)
+
+    private static func runHour() -> Bool {
         var fastest = Duration.seconds(3_600)
         var hour: OutageHour?
         // The first run also loads and warms what the others find.
         for _ in 0..<5 {
-            let started = ContinuousClock.now
+            let started = processorTime
             hour = OutageHour.run(seed: 1)
-            fastest = min(fastest, ContinuousClock.now - started)
+            fastest = min(fastest, processorTime - started)
         }
-        guard let hour else { return }
+        guard let hour else { return false }
         let milliseconds = Double(Int(fastest / .microseconds(10))) / 100
         print(
             "one simulated hour: \(hour.outageCount) outages, \(hour.transitionCount) steps,",
-            "\(hour.deliveredCount) messages delivered, in \(milliseconds) ms (fastest of 5)"
+            "\(hour.deliveredCount) messages delivered,",
+            "in \(milliseconds) ms of processor time (fastest of 5)"
         )
+        if fastest > hourLimit { print("FAILED: it takes more than \(hourLimit)") }
+        if !hour.isPlausible { print("FAILED: so many steps and messages do not come of these outages") }
+        return fastest <= hourLimit && hour.isPlausible
+    }
+
+    private static var processorTime: Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
     /// Shows one line that changes, on a terminal only.

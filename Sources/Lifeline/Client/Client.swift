@@ -163,8 +163,12 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         driver.requestReconnect()
     }
 
-    /// Closes: takes no more messages, writes what `send` has accepted, ends this side, and waits for the peer's end for
-    /// `closeTimeout` at most. Returns when it is closed. Sends that still wait fail with `closedLocally`.
+    /// Closes: takes no more messages, writes what `send` has accepted, ends this side, and waits for the peer's end, and
+    /// then for its system to acknowledge everything. Returns when it is closed. Sends that still wait fail with
+    /// `closedLocally`.
+    ///
+    /// Writing goes on as long as the peer takes something within each `ConnectionConfiguration.closeTimeout`; each of the
+    /// two waits after it lasts for that time at most.
     ///
     /// A second call, and cancelling the task, cut the connection at once. The first one joins a graceful shutdown that is
     /// under way. The last of `history` tells whether everything was delivered: its reason is `drained`, and its

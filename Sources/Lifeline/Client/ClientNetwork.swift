@@ -35,11 +35,20 @@ struct WatchedNetwork: ClientNetwork {
 
     let isAvailableAtFirst = false
     private let endpoint: Endpoint
+    private let lookUp: @Sendable (Endpoint, _ timeout: Duration) async -> Reachability
 
     /// Nil when the endpoint is within this machine.
-    init?(endpoint: Endpoint) {
+    ///
+    /// - Parameter lookUp: asks the name service and the kernel's routes.
+    init?(
+        endpoint: Endpoint,
+        lookUp: @escaping @Sendable (Endpoint, _ timeout: Duration) async -> Reachability = {
+            await WatchedNetwork.monitor.reachability(of: $0, timeout: $1)
+        }
+    ) {
         if NetworkPath(interfaces: []).mayReach(endpoint) { return nil }
         self.endpoint = endpoint
+        self.lookUp = lookUp
     }
 
     func watch(_ report: @Sendable (NetworkStatus) -> Void) async {
@@ -70,18 +79,19 @@ struct WatchedNetwork: ClientNetwork {
         }
     }
 
-    private func look(at path: NetworkPath) async -> (pathLeadsThere: Bool, isReachable: Bool) {
+    /// What there is to say of a path; see `NetworkJudgement.looked`.
+    func look(at path: NetworkPath) async -> (pathLeadsThere: Bool, isReachable: Bool?) {
         switch path.prospect(of: endpoint) {
         case .none: return (false, false)
         case .good: return (true, true)
         case .byRoute:
-            let reachability = await WatchedNetwork.monitor.reachability(of: endpoint)
+            let reachability = await lookUp(endpoint, .seconds(10))
             return (true, reachability.isReachable || reachability.reason == .timedOut)
         case .byName:
-            // Short, for a network that comes meanwhile is not seen before: what knows such a name answers at once.
-            let timeout = Duration.milliseconds(250)
-            let isThere = await WatchedNetwork.monitor.isReachable(endpoint, timeout: timeout)
-            return (isThere, isThere)
+            // Short, for a network that comes meanwhile is not seen before. What knows such a name mostly answers at once;
+            // one that is slow for once says nothing of the network.
+            let reachability = await lookUp(endpoint, .milliseconds(250))
+            return (true, reachability.reason == .timedOut ? nil : reachability.isReachable)
         }
     }
 }

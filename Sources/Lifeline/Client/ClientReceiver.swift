@@ -26,6 +26,8 @@ final class ClientInbox<Received: DelimitedMessage>: Sendable {
     }
 
     let queue: BatchQueue<Received>
+    /// Held around the queue's lock, never within it. The queue wakes its consumer meanwhile, which only schedules its task:
+    /// that runs elsewhere, and waits here for a moment at most.
     private let state = NIOLockedValueBox(State())
     /// There is room again.
     private let roomBell = Doorbell()
@@ -133,6 +135,8 @@ struct ClientReceiver<Received: DelimitedMessage>: FrameReceiver {
         self.inbox = inbox
         self.inputEnded = inputEnded
     }
+
+    var answersPings: Bool { base.answersPings }
 
     mutating func receive(frame: UnsafeRawBufferPointer) throws {
         try base.receive(frame: frame)

@@ -6,14 +6,28 @@ internal import LifelineReachability
 /// A flap that the monitor passes over has no news when it is over. So where the path leads to the endpoint and the kernel
 /// knows no route, that is looked at again soon, and counts only when it is found twice or with a path that is news.
 struct NetworkJudgement {
+    /// Why a path that leads to the endpoint is not enough.
+    private enum Doubt {
+        case noRoute
+        /// The name service did not answer in time.
+        case unknown
+    }
+
     /// Longer than the monitor waits for the end of a flap.
     private static let shortestDelay = Duration.milliseconds(120)
+    /// After so many looks a new path of which nobody can tell counts as one that does not lead there: a name service that
+    /// is slow for once answers one of them, one whose network is gone none.
+    private static let unjudgedLookLimit = 3
     /// As often as the monitor asks the kernel.
     private static let longestDelay = Duration.seconds(5)
 
     private var lastReport: NetworkStatus?
     private var lastInterfaces: [NetworkInterface]?
-    private var isDoubtful = false
+    private var doubt: Doubt?
+    /// Whether the path became another one, of which nobody could tell whether it leads to the endpoint.
+    private var hasUnjudgedPath = false
+    /// How often in a row nobody could tell of it.
+    private var unjudgedLookCount = 0
     /// When to look again, though nobody says that something changed: a route to a single host may come and go while the
     /// path stays what it is.
     private(set) var lookAgainAfter = longestDelay
@@ -22,26 +36,34 @@ struct NetworkJudgement {
     ///
     /// - Parameters:
     ///   - interfaces: those of the path that carry traffic.
-    ///   - isReachable: whether there is a route, where the path leads to the endpoint.
+    ///   - isReachable: whether there is a route, where the path leads to the endpoint; nil when nobody could tell, which is
+    ///     no news at first, and none ever of a path that was found to lead there.
     mutating func looked(
         at interfaces: [NetworkInterface],
         pathLeadsThere: Bool,
-        isReachable: Bool
+        isReachable: Bool?
     ) -> NetworkStatus? {
         let isNewPath = interfaces != lastInterfaces
         lastInterfaces = interfaces
-        let wasDoubtful = isDoubtful
-        isDoubtful = pathLeadsThere && !isReachable
+        let lastDoubt = doubt
+        doubt = isReachable == nil ? .unknown : pathLeadsThere && isReachable == false ? .noRoute : nil
         lookAgainAfter =
-            switch (wasDoubtful, isDoubtful) {
-            case (_, false): Self.longestDelay
-            case (false, true): Self.shortestDelay
-            case (true, true): min(lookAgainAfter * 2, Self.longestDelay)
+            switch (lastDoubt, doubt) {
+            case (_, nil): Self.longestDelay
+            case (nil, _): Self.shortestDelay
+            case (_, _): min(lookAgainAfter * 2, Self.longestDelay)
             }
-        if isDoubtful, !wasDoubtful, !isNewPath, lastReport == .available { return nil }
+        var isReachable = isReachable
+        if isReachable == nil {
+            if isNewPath { (hasUnjudgedPath, unjudgedLookCount) = (true, 0) }
+            unjudgedLookCount += 1
+            if hasUnjudgedPath, unjudgedLookCount >= Self.unjudgedLookLimit { isReachable = false }
+        }
+        guard let isReachable else { return nil }
+        if doubt == .noRoute, lastDoubt != .noRoute, !isNewPath, lastReport == .available { return nil }
         let status = isReachable ? NetworkStatus.available : .unavailable
-        defer { lastReport = status }
+        defer { (lastReport, hasUnjudgedPath) = (status, false) }
         // Other interfaces with the same result are news as long as they lead there.
-        return status != lastReport || (isNewPath && status == .available) ? status : nil
+        return status != lastReport || ((isNewPath || hasUnjudgedPath) && status == .available) ? status : nil
     }
 }

@@ -25,7 +25,7 @@ public struct BackoffConfiguration: Sendable, Hashable {
     public var maximumAttempts: Int? = 4
 
     /// How long a connection has to stand before the budget is fresh again, so that a peer that accepts and drops is not
-    /// hammered. Default: 10 s. At least `initialDelay`, at most 365 days.
+    /// hammered. Default: 10 s. At least the delay before the first retry, which `cap` bounds, at most 365 days.
     ///
     /// A connection that the heartbeat found dead has stood until its last sign of life.
     public var stabilityPeriod = Duration.seconds(10)

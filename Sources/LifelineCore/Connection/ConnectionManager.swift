@@ -39,7 +39,8 @@ package struct ConnectionManager: Sendable {
     package init(backoff: BackoffConfiguration, seed: UInt64, hasNetwork: Bool) {
         self.backoff = Backoff(backoff, seed: seed)
         // A connection that was stable is followed by an attempt at once.
-        self.stabilityPeriod = max(backoff.stabilityPeriod, backoff.initialDelay).clamped(atLeast: .milliseconds(1))
+        self.stabilityPeriod = max(backoff.stabilityPeriod, min(backoff.initialDelay, backoff.cap))
+            .clamped(atLeast: .milliseconds(1))
         self.hasNetwork = hasNetwork
     }
 

@@ -23,6 +23,8 @@ package struct Heartbeat: Sendable {
         /// When the time-out under way ends.
         var deadline: MonotonicTime
         var misses: Int
+        /// When a time-out came last in which the question had come further.
+        var cameFurtherAt: MonotonicTime?
         /// Nil where nobody can tell what the peer has acknowledged.
         var question: Question?
 
@@ -129,6 +131,13 @@ package struct Heartbeat: Sendable {
         state = .probing(series)
     }
 
+    /// Whether a question is on its way to the peer and came further since `time`, or since the time-out under way began.
+    package func isQuestionComingFurther(since time: MonotonicTime, acknowledged: () -> UInt64?) -> Bool {
+        guard case .probing(var series) = state else { return false }
+        if let cameFurtherAt = series.cameFurtherAt, cameFurtherAt > time { return true }
+        return series.cameFurther(acknowledged)
+    }
+
     /// Time has come, maybe too early or late.
     ///
     /// - Parameters:
@@ -149,6 +158,7 @@ package struct Heartbeat: Sendable {
             return .sendPing(number: ask(now: now))
         case .probing(var series):
             let cameFurther = series.cameFurther(acknowledged)
+            if cameFurther { series.cameFurtherAt = now }
             series.misses = cameFurther ? 0 : series.misses + 1
             missCount += cameFurther ? 0 : 1
             guard series.misses < allowedMisses else { return .timedOut }

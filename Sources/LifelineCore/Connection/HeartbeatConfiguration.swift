@@ -16,7 +16,10 @@ public struct HeartbeatConfiguration: Sendable, Hashable {
     /// a lost segment fit into. From 1 ms to 365 days.
     ///
     /// Over TCP, the kernel is told to wait no longer than a quarter of it, but 1 s at least, until it sends again what was
-    /// not acknowledged (`TCP_RTO_MAX_MS`, since Linux 6.15): left to itself it doubles that wait up to two minutes.
+    /// not acknowledged (`TCP_RTO_MAX_MS`, since Linux 6.15): left to itself it doubles that wait up to two minutes. Before
+    /// Linux 6.15 it is only asked not to double the wait for the first six times while little is on its way
+    /// (`TCP_THIN_LINEAR_TIMEOUTS`), and with BBR for congestion control it does so all the same: a peer that lives may be
+    /// given up where a fifth of the packets is lost.
     public var timeout = Duration.seconds(10)
 
     /// After how many unanswered pings in a row the peer counts as gone. Default: 3, so that lost packets alone do not

@@ -197,7 +197,14 @@ package struct Liveness: Sendable {
         if isStalled(waitingByteCount: waitingByteCount, now: now) { return .giveUp(.writeTimeout) }
         guard input == .reading else { return .none }
         if let deadline = answerDeadline, now >= deadline {
-            guard isLate(now, for: deadline, of: answerTimeout) else { return .giveUp(.tooManyUnansweredBytes) }
+            guard
+                isLate(now, for: deadline, of: answerTimeout)
+                    // Who has not got the question cannot answer it.
+                    || heartbeat?.isQuestionComingFurther(
+                        since: deadline - answerTimeout,
+                        acknowledged: acknowledged
+                    ) == true
+            else { return .giveUp(.tooManyUnansweredBytes) }
             answerDeadline = now + answerTimeout
         }
         if let idleTimeout, now >= idleSince + idleTimeout {

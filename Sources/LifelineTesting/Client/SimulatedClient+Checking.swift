@@ -22,7 +22,11 @@ extension SimulatedClient {
         if (state == .ready && configuration.heartbeat != nil) != (sleepWatch != nil) { return "the wrong sleep watch" }
         if (channel?.isOpening == true) != connectTimer.isArmed { return "connecting without a limit" }
         if channel?.isClosing == true, channel?.closeTimer.isArmed != true { return "closing without a limit" }
-        if host.openStreamCount != (channel == nil ? 0 : 1) { return "\(host.openStreamCount) connections" }
+        if (closeDeadline != nil) && channel?.isClosing != true { return "a limit for closing without a connection" }
+        // One that both sides have ended is open no more.
+        if host.openStreamCount != (channel == nil || channel?.isEnding == true ? 0 : 1) {
+            return "\(host.openStreamCount) connections"
+        }
         switch state {
         case .idle, .waitingForNetwork, .backingOff, .gaveUp, .closed:
             if let channel, !channel.isClosing { return "a connection while \(state)" }

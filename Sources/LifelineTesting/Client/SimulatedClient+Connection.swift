@@ -51,8 +51,22 @@ extension SimulatedClient: FrameChannelOwner {
     func channelInputEnded(_ channel: FrameChannel) {
         guard state == .ready else { return }
         let id = channelID
+        // The connection's own limit counts from the last progress, which a peer can make for ever.
+        closeDeadline = now + configuration.closeTimeout.clamped(atLeast: .milliseconds(1))
         report(.ended(lastSignOfLife: nil)) { $0.connectionEnded(id, .ended(by: nil), now: $1) }
         closeChannel()
+        setTimer()
+    }
+
+    /// Cuts a connection that the peer has ended and that still writes what was accepted.
+    func cutWhatCloses(_ reason: TransitionReason.Code) {
+        cutWhatCloses(TransitionReason(reason).asError)
+    }
+
+    func cutWhatCloses(_ reason: ConnectionError) {
+        guard closeDeadline != nil else { return }
+        closeDeadline = nil
+        channel?.abort(reason)
     }
 
     func channelWillSendPing(_ channel: FrameChannel, number: UInt64) {
@@ -62,6 +76,7 @@ extension SimulatedClient: FrameChannelOwner {
     func channelClosed(_ channel: FrameChannel, _ report: FrameChannel.ClosureReport, refused: [UInt64]) {
         let id = channelID
         self.channel = nil
+        closeDeadline = nil
         if report.lastInboundAt == nil {
             // It was never open.
             connectTimer.set(to: nil)
@@ -69,8 +84,9 @@ extension SimulatedClient: FrameChannelOwner {
             record(id, channel, report)
         }
         if manager.connectionID == id, let lastInboundAt = report.lastInboundAt {
-            let isInOrder = state == .draining && report.failure == nil
-            let reason = isInOrder ? TransitionReason(.drained) : .ended(by: report.failure)
+            let isDraining = state == .draining
+            let failure = report.failure ?? (isDraining && !report.peerEndedInTime ? .peerDidNotEnd : nil)
+            let reason = isDraining && failure == nil ? TransitionReason(.drained) : .ended(by: failure)
             let lastLife = reason.code == .heartbeatTimeout ? lastInboundAt : nil
             self.report(.ended(lastSignOfLife: lastLife)) {
                 $0.connectionEnded(id, reason, lastSignOfLife: lastLife, now: $1)

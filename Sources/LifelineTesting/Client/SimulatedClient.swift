@@ -20,7 +20,8 @@ public final class SimulatedClient {
         public var sendQueue = SendQueueConfiguration()
         /// How long an attempt to connect may take. Default: 10 s.
         public var connectTimeout = Duration.seconds(10)
-        /// How long a graceful close may go on without progress. Default: 5 s.
+        /// How long a graceful close may go on without progress; in all, when the peer has ended its side, and for the last
+        /// acknowledgements. Default: 5 s.
         public var closeTimeout = Duration.seconds(5)
         /// The largest frame. Default: 4 MiB.
         public var maximumFrameLength = 4 << 20
@@ -100,6 +101,9 @@ public final class SimulatedClient {
     var direct: [UInt64: (frame: [UInt8], policy: SendPolicy)] = [:]
     /// Looks whether the machine has slept, while there is a connection whose peer can be asked.
     var sleepWatch: SleepWatch?
+    /// Until when a connection may write on after the peer's end; nil when the peer has not ended, and once it is cut.
+    var closeDeadline: MonotonicTime?
+    private var userHasClosed = false
     /// The send that is in the connection's hands.
     var inHand: (id: SendQueue.ID, number: UInt64)?
     /// Rings at the machines' next deadline.
@@ -142,16 +146,20 @@ public final class SimulatedClient {
 
     /// Asks for a new connection now.
     public func reconnect() {
+        cutWhatCloses(.reconnectRequested)
         report(.reconnect) { $0.reconnectRequested(now: $1) }
     }
 
     /// Closes in order; a second time, at once.
     public func close() {
+        if userHasClosed { cutWhatCloses(.closedByUser) }
+        userHasClosed = true
         report(.close) { $0.closeRequested(now: $1) }
     }
 
     /// Ends at once, as when the task that runs the client is cancelled.
     public func cancel() {
+        cutWhatCloses(.cancelled)
         report(.cancel) { $0.cancelled(now: $1) }
     }
 
@@ -216,13 +224,14 @@ extension SimulatedClient {
 
     /// Those of all that the timer rings for.
     var deadlines: [MonotonicTime] {
-        [manager.nextDeadline, queue.nextDeadline, sleepWatch?.deadline].compactMap(\.self)
+        [manager.nextDeadline, queue.nextDeadline, sleepWatch?.deadline, closeDeadline].compactMap(\.self)
     }
 
     private func timerFired() {
         observer?.clientTimerFired(self, isWanted: deadlines.contains { $0 <= now })
         end(queue.timerFired(now: now))
         report(.timer) { $0.timerFired(now: $1) }
+        if let deadline = closeDeadline, deadline <= now { cutWhatCloses(.peerReadsTooSlowly) }
         if sleepWatch?.timerFired(now: now) == true { channel?.probe() }
         setTimer()
     }
@@ -233,6 +242,7 @@ extension SimulatedClient {
     }
 
     private func networkChanged(_ isUp: Bool) {
+        if !isUp { cutWhatCloses(.networkLost) }
         report(isUp ? .networkUp : .networkLost) { isUp ? $0.networkUp(now: $1) : $0.networkLost(now: $1) }
     }
 

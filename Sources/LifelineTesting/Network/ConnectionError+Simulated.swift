@@ -22,11 +22,29 @@ extension ConnectionError {
         ConnectionError(code: .ioError, message: "The peer acknowledged nothing for too long.")
     }
 
+    static var handshakeTimedOut: ConnectionError {
+        ConnectionError(code: .connectFailed, message: "The peer did not answer for too long.")
+    }
+
     static func violation(_ cause: any Error) -> ConnectionError {
         ConnectionError(code: .protocolViolation, message: "The peer sent what is no frame.", cause: cause)
     }
 
     static var gone: ConnectionError { TransitionReason(.heartbeatTimeout).asError }
+
+    static var peerDidNotEnd: ConnectionError {
+        ConnectionError(
+            code: .closedLocally,
+            message: "All was written, but the peer did not end its side in time; whether it has read all is not known."
+        )
+    }
+
+    static var peerReadsTooSlowly: ConnectionError {
+        ConnectionError(
+            code: .closedLocally,
+            message: "The peer ended its side and did not take what was still to be written in time."
+        )
+    }
 
     static var peerDoesNotRead: ConnectionError {
         ConnectionError(code: .closedLocally, message: "The peer stopped reading; closing it was given up.")

@@ -10,7 +10,7 @@ extension FrameChannel {
     }
 
     func streamFailed(_ error: ConnectionError) {
-        finish(error)
+        finish(state == .ending ? nil : error)
     }
 
     /// Ends this side when everything accepted is written, waits for the peer's end, and closes. What waits is refused.
@@ -22,7 +22,7 @@ extension FrameChannel {
         livenessTimer.set(to: nil)
         let refused = waitingNumbers
         line = []
-        setCloseTimer()
+        startCloseTimer()
         flush()
         readAvailable()
         return refused
@@ -35,36 +35,50 @@ extension FrameChannel {
 
     func fail(_ error: ConnectionError) {
         guard state != .closed else { return }
+        // Both ends are over, and nobody cares any more what has arrived.
+        if state == .ending { return finish(nil) }
         stream.abort(side)
         finish(error)
     }
 
     func closeIfBothEnded() {
         guard state == .closing, inputEnded, outputEnded else { return }
+        state = .ending
         stream.close(side)
-        finish(nil)
+        // From now on, in all: acknowledgements one by one do not prolong it.
+        closeTimer.set(to: now + options.closeTimeout)
+        finishIfAcknowledged()
     }
 
-    private func setCloseTimer() {
+    /// What has arrived counts, though its acknowledgement comes after the end.
+    func finishIfAcknowledged() {
+        guard state == .ending else { return }
+        ledger.bytesAcknowledged(total: stream.acknowledgedByteCount(of: side))
+        if ledger.unacknowledgedFrameCount == 0 { finish(nil) }
+    }
+
+    func startCloseTimer() {
         progressAtCloseTimer = takenByteCount
         closeTimer.set(to: now + options.closeTimeout)
     }
 
     func closeTimerFired() {
+        if state == .ending { return finish(nil) }
         guard state == .closing else { return }
         if outputEnded {
             stream.close(side)
-            finish(nil)
+            finish(nil, peerEndedInTime: false)
         } else if takenByteCount > progressAtCloseTimer {
-            setCloseTimer()
+            startCloseTimer()
         } else {
             fail(.peerDoesNotRead)
         }
     }
 
-    private func finish(_ error: ConnectionError?) {
+    private func finish(_ error: ConnectionError?, peerEndedInTime: Bool = true) {
         guard state != .closed else { return }
         state = .closed
+        stream.release(side)
         livenessTimer.set(to: nil)
         closeTimer.set(to: nil)
         let acknowledged = stream.acknowledgedByteCount(of: side)
@@ -74,6 +88,7 @@ extension FrameChannel {
         outbound = []
         let report = ClosureReport(
             failure: error,
+            peerEndedInTime: peerEndedInTime,
             lastInboundAt: lastInboundAt,
             unacknowledgedFrameCount: ledger.unacknowledgedFrameCount,
             acknowledgedByteCount: acknowledged

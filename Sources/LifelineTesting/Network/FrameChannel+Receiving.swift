@@ -23,7 +23,8 @@ extension FrameChannel {
             isReadHeld = holds
             readingChanged()
         }
-        guard reads, !isReadHeld, !inputEnded else { return }
+        // What comes while it is being closed is dropped, which needs reading.
+        guard (reads && !isReadHeld) || state == .closing, !inputEnded else { return }
         guard state == .open || state == .closing else { return }
         let (bytes, isEnd) = stream.read(side)
         if !bytes.isEmpty {

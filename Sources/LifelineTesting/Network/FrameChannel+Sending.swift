@@ -74,11 +74,14 @@ extension FrameChannel {
         if state == .closing, outbound.isEmpty, !outputEnded {
             outputEnded = true
             stream.finishWriting(side)
+            // From now on the time is the peer's, for its end.
+            startCloseTimer()
             closeIfBothEnded()
         }
     }
 
     func streamBecameWritable() {
+        if isEnding { return finishIfAcknowledged() }
         ledger.bytesAcknowledged(total: stream.acknowledgedByteCount(of: side))
         flush()
     }

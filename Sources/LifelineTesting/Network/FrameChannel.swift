@@ -30,6 +30,8 @@ final class FrameChannel: StreamOwner {
     struct ClosureReport {
         /// Nil when both sides ended it, or the peer did not in time.
         var failure: ConnectionError?
+        /// False when a graceful close gave the peer's end up.
+        var peerEndedInTime: Bool
         /// When bytes last came in; at first, when it was opened.
         var lastInboundAt: MonotonicTime?
         /// Frames with messages that the peer's TCP has not acknowledged.
@@ -42,8 +44,10 @@ final class FrameChannel: StreamOwner {
         case opening
         /// Can go to: closing, closed.
         case open
-        /// What was accepted is written, then this side ends. Can go to: closed.
+        /// What was accepted is written, then this side ends. Can go to: ending, closed.
         case closing
+        /// Both sides have ended, and what was written last is on its way. Can go to: closed.
+        case ending
         /// Can go to: nothing.
         case closed
     }
@@ -107,7 +111,8 @@ final class FrameChannel: StreamOwner {
     }
 
     var isOpen: Bool { state == .open }
-    var isClosing: Bool { state == .closing }
+    var isClosing: Bool { state == .closing || state == .ending }
+    var isEnding: Bool { state == .ending }
     /// Whether the line moves by itself: the kernel has yet to take what is before it.
     var awaitsRoom: Bool { outbound.count > options.marks.low }
     var isClosed: Bool { state == .closed }

@@ -19,7 +19,9 @@ public final class SimulatedHost {
     public private(set) var addressNumber = 1
 
     /// What programs on the machine know of the link.
-    private(set) var reportedStatus = true
+    package private(set) var reportedStatus = true
+    /// Which address they know of.
+    private var reportedAddress = 1
     /// Connections of its clients that are open or opening.
     package internal(set) var openStreamCount = 0
     /// When the machine last fell asleep.
@@ -36,12 +38,13 @@ public final class SimulatedHost {
         self.simulation = simulation
     }
 
-    /// Takes the link up or down. What was on its way is lost. Programs learn of it after `statusDelay`.
+    /// Takes the link up or down. What was on its way is lost. Programs learn of it after `statusDelay`, unless it is by then
+    /// as they knew it.
     public func setLink(up: Bool) {
         guard up != isLinkUp else { return }
         simulation.note("\(name): link \(up ? "up" : "down")")
         isLinkUp = up
-        report(up)
+        report()
     }
 
     /// Gives the machine another address: nothing reaches it any more on connections made with the one before, and the
@@ -49,7 +52,7 @@ public final class SimulatedHost {
     public func changeAddress() {
         addressNumber += 1
         simulation.note("\(name): address \(addressNumber)")
-        if isLinkUp { report(true) }
+        if isLinkUp { report() }
     }
 
     /// Lets the machine sleep: nothing reaches it, and its programs stand still while the time goes on. A client's timers
@@ -99,10 +102,16 @@ public final class SimulatedHost {
         statusObservers.append(observer)
     }
 
-    private func report(_ isUp: Bool) {
+    /// Tells programs how things stand when the delay is over: so what they hear last is true, in whatever order reports come.
+    private func report() {
         simulation.schedule(after: statusDelay) {
             self.whenAwake {
+                let isUp = self.isLinkUp
+                guard isUp != self.reportedStatus || (isUp && self.addressNumber != self.reportedAddress) else {
+                    return
+                }
                 self.reportedStatus = isUp
+                if isUp { self.reportedAddress = self.addressNumber }
                 for observer in self.statusObservers { observer(isUp) }
             }
         }

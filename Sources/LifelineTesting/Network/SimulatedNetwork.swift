@@ -11,8 +11,6 @@ public final class SimulatedNetwork {
     /// Its hosts, in the order in which they were added.
     public private(set) var hosts: [SimulatedHost] = []
 
-    private var lastStreamNumber = 0
-
     /// Makes a network without hosts.
     public init(simulation: Simulation) {
         self.simulation = simulation
@@ -38,7 +36,8 @@ public struct LinkConditions: Sendable, Hashable {
     public var latency = Duration.milliseconds(10)
     /// How much longer it may take, at random. Default: none. The order is kept.
     public var jitter = Duration.zero
-    /// How many bytes pass in a second. Default: nil, without limit.
+    /// How many bytes of a connection pass in a second, in each direction. Connections do not slow each other. Default: nil,
+    /// without limit.
     public var bytesPerSecond: Int?
     /// Whether the link passes nothing on although it seems to be up: a black hole. Default: false.
     public var losesEverything = false

@@ -16,7 +16,6 @@ extension SimulatedStream {
             simulation.schedule(after: .zero) { self.fail(.client, .networkUnreachable) }
             return
         }
-        handshakes += 1
         schedule(after: transitTime) {
             guard self.ends[0].state == .opening, self.ends[1].state == .opening else { return }
             if self.isPathOpen { self.server?.answer(self) } else { self.retryHandshake { self.connect() } }
@@ -61,10 +60,17 @@ extension SimulatedStream {
         if ends[1].owner == nil { abort(.server) }
     }
 
-    /// As Linux does: after 1 s, 2 s, 4 s and so on.
+    /// As Linux does: after 1 s, 2 s, 4 s and so on. After the last one it still waits, and then says so.
     private func retryHandshake(_ body: @escaping () -> Void) {
-        guard ends[0].state != .gone, handshakes < 7 else { return }
-        handshakes += 1
-        schedule(after: .seconds(1 << (handshakes - 1)), body)
+        guard ends[0].state != .gone else { return }
+        let delay = Duration.seconds(1 << handshakeRetries)
+        if handshakeRetries == SimulatedStream.maximumHandshakeRetries {
+            schedule(after: delay) {
+                if self.ends[0].state == .opening { self.fail(.client, .handshakeTimedOut) }
+            }
+        } else {
+            handshakeRetries += 1
+            schedule(after: delay, body)
+        }
     }
 }

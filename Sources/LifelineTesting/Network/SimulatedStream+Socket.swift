@@ -28,18 +28,22 @@ extension SimulatedStream {
         let bytes = directions[sender.rawValue].unread
         directions[sender.rawValue].unread = []
         if bytes.count > SimulatedStream.bufferSize / 2 {
-            // The sender learns that there is room again.
-            schedule(after: transitTime) { self.pump(sender) }
+            tellOfRoom(sender)
         }
         return (bytes, directions[sender.rawValue].endArrived)
     }
 
-    /// Closes in order, after `finishWriting`. What the kernel has is still sent.
+    /// Closes in order, after `finishWriting`. What the kernel has is still sent, and its owner told of acknowledgements, until
+    /// `release`.
     func close(_ side: Side) {
         guard ends[side.rawValue].state == .open else { return }
         // As Linux does: the peer is to know that somebody has not read everything.
         if !directions[side.other.rawValue].unread.isEmpty { return abort(side) }
         move(side, to: .closed)
+    }
+
+    /// Nobody wants to hear more of a connection that was closed.
+    func release(_ side: Side) {
         ends[side.rawValue].owner = nil
     }
 

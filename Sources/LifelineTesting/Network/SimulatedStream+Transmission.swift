@@ -6,15 +6,13 @@ extension SimulatedStream {
     func pump(_ side: Side) {
         let index = side.rawValue
         guard ends[index].state == .open || ends[index].state == .closed else { return }
-        guard !directions[index].awaitsRetransmission, !directions[index].endArrived else { return }
+        guard !directions[index].hasLostBytes, !directions[index].endArrived else { return }
         while true {
-            // Who is there no more keeps nothing, and answers with a reset.
-            let unreadCount = ends[side.other.rawValue].state == .gone ? 0 : directions[index].unread.count
-            let room = SimulatedStream.bufferSize - unreadCount - directions[index].inFlight
+            let room = directions[index].isWindowClosed ? 0 : room(for: side) - directions[index].inFlight
             let waiting = directions[index].pending.count - directions[index].inFlight
             var count = min(waiting, room, SimulatedStream.burstSize)
             if count <= 0 {
-                if waiting > 0, directions[index].inFlight == 0 { probeWindow(side) }
+                if waiting > 0, directions[index].inFlight == 0 { closeWindow(side) }
                 break
             }
             // Reads at the other end are cut anywhere.
@@ -38,21 +36,10 @@ extension SimulatedStream {
         }
     }
 
-    /// Asks a peer that has no room every now and then, for it may be gone, or what it said may be lost.
-    private func probeWindow(_ side: Side) {
-        if directions[side.rawValue].isProbingWindow { return }
-        directions[side.rawValue].isProbingWindow = true
-        schedule(after: .seconds(5)) {
-            self.directions[side.rawValue].isProbingWindow = false
-            self.pump(side)
-        }
-    }
-
     private func arrive(_ count: Int, from side: Side, acknowledging total: UInt64) {
         let index = side.rawValue
         guard canArrive(from: side) else { return }
         noteAcknowledgement(of: side.other, total)
-        directions[index].retransmissions = 0
         let arriving = min(count, directions[index].cut?.after ?? count)
         directions[index].unread += directions[index].pending.prefix(arriving)
         directions[index].pending.removeFirst(arriving)
@@ -106,22 +93,66 @@ extension SimulatedStream {
         directions[index].epoch += 1
         directions[index].inFlight = 0
         directions[index].endInFlight = false
-        directions[index].awaitsRetransmission = true
-        retransmit(side) {
-            self.directions[index].awaitsRetransmission = false
-            self.pump(side)
-        }
+        directions[index].hasLostBytes = true
+        retransmitLater(side)
     }
 
-    /// Sends again after 200 ms, 400 ms and so on, up to 120 s, as Linux does, and gives up in the end.
-    private func retransmit(_ side: Side, _ body: @escaping () -> Void) {
+    /// Sends again after 200 ms, 400 ms and so on, up to 120 s, as Linux does, and gives up in the end. One timer for all
+    /// that was lost.
+    private func retransmitLater(_ side: Side) {
         let index = side.rawValue
         guard ends[index].state == .open || ends[index].state == .closed else { return }
+        if directions[index].retransmitsLater { return }
         directions[index].retransmissions += 1
         if directions[index].retransmissions > SimulatedStream.maximumRetransmissions {
             return fail(side, .transmissionTimedOut)
         }
-        schedule(after: min(.milliseconds(200 << (directions[index].retransmissions - 1)), .seconds(120)), body)
+        directions[index].retransmitsLater = true
+        schedule(after: SimulatedStream.retransmissionTimeout(directions[index].retransmissions)) {
+            self.directions[index].retransmitsLater = false
+            self.retransmit(side)
+        }
+    }
+
+    private func retransmit(_ side: Side) {
+        let index = side.rawValue
+        if directions[index].hasLostAcknowledgement {
+            directions[index].hasLostAcknowledgement = false
+            if directions[index].acknowledged < directions[index].arrived {
+                askForAcknowledgement(side)
+            } else {
+                // What came the other way has said so meanwhile.
+                pump(side)
+                ends[index].owner?.streamBecameWritable()
+            }
+        }
+        if directions[index].hasLostBytes {
+            directions[index].hasLostBytes = false
+            pump(side)
+        }
+    }
+
+    /// What has arrived already is sent once more, so that the peer acknowledges it again.
+    private func askForAcknowledgement(_ side: Side) {
+        send(from: side) {
+            guard self.isPathOpen else { return self.loseAcknowledgement(side) }
+            guard self.ends[side.other.rawValue].state != .gone else {
+                self.sendReset(from: side.other)
+                // The reset may be lost, too.
+                return self.loseAcknowledgement(side)
+            }
+            self.acknowledge(side)
+        }
+    }
+
+    private func loseAcknowledgement(_ side: Side) {
+        directions[side.rawValue].hasLostAcknowledgement = true
+        retransmitLater(side)
+    }
+
+    /// Before the nth time that something is sent again.
+    static func retransmissionTimeout(_ count: Int) -> Duration {
+        min(.milliseconds(200 << min(max(count - 1, 0), 10)), .seconds(120))
     }
 
     /// Tells the sender what has arrived.
@@ -133,13 +164,10 @@ extension SimulatedStream {
         send(from: side.other) {
             self.directions[index].isAcknowledging = false
             guard self.ends[index].state != .gone else { return }
-            guard self.isPathOpen else {
-                // The sender sends it once more, and is told then.
-                return self.retransmit(side) { self.acknowledge(side) }
-            }
+            guard self.isPathOpen else { return self.loseAcknowledgement(side) }
             self.noteAcknowledgement(of: side, total)
             if total < self.directions[index].arrived { self.acknowledge(side) }
-            self.pump(side)
+            self.learnOfRoom(side)
             self.ends[index].owner?.streamBecameWritable()
         }
     }

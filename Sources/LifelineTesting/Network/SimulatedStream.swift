@@ -63,9 +63,20 @@ package final class SimulatedStream {
         var endArrived = false
         /// What is on its way is lost when this changes.
         var epoch = 0
+        /// How often the kernel has sent again since something was acknowledged.
         var retransmissions = 0
-        var awaitsRetransmission = false
-        var isProbingWindow = false
+        /// Whether it will do so when its timer rings.
+        var retransmitsLater = false
+        /// What was on its way was lost.
+        var hasLostBytes = false
+        /// What has arrived was acknowledged, and that was lost.
+        var hasLostAcknowledgement = false
+        /// The receiver had no room, as far as the sender knows.
+        var isWindowClosed = false
+        /// How often it was closed.
+        var windowEpoch = 0
+        var windowProbes = 0
+        var unansweredWindowProbes = 0
         var lastArrival = MonotonicTime(nanoseconds: .min)
         /// So many bytes still arrive before the connection is cut.
         var cut: (after: Int, Cut)?
@@ -80,8 +91,10 @@ package final class SimulatedStream {
     static let burstSize = 14_600
     /// As Linux's tcp_retries2: about 15 minutes.
     static let maximumRetransmissions = 15
+    /// As Linux's tcp_syn_retries: about 2 minutes.
+    static let maximumHandshakeRetries = 6
 
-    /// Which one it is of its network's, counted from 1.
+    /// Which one it is of those made to its server, counted from 1.
     package let number: Int
     let simulation: Simulation
     /// It holds the connections that it has let in.
@@ -89,7 +102,7 @@ package final class SimulatedStream {
     var ends: [End]
     var directions = [Direction(), Direction()]
     var isCutOff = false
-    var handshakes = 0
+    var handshakeRetries = 0
 
     init(number: Int, from host: SimulatedHost, to server: SimulatedServer) {
         self.number = number

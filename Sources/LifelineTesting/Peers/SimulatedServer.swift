@@ -101,11 +101,11 @@ public final class SimulatedServer {
     }
 
     /// Sends a message on every connection. It is dropped where it would have to wait.
-    public func broadcast(_ payload: [UInt8]) {
+    ///
+    /// - Throws: `FramingError.payloadTooLarge` when it is longer than `maximumFrameLength` allows.
+    public func broadcast(_ payload: [UInt8]) throws(FramingError) {
         let encoder = FrameEncoder(maximumFrameLength: configuration.maximumFrameLength)
-        guard let frame = try? SimulatedMessage(kind: .message, number: 0, payload: payload).frame(encoder) else {
-            return
-        }
+        let frame = try SimulatedMessage(kind: .message, number: 0, payload: payload).frame(encoder)
         for peer in peers where peer.channel.offer(frame, number: 0) == .waits { _ = peer.channel.withdraw(0) }
     }
 
@@ -202,7 +202,7 @@ extension SimulatedServer: FrameChannelOwner {
         receivedMessages.append(received)
         host.simulation.note("\(host.name): message \(message.number) on connection \(received.connection)")
         onMessage?(channel.stream.number, received)
-        if peers[index].messageCount == behavior.endsAfterMessages { end(channel) }
+        if let count = behavior.endsAfterMessages, peers[index].messageCount >= count { end(channel) }
     }
 
     func channelInputEnded(_ channel: FrameChannel) {

@@ -25,14 +25,9 @@ extension ConnectionHandler {
     private func lookForAcknowledgements() {
         guard let watch, lastWait != nil else { return endLastWait() }
         let isOver = watch.isOver
-        let byteCount = watch.acknowledgedByteCount
-        let frameCount = outbound.acknowledge(byteCount: byteCount)
+        let frameCount = outbound.acknowledge(byteCount: watch.acknowledgedByteCount)
         lastWait?.report.unacknowledgedFrameCount = frameCount
-        let pause = lastWait?.wait.looked(
-            acknowledgedByteCount: byteCount,
-            isOver: isOver || frameCount ?? 0 == 0,
-            now: now()
-        )
+        let pause = lastWait?.wait.looked(isOver: isOver || frameCount ?? 0 == 0, now: now())
         guard let pause else { return endLastWait() }
         let timer = lastWait?.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(pause)) {
             self.lookForAcknowledgements()

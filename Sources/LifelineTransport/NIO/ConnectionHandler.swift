@@ -108,7 +108,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if liveness?.received(now: now()) == true { armLivenessTimer() }
         let action = machine.receivedBytes()
-        if action == .discard || (action == .answer && cannotAnswer) { return }
+        if action == .discard || (action == .answer && (cannotAnswer || !receiver.answersPings)) { return }
         let bytes = unwrapInboundIn(data)
         let before = assembler.statistics.frameCount
         defer {
@@ -188,8 +188,9 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private func perform(_ action: ConnectionStateMachine.EndAction) {
         if let end = action.finishInput {
             if let violation = finishInput(end) { fail(violation, resetting: true) }
-            // What comes from now on is dropped, which needs reading.
-            resumeReading(.all)
+            // What comes from now on is for nobody, however much waits for the receiver. Pings are still answered, so that
+            // a peer which asks and does not read is read no further than before.
+            resumeReading(.receiver)
         }
         if action.closeChannel { context?.close(promise: nil) }
     }
@@ -256,6 +257,11 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         case .success:
             outputEnded.open(with: nil)
             perform(machine.outputEnded())
+            // From now on the time is the peer's, for its end.
+            if let closeTimer {
+                closeTimer.cancel()
+                startCloseTimer()
+            }
         }
     }
 

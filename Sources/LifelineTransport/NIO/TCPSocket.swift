@@ -6,7 +6,8 @@ enum TCPSocket {
     /// The connection's state, and how many bytes the peer's TCP has acknowledged, the SYN among them on the side that sent
     /// it first, and our end; nil when the socket is none of TCP's.
     static func information(on socket: CInt) -> (state: UInt8, acknowledgedByteCount: UInt64)? {
-        // `tcpi_state` and `tcpi_bytes_acked` of `struct tcp_info` (linux/tcp.h, since Linux 4.2), which Glibc's own struct ends before.
+        // `tcpi_state` and `tcpi_bytes_acked` of `struct tcp_info` (linux/tcp.h, since Linux 4.2), which Glibc's own struct
+        // ends before.
         let (offset, size) = (120, 8)
         return withUnsafeTemporaryAllocation(byteCount: offset + size, alignment: 8) { info in
             var length = socklen_t(info.count)

@@ -12,15 +12,16 @@ import Logging
 
     func run() async throws {
         let gate = Gate()
-        let connections = OpenConnections()
+        var configuration = ServerConfiguration()
+        // What clients have sent until they end their side is still read.
+        configuration.shutdownOrder = .peersFirst
         try await withServer(
             listeningOn: Endpoint(on),
+            configuration: configuration,
             logger: Logger(label: "peer") { _ in SwiftLogNoOpLogHandler() },
             receiving: Sample_Chat_V1_ChatMessage.self,
             sending: Sample_Chat_V1_ChatMessage.self,
-            handler: { connection in
-                try await connections.with(connection) { try await serve(connection, gate) }
-            },
+            handler: { connection in try await serve(connection, gate) },
             { server in
                 FaultEvent.listening(on: server.endpoint.description).print()
                 while let command = try await CommandLines.next() {
@@ -35,20 +36,19 @@ import Logging
                     }
                 }
                 gate.open()
-                await connections.end()
             }
         )
     }
 
     private func serve(
-        _ connection: OpenConnections.Connection,
+        _ connection: Connection<Sample_Chat_V1_ChatMessage, Sample_Chat_V1_ChatMessage>,
         _ gate: Gate
     ) async throws {
         FaultEvent(.accepted).print()
         do {
             for try await batch in connection.messages.batches {
                 await gate.pass()
-                for message in batch where message.kind == .system { try await connection.send(message) }
+                for message in batch where message.kind == .system { try await answer(message, on: connection) }
                 for ids in batch.filter({ $0.kind != .system }).map(\.nonce).runs {
                     FaultEvent.messages(.received, ids).print()
                 }
@@ -58,6 +58,18 @@ import Logging
             FaultEvent.ended("\(error)").print()
             throw error
         }
+    }
+}
+
+/// While the server shuts down there are no answers.
+private func answer(
+    _ message: Sample_Chat_V1_ChatMessage,
+    on connection: Connection<Sample_Chat_V1_ChatMessage, Sample_Chat_V1_ChatMessage>
+) async throws {
+    do {
+        try await connection.send(message)
+    } catch let error as ConnectionError where error.code == .sendingFinished {
+        return
     }
 }
 

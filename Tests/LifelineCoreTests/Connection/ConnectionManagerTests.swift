@@ -104,6 +104,17 @@ import Testing
         #expect(manager.state == (isStable ? .connecting : .backingOff))
     }
 
+    /// A first retry that is due earlier than `initialDelay` is no reason to wait that long for stability.
+    @Test(arguments: [(4.9, false), (5, true)]) func stabilityTakesAsLongAsTheFirstDelay(end: Double, isStable: Bool) {
+        var backoff = BackoffConfiguration()
+        (backoff.initialDelay, backoff.cap, backoff.stabilityPeriod) = (.seconds(60), .seconds(5), .zero)
+        var manager = ConnectionManager(backoff: backoff, seed: 1, hasNetwork: true)
+        _ = manager.start(now: at(0))
+        _ = manager.connected(1, now: at(0))
+        _ = manager.connectionEnded(1, TransitionReason(.closedByPeer), now: at(end))
+        #expect(manager.state == (isStable ? .connecting : .backingOff))
+    }
+
     // MARK: The network
 
     @Test func withoutNetworkNoAttemptIsSpent() {

@@ -261,6 +261,33 @@ import Testing
         #expect(liveness.timerFired(waitingByteCount: 0, now: at(11)) == .giveUp(.tooManyUnansweredBytes))
     }
 
+    /// On a slow link the question stands behind the bytes that it is about.
+    @Test func whoHasNotGotTheQuestionNeedNotAnswerIt() {
+        var liveness = liveness(heartbeat: true, unanswered: 100)
+        #expect(liveness.wrote(byteCount: 1000, now: at(1)) == .sendPing(number: 1))
+        liveness.pingQueued { 100 }
+        #expect(liveness.wrote(byteCount: 10, now: at(1)) == .none)
+        for (time, acknowledged) in [(11.0, 400), (21, 700), (31, 1010)] as [(Double, UInt64)] {
+            #expect(liveness.timerFired(waitingByteCount: 0, now: at(time)) { acknowledged } == .none)
+            #expect(liveness.deadline == at(time + 10))
+        }
+        var stuck = liveness
+        #expect(stuck.timerFired(waitingByteCount: 0, now: at(41)) { 1010 } == .giveUp(.tooManyUnansweredBytes))
+        #expect(liveness.timerFired(waitingByteCount: 0, now: at(41)) { 2000 } == .giveUp(.tooManyUnansweredBytes))
+    }
+
+    /// The heartbeat asked a moment before, and its time-out ends a moment before the answer is due.
+    @Test func theQuestionMayComeFurtherInTheHeartbeatsTimeoutToo() {
+        var liveness = liveness(heartbeat: true, unanswered: 100)
+        #expect(liveness.probe(now: at(0.99)) == .sendPing(number: 1))
+        liveness.pingQueued { 100 }
+        #expect(liveness.wrote(byteCount: 1000, now: at(1)) == .sendPing(number: 2))
+        #expect(liveness.timerFired(waitingByteCount: 0, now: at(10.99)) { 400 } == .none)
+        #expect(liveness.timerFired(waitingByteCount: 0, now: at(11)) { 400 } == .none)
+        #expect(liveness.timerFired(waitingByteCount: 0, now: at(20.99)) { 400 } == .sendPing(number: 3))
+        #expect(liveness.timerFired(waitingByteCount: 0, now: at(21)) { 400 } == .giveUp(.tooManyUnansweredBytes))
+    }
+
     @Test func bytesDoNotCountWhileNobodyCouldAnswer() {
         var liveness = liveness(heartbeat: true, unanswered: 100)
         _ = liveness.wrote(byteCount: 100, now: at(1))

@@ -1,0 +1,91 @@
+import Dispatch
+import LifelineCore
+import LifelineTestSupport
+import LifelineTransport
+import Logging
+import Testing
+
+@testable import Lifeline
+
+@Suite(.timeLimit(.minutes(1))) struct ServerLoopTests {
+    /// The shutdown is there before the handler's task has begun.
+    @Test func aConnectionThatWasTakenJustBeforeAShutdownHasItsGracePeriod() async throws {
+        let configuration = ConnectionConfiguration()
+        let log = TestLog()
+        let listener = try await NIOTransport.shared.listen(
+            on: anyPort,
+            options: ListenerOptions(
+                connection: configuration.transportOptions(
+                    hasHeartbeat: false,
+                    metrics: TransportMetrics(role: "test")
+                ),
+                maximumConnections: 10,
+                backlog: 10,
+                logger: log.logger
+            )
+        ) {
+            MessageReceiver(
+                configuration: configuration,
+                heartbeat: nil as HeartbeatMessages<TestMessage, TestMessage>?
+            )
+        }
+        let peer = try await RawSocket.connect(toPort: #require(listener.endpoint.port))
+        let opened = try #require(try await listener.nextConnection())
+        let shutdownBegan = Event()
+        let server = Server(endpoint: listener.endpoint, shutdownOrder: .handlersFirst) { shutdownBegan.signal() }
+        let loop = ServerLoop<TestMessage, TestMessage>(
+            server: server,
+            listener: LastConnection(opened, of: listener.endpoint),
+            configuration: configuration,
+            logger: log.logger
+        ) { connection in
+            for try await _ in connection.messages {}
+            try await connection.send(TestMessage(number: 1))
+        }
+        async let shutdown: Void = server.shutdown(gracePeriod: .seconds(3_600))
+        try await shutdownBegan.wait()
+        // One after the other: the handler's task begins when the loop waits.
+        async let serving: Void = withTaskExecutorPreference(SerialExecutor()) { await loop.run() }
+        #expect(try await peer.read() == TestMessage(number: 1).delimitedBytes)
+        try peer.finish()
+        await serving
+        await shutdown
+        #expect(!log.entries.contains { $0.level == .warning })
+        await listener.close()
+    }
+}
+
+/// Has one connection left to hand out.
+private final class LastConnection<Inbox: Sendable>: TransportListener {
+    let endpoint: Endpoint
+    private let connections: AsyncStream<OpenedConnection<Inbox>>
+
+    init(_ connection: OpenedConnection<Inbox>, of endpoint: Endpoint) {
+        self.endpoint = endpoint
+        let (stream, continuation) = AsyncStream.makeStream(of: OpenedConnection<Inbox>.self)
+        continuation.yield(connection)
+        continuation.finish()
+        connections = stream
+    }
+
+    func nextConnection() async throws -> OpenedConnection<Inbox>? {
+        for await connection in connections { return connection }
+        return nil
+    }
+
+    func releaseConnection() {}
+
+    func stopAccepting() async {}
+
+    func close() async {}
+}
+
+/// Runs tasks on one thread at a time, in the order in which they become ready.
+private final class SerialExecutor: TaskExecutor {
+    private let queue = DispatchQueue(label: "serial")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}
