@@ -16,6 +16,7 @@ import Testing
             on: anyPort,
             options: ListenerOptions(
                 connection: configuration.transportOptions(
+                    maximumFrameLength: configuration.maximumFrameLength,
                     hasHeartbeat: false,
                     metrics: TransportMetrics(role: "test")
                 ),
