@@ -105,22 +105,6 @@ private struct World {
 
     private var time: MonotonicTime { MonotonicTime(nanoseconds: now * 1_000_000) }
 
-    private static func path(_ number: Int) -> NetworkPath {
-        NetworkPath(interfaces: [
-            NetworkInterface(
-                name: "eth\(number)",
-                index: number,
-                kind: .ethernet,
-                isUp: true,
-                hasCarrier: true,
-                addresses: [],
-                usesIPv4: true,
-                usesIPv6: false,
-                hasDefaultRoute: false
-            )
-        ])
-    }
-
     private mutating func chance(_ perMille: Int) -> Bool { Int.random(in: 0..<1_000, using: &random) < perMille }
 
     // MARK: The network
@@ -229,7 +213,7 @@ private struct World {
         case .dump(let begun, let until, let seen, let isConsistent) where until <= now:
             pending = nil
             // It saw the network at its beginning, or sees it now.
-            let found = Self.path(seen ?? truth)
+            let found = NetworkStateMachineTests.path(seen ?? truth)
             let actions = machine.dumpEnded(found, isConsistent: isConsistent, now: time)
             for case .publish(let path) in actions {
                 try require(path == found, "it tells what was not found in the dump from \(begun) on")
@@ -293,7 +277,7 @@ private struct World {
         }
         guard now > max(due, excusedUntil) else { return }
         try require(
-            machine.path == Self.path(truth),
+            machine.path == NetworkStateMachineTests.path(truth),
             "it has not told of what is since \(truthSince), and was to by \(due)"
         )
     }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct NetworkStateMachineTests {
     typealias Machine = NetworkStateMachine
 
-    private static func path(_ number: Int) -> NetworkPath {
+    static func path(_ number: Int) -> NetworkPath {
         let interface = NetworkInterface(
             name: "eth\(number)",
             index: number,

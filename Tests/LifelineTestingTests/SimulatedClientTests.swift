@@ -2,23 +2,7 @@ import LifelineTesting
 import Testing
 
 /// What a client does about each kind of trouble that the network and its peers can make.
-@Suite final class SimulatedClientTests {
-    let simulation = Simulation(seed: 1)
-    let server: SimulatedServer
-    let client: SimulatedClient
-
-    init() {
-        let network = SimulatedNetwork(simulation: simulation)
-        server = SimulatedServer(on: network.addHost("server"))
-        client = SimulatedClient(on: network.addHost("client"), connectingTo: server)
-        client.start()
-        simulation.run(for: .seconds(1))
-    }
-
-    deinit {
-        simulation.cancelAllEvents()
-    }
-
+@Suite final class SimulatedClientTests: ConnectedPair {
     private var lastReason: TransitionReason.Code? { client.transitions.last?.reason.code }
 
     @Test func messagesArriveBothWays() throws {

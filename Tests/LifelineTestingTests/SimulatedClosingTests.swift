@@ -2,23 +2,7 @@ import LifelineTesting
 import Testing
 
 /// How a client closes, and what it says then: as the real one does.
-@Suite final class SimulatedClosingTests {
-    let simulation = Simulation(seed: 1)
-    let server: SimulatedServer
-    let client: SimulatedClient
-
-    init() {
-        let network = SimulatedNetwork(simulation: simulation)
-        server = SimulatedServer(on: network.addHost("server"))
-        client = SimulatedClient(on: network.addHost("client"), connectingTo: server)
-        client.start()
-        simulation.run(for: .seconds(1))
-    }
-
-    deinit {
-        simulation.cancelAllEvents()
-    }
-
+@Suite final class SimulatedClosingTests: ConnectedPair {
     private var lastStep: ConnectionTransition? { client.transitions.last }
     private var undelivered: [Int] { client.connectionReports.map(\.undeliveredMessageCount) }
 

@@ -181,11 +181,15 @@ import Testing
     }
 
     @Test func theEndOfTheBodyJoinsACloseThatIsUnderWay() async throws {
+        var configuration = configuration
+        // However busy the machine is.
+        configuration.connection.closeTimeout = .seconds(3_600)
         let listener = try await RawSocket.listen()
         let frame = try TestMessage(number: 1).delimitedBytes
         try await withThrowingTaskGroup { group in
             let client = try await withTestClient(
-                to: .tcp(host: "127.0.0.1", port: UInt16(listener.port))
+                to: .tcp(host: "127.0.0.1", port: UInt16(listener.port)),
+                configuration: configuration
             ) { client in
                 let peer = try await listener.accept()
                 try await client.send(TestMessage(number: 1))

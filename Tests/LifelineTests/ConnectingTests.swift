@@ -86,7 +86,9 @@ import Testing
     }
 
     @Test func portCanBeUsedAgainAtOnce() async throws {
-        let endpoint = try await withTestServer(handler: echo) { server in
+        // An address of its own: on that of the other tests, one of them may get the port as soon as it is free.
+        let own = Endpoint.tcp(host: "127.77.0.1", port: 0)
+        let endpoint = try await withTestServer(on: own, handler: echo) { server in
             try await withTestConnection(to: server.endpoint) { _ = try await roundTrip(TestMessage(), on: $0) }
             return server.endpoint
         }

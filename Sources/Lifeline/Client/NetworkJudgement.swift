@@ -24,10 +24,9 @@ struct NetworkJudgement {
     private var lastReport: NetworkStatus?
     private var lastInterfaces: [NetworkInterface]?
     private var doubt: Doubt?
-    /// Whether the path became another one, of which nobody could tell whether it leads to the endpoint.
-    private var hasUnjudgedPath = false
-    /// How often in a row nobody could tell of it.
-    private var unjudgedLookCount = 0
+    /// How often nobody could tell whether the path leads to the endpoint since it became another one; nil once somebody
+    /// could.
+    private var unjudgedLookCount: Int?
     /// When to look again, though nobody says that something changed: a route to a single host may come and go while the
     /// path stays what it is.
     private(set) var lookAgainAfter = longestDelay
@@ -55,15 +54,15 @@ struct NetworkJudgement {
             }
         var isReachable = isReachable
         if isReachable == nil {
-            if isNewPath { (hasUnjudgedPath, unjudgedLookCount) = (true, 0) }
-            unjudgedLookCount += 1
-            if hasUnjudgedPath, unjudgedLookCount >= Self.unjudgedLookLimit { isReachable = false }
+            if isNewPath { unjudgedLookCount = 0 }
+            unjudgedLookCount? += 1
+            if let unjudgedLookCount, unjudgedLookCount >= Self.unjudgedLookLimit { isReachable = false }
         }
         guard let isReachable else { return nil }
         if doubt == .noRoute, lastDoubt != .noRoute, !isNewPath, lastReport == .available { return nil }
         let status = isReachable ? NetworkStatus.available : .unavailable
-        defer { (lastReport, hasUnjudgedPath) = (status, false) }
+        defer { (lastReport, unjudgedLookCount) = (status, nil) }
         // Other interfaces with the same result are news as long as they lead there.
-        return status != lastReport || ((isNewPath || hasUnjudgedPath) && status == .available) ? status : nil
+        return status != lastReport || ((isNewPath || unjudgedLookCount != nil) && status == .available) ? status : nil
     }
 }
