@@ -153,6 +153,7 @@ struct ClientReceiver<Received: DelimitedMessage>: FrameReceiver {
     }
 
     mutating func finish(throwing error: ConnectionError?) {
+        base.endIntake(error)
         // With an error, the end of the connection tells it.
         if error == nil { inputEnded() }
     }
