@@ -78,7 +78,7 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
 
     /// The same for an inbox that outlives the connection.
     func endIntake(_ error: ConnectionError?) {
-        intake?.connectionEnded(error)
+        intake?.inputEnded(error)
     }
 
     /// Lets the intake have what it takes, with its cost: nobody else has to make room for that.

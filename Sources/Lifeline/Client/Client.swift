@@ -247,6 +247,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
                 )
             }.connection
         }
+        intake?.connectionClosed(attempt.id)
     }
 }
 

@@ -153,8 +153,9 @@ struct ClientReceiver<Received: DelimitedMessage>: FrameReceiver {
     }
 
     mutating func finish(throwing error: ConnectionError?) {
-        base.endIntake(error)
         // With an error, the end of the connection tells it.
         if error == nil { inputEnded() }
+        // After that: who learns of it and sends again sends over the next connection.
+        base.endIntake(error)
     }
 }

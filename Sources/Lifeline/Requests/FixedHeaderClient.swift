@@ -75,7 +75,7 @@ public final class FixedHeaderClient: Service {
         if url == FixedHeader.heartbeatURL { throw .notSent(FramingError.heartbeatURL) }
         return try await exchange.request(answerKind: (), timeout: timeout, avoiding: url) { [client] serial, limit in
             let request = FixedHeaderRequest(url: url, serial: serial, content: content)
-            try await client.send(request, policy: .wait(upTo: limit))
+            return try await client.sendAndTell(request, policy: .wait(upTo: limit)).connection
         }
     }
 

@@ -95,7 +95,8 @@ public final class HeadLineClient: Service {
         timeout: Duration
     ) async throws(RequestError) -> HeadLineMessage {
         try await exchange.request(answerKind: answerType, timeout: timeout) { [client] serial, limit in
-            try await client.send(HeadLineRequest(message, tag: serial), policy: .wait(upTo: limit))
+            let request = HeadLineRequest(message, tag: serial)
+            return try await client.sendAndTell(request, policy: .wait(upTo: limit)).connection
         }
     }
 

@@ -8,5 +8,7 @@ protocol MessageIntake<Message>: AnyObject, Sendable {
     /// Whether this takes the message.
     func takes(_ message: Message) -> Bool
     /// No more messages come on this connection: normally when `error` is nil.
-    func connectionEnded(_ error: ConnectionError?)
+    func inputEnded(_ error: ConnectionError?)
+    /// A connection, or an attempt to make it, is over, and takes no more messages.
+    func connectionClosed(_ id: ConnectionManager.ConnectionID)
 }

@@ -18,6 +18,10 @@ final class RequestExchange<Matching: AnswerMatching>: Sendable {
         var unsent: Set<UInt32> = []
         /// Whether a connection is read: answers may come.
         var isReceiving = false
+        /// Why it is not, when it failed.
+        var failure: ConnectionError?
+        /// The last connection that is over; those before it are, too.
+        var closedConnection: ConnectionManager.ConnectionID?
         var droppedPushCount = 0
         /// What the timer sleeps until; nil: it does not.
         var armedDeadline: MonotonicTime?
@@ -72,11 +76,14 @@ final class RequestExchange<Matching: AnswerMatching>: Sendable {
     /// - Parameters:
     ///   - reserved: a serial that the request must not have.
     ///   - send: sends the request with a serial, and may wait for so long at most until a connection takes it.
+    ///     Returns which one did.
     nonisolated(nonsending) func request(
         answerKind: Matching.AnswerKind,
         timeout: Duration,
         avoiding reserved: UInt32? = nil,
-        send: @escaping @Sendable (_ serial: UInt32, _ timeLimit: Duration) async throws -> Void
+        send:
+            @escaping @Sendable (_ serial: UInt32, _ timeLimit: Duration) async throws -> ConnectionManager
+            .ConnectionID?
     ) async throws(RequestError) -> Message {
         let timeout = timeout.clamped(atLeast: .zero)
         let answer = Waiter()
@@ -85,8 +92,8 @@ final class RequestExchange<Matching: AnswerMatching>: Sendable {
             await withTaskGroup { group in
                 group.addTask {
                     do {
-                        try await send(RequestTable<Waiter>.serial(of: id), timeout)
-                        self.sent(id)
+                        let connection = try await send(RequestTable<Waiter>.serial(of: id), timeout)
+                        self.sent(id, over: connection)
                     } catch {
                         self.sendFailed(id, error)
                     }
@@ -129,9 +136,14 @@ final class RequestExchange<Matching: AnswerMatching>: Sendable {
         return try result.get()
     }
 
-    /// A connection has taken the request.
-    private func sent(_ id: UInt64) {
-        state.withLockedValue { _ = $0.unsent.remove(RequestTable<Waiter>.serial(of: id)) }
+    /// A connection has taken the request: maybe one that is over by now.
+    private func sent(_ id: UInt64, over connection: ConnectionManager.ConnectionID?) {
+        let (lost, failure) = state.withLockedValue { state -> (Waiter?, ConnectionError?) in
+            state.unsent.remove(RequestTable<Waiter>.serial(of: id))
+            guard let connection, let closed = state.closedConnection, connection <= closed else { return (nil, nil) }
+            return (state.table.cancelled(id), state.failure)
+        }
+        lost?.open(with: .failure(.connectionLost(failure)))
     }
 
     /// No connection has taken the request, and none will.
@@ -196,7 +208,10 @@ final class RequestExchange<Matching: AnswerMatching>: Sendable {
 // What a connection tells, on its loop.
 extension RequestExchange: MessageIntake, RequestObserver {
     func connectionBegan() {
-        state.withLockedValue { $0.isReceiving = true }
+        state.withLockedValue { state in
+            state.isReceiving = true
+            state.failure = nil
+        }
     }
 
     func wroteRequest(tag: UInt32) {
@@ -223,11 +238,22 @@ extension RequestExchange: MessageIntake, RequestObserver {
         return isTaken
     }
 
-    func connectionEnded(_ error: ConnectionError?) {
-        let lost = state.withLockedValue { state in
+    func inputEnded(_ error: ConnectionError?) {
+        let lost = state.withLockedValue { state -> [EndedRequest<Waiter>] in
             state.isReceiving = false
-            return state.loseSent()
+            state.failure = error
+            // One that failed takes messages yet, for a moment; who asks again shall not ask it.
+            return error == nil ? state.loseSent() : []
         }
-        wake(lost, cause: error)
+        wake(lost, cause: nil)
+    }
+
+    func connectionClosed(_ id: ConnectionManager.ConnectionID) {
+        let (lost, failure) = state.withLockedValue { state in
+            state.isReceiving = false
+            state.closedConnection = id
+            return (state.loseSent(), state.failure)
+        }
+        wake(lost, cause: failure)
     }
 }
