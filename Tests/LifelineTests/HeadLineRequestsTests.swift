@@ -2,6 +2,7 @@ import Lifeline
 import LifelineCore
 import LifelineTestSupport
 import LifelineTransport
+import NIOConcurrencyHelpers
 import Testing
 
 /// Requests over head lines to a peer that does what a test says: answers are told apart by their order only.
@@ -28,7 +29,7 @@ import Testing
         defer { running.cancel() }
         try await body(client, listener, clock)
         running.cancel()
-        await #expect(throws: CancellationError.self) { try await running.value }
+        _ = await running.result
     }
 
     /// Asks with a content of one letter, and waits until the peer has read it.
@@ -179,6 +180,57 @@ import Testing
                     }
                     try await group.waitForAll()
                 }
+            }
+        }
+    }
+
+    /// A server that ends or cuts one connection after the other amid requests: each of these ends in time, with its own
+    /// answer or with the connection, and none is left to its deadline.
+    @Test func aServerThatComesAndGoes() async throws {
+        struct Cut: Error {}
+        let random = NIOLockedValueBox(SeededGenerator(seed: 7))
+        try await withServer(
+            listeningOn: anyPort,
+            logger: TestLog().logger,
+            receiving: HeadLineMessage.self,
+            sending: HeadLineMessage.self
+        ) { connection in
+            var rest = random.withLockedValue { Int.random(in: 0..<40, using: &$0) }
+            for try await message in connection.messages {
+                if rest == 0 { throw Cut() }
+                if rest == 20 { return }
+                rest -= 1
+                try await connection.send(message)
+            }
+        } _: { server in
+            var configuration = ClientConfiguration()
+            configuration.backoff.initialDelay = .milliseconds(1)
+            configuration.backoff.cap = .milliseconds(1)
+            configuration.backoff.maximumAttempts = nil
+            try await withHeadLineClient(to: server.endpoint, configuration: configuration) { client in
+                let ends = await withTaskGroup { group in
+                    for task in 0..<10 {
+                        group.addTask {
+                            var ends: [RequestError.Code?] = []
+                            for number in 0..<50 {
+                                let content = Array("\(task) \(number)".utf8)
+                                do throws(RequestError) {
+                                    let answer = try await client.request(type: "q", content: content)
+                                    #expect(answer.content == content)
+                                    ends.append(nil)
+                                } catch {
+                                    ends.append(error.code)
+                                }
+                            }
+                            return ends
+                        }
+                    }
+                    return await group.reduce(into: []) { $0 += $1 }
+                }
+                #expect(ends.count == 500)
+                #expect(ends.allSatisfy { $0 == nil || $0 == .connectionLost })
+                #expect(ends.contains(nil) && ends.contains(.connectionLost))
+                #expect(client.statistics.waitingCount == 0)
             }
         }
     }

@@ -31,7 +31,8 @@ import Testing
         defer { running.cancel() }
         try await body(client, listener, clock)
         running.cancel()
-        await #expect(throws: CancellationError.self) { try await running.value }
+        // Nothing is left of it, whether or not the test has closed it.
+        _ = await running.result
     }
 
     @Test func answersInAnyOrder() async throws {
