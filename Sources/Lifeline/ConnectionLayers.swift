@@ -71,7 +71,7 @@ extension ServerConfiguration {
         if endpoint.isEncrypted {
             guard let tls else {
                 throw ConnectionError(
-                    code: .tlsConfigurationInvalid,
+                    code: .invalidConfiguration,
                     message: "\(endpoint) needs a certificate. Set ServerConfiguration.tls."
                 )
             }

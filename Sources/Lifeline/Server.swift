@@ -65,7 +65,7 @@ public final class Server: Sendable {
     /// Loads the files of `ServerConfiguration.tls` again, for connections that are accepted from now on; those that
     /// stand go on. A server without TLS has nothing to load.
     ///
-    /// - Throws: `ConnectionError` `tlsConfigurationInvalid` when they cannot be used; what was loaded before stays in use.
+    /// - Throws: `ConnectionError` `invalidConfiguration` when they cannot be used; what was loaded before stays in use.
     public func reloadCertificate() async throws(ConnectionError) {
         try await certificates?.reload()
     }

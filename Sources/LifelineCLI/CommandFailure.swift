@@ -35,12 +35,12 @@ extension CommandFailure {
         switch error.code {
         case .connectFailed, .connectTimeout, .listenFailed, .addressInUse, .unixSocketPathTooLong, .webSocketRefused:
             .unavailable
-        case .invalidProxy, .proxyRefused, .proxyAuthenticationRequired, .proxyConnectFailed, .proxyProtocolViolation:
+        case .proxyRefused, .proxyAuthenticationRequired, .proxyConnectFailed, .proxyProtocolViolation:
             .unavailable
         case .tlsRejected, .tlsVersionUnsupported, .certificateExpired, .certificateHostMismatch, .certificateUntrusted,
             .certificatePinMismatch:
             .unavailable
-        case .protocolViolation, .messageRefused, .tlsConfigurationInvalid, .truncated: .badData
+        case .protocolViolation, .messageRefused, .invalidConfiguration, .truncated: .badData
         default: .inputOutput
         }
     }

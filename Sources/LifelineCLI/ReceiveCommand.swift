@@ -18,7 +18,7 @@ struct ReceiveCommand: AsyncParsableCommand {
               lifeline receive --on ws://127.0.0.1:7000/chat
               lifeline receive --on unix:///tmp/chat.sock --format delimited > chat.bin
               lifeline receive --on tls://0.0.0.0:7443 --certificate cert.pem --key key.pem
-              lifeline receive --on tls://0.0.0.0:7443 --certificate cert.pem --key key.pem --client-ca ca.pem
+              lifeline receive --on wss://0.0.0.0:7443/chat --certificate cert.pem --key key.pem --client-ca ca.pem
 
             For a trial, a certificate that is its own authority (send with --ca cert.pem):
               openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out cert.pem \

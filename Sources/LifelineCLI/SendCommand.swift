@@ -16,14 +16,15 @@ struct SendCommand: AsyncParsableCommand {
             A connection that is lost is made again, with 1 s, 2 s, 4 s and so on between attempts, and a line on standard \
             error for each step. Messages wait meanwhile. Those that were on their way when a connection was lost are not \
             sent again, since the receiver may have them; the last line says how many did not reach the receiver's system. \
-            That is exact, and not known over TLS; what reached it and was not read when the receiver was killed, nobody here can know.
+            That is exact, and not known over tls://, ws:// and wss://; what reached it and was not read when the receiver \
+            was killed, nobody here can know.
 
             The command succeeds when all messages were handed to a connection and the last one was closed in order, with \
             everything in the receiver's system. It fails with 69 when it has given up connecting with messages left to \
             send, and with 74 when the last connection broke or the receiver did not end it within 5 s.
 
-            Over tls:// the server's certificate must be valid, made out to HOST, and vouched for by an authority of the \
-            system's or of --ca. One that is refused is not tried again. To pin the key of a certificate, take the last \
+            Over tls:// and wss:// the server's certificate must be valid, made out to HOST, and vouched for by an \
+            authority of the system's or of --ca. One that is refused is not tried again. To pin the key of a certificate, take the last \
             line of
               openssl x509 -in cert.pem -noout -pubkey | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary \
             | openssl base64
@@ -36,8 +37,8 @@ struct SendCommand: AsyncParsableCommand {
               lifeline send --to unix:///tmp/chat.sock --format delimited < chat.bin
               lifeline send --to unix:///tmp/chat.sock --file chat.bin
               lifeline send --to tcp://chat.example.org:7000 --text "Hello" --proxy socks5://127.0.0.1:1080
-              lifeline send --to tls://chat.example:7443 --text "Hello" --ca ca.pem
-              lifeline send --to tls://10.0.0.7:7443 --text "Hello" --trust-pins --pin sha256/47DEQpj8HBSa…
+              lifeline send --to tls://chat.example.org:7443 --text "Hello" --ca ca.pem
+              lifeline send --to wss://10.0.0.7:7443/chat --text "Hello" --trust-pins --pin sha256/47DEQpj8HBSa…
             """
     )
 

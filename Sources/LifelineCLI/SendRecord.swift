@@ -51,7 +51,7 @@ struct SendRecord {
     /// Why the command fails: it has given up with messages left to send, or the last connection broke.
     var failure: CommandFailure? {
         if let giveUpReason, !isSendingFinished {
-            if let error = giveUpReason.error, error.code == .tlsConfigurationInvalid { return CommandFailure(error) }
+            if let error = giveUpReason.error, error.code == .invalidConfiguration { return CommandFailure(error) }
             let message = giveUpReason.error.map { "\($0)" } ?? "\(giveUpReason)"
             return CommandFailure(status: .unavailable, message: message)
         }

@@ -142,7 +142,7 @@ import Testing
         #expect(outcome.errorText.contains("is no proxy") && !outcome.errorText.contains("s3cret"))
         let environment = ["all_proxy=ftp://ada:s3cret@proxy"]
         let other = try await send(to: "tcp://127.0.0.1:1", [], environment: environment)
-        #expect(other.status == 69)
+        #expect(other.status == 65)
         #expect(other.errorText.contains("all_proxy") && !other.errorText.contains("s3cret"))
     }
 }

@@ -4,18 +4,24 @@ import LifelineCore
 import LifelineTestSupport
 import Testing
 
-/// WebSocket with PyPI's `websockets` at the other end.
+/// WebSocket with PyPI's `websockets` at the other end, plain and over TLS.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct WebSocketInteropTests {
+    private static let schemes = ["ws", "wss"]
+
+    private let certificates: CertificateFiles
     private let peer = Checkout.folder.appending(path: ".build-interop/bin/websockets-peer")
     private let messages: [WebSocketMessage] = [
         .text("Grüezi 🎉"), .text(""), .binary([]), .binary([0, 255]), .text(String(repeating: "x", count: 300_000)),
     ]
 
+    init() throws { certificates = try CertificateFiles() }
+
     // MARK: Our client
 
-    @Test(arguments: Corpus.allCases) func ourClientSendsFramesToItsServer(corpus: Corpus) async throws {
+    @Test(arguments: schemes, Corpus.allCases)
+    func ourClientSendsFramesToItsServer(scheme: String, corpus: Corpus) async throws {
         let stream = try [UInt8](corpus.reference)
-        let echoed = try await withEchoServer { endpoint, configuration in
+        let echoed = try await withEchoServer(scheme) { endpoint, configuration in
             try await withConnection(
                 to: endpoint,
                 configuration: configuration,
@@ -38,9 +44,9 @@ import Testing
         #expect(echoed == corpus.count)
     }
 
-    @Test func ourClientSendsTextsToItsServer() async throws {
+    @Test(arguments: schemes) func ourClientSendsTextsToItsServer(scheme: String) async throws {
         let messages = messages
-        let echoed = try await withEchoServer { endpoint, configuration in
+        let echoed = try await withEchoServer(scheme) { endpoint, configuration in
             try await withConnection(
                 to: endpoint,
                 configuration: configuration,
@@ -59,8 +65,8 @@ import Testing
         #expect(echoed == messages)
     }
 
-    @Test func ourClientIsRefusedByItsServer() async throws {
-        try await withEchoServer { endpoint, configuration in
+    @Test(arguments: schemes) func ourClientIsRefusedByItsServer(scheme: String) async throws {
+        try await withEchoServer(scheme) { endpoint, configuration in
             var wrong = configuration
             wrong.webSocket.credentials?.password = "wrong"
             let error = await #expect(throws: ConnectionError.self) {
@@ -81,75 +87,100 @@ import Testing
         ) { _ in }
     }
 
-    /// `configuration` has what the server asks for.
+    /// `configuration` has what the server asks for, and whom to trust.
     private func withEchoServer<Result>(
+        _ scheme: String,
         _ body: (_ endpoint: Endpoint, _ configuration: ConnectionConfiguration) async throws -> Result
     ) async throws -> Result {
-        try await Program(peer, ["echo-server"]).run { port in
+        let files = scheme == "wss" ? [certificates.certificate, certificates.key] : []
+        return try await Program(peer, ["echo-server"] + files).run { port in
             var configuration = ConnectionConfiguration()
+            configuration.tls.trust = .roots(.file(certificates.authority))
             configuration.webSocket.credentials = WebSocketCredentials(user: "ada", password: "secret")
             configuration.webSocket.subprotocols = ["chat.v1"]
-            return try await body(Endpoint("ws://127.0.0.1:\(port)"), configuration)
+            return try await body(Endpoint("\(scheme)://127.0.0.1:\(port)"), configuration)
         }
     }
 
     // MARK: Our server
 
-    @Test(arguments: Corpus.allCases) func itsClientSendsFramesToOurServer(corpus: Corpus) async throws {
+    @Test(arguments: schemes, Corpus.allCases)
+    func itsClientSendsFramesToOurServer(scheme: String, corpus: Corpus) async throws {
         try await withServer(
-            listeningOn: Endpoint("ws://127.0.0.1:0"),
+            listeningOn: Endpoint("\(scheme)://127.0.0.1:0"),
+            configuration: certificates.server,
             receiving: ChatMessage.self,
             sending: ChatMessage.self
         ) { connection in
             for try await message in connection.messages { try await connection.send(message) }
         } _: { server in
-            _ = try await Program(peer, ["echo-client", "\(server.endpoint)", corpus.rawValue]).run()
+            try await runClient("echo-client", "\(server.endpoint)", corpus.rawValue)
         }
     }
 
-    @Test func itsClientSendsTextsToOurServer() async throws {
-        var configuration = ServerConfiguration()
+    @Test(arguments: schemes) func itsClientSendsTextsToOurServer(scheme: String) async throws {
+        var configuration = certificates.server
         configuration.webSocket.subprotocols = ["chat.v2", "chat.v1"]
         try await withServer(
-            listeningOn: Endpoint("ws://127.0.0.1:0"),
+            listeningOn: Endpoint("\(scheme)://127.0.0.1:0"),
             configuration: configuration,
             receiving: WebSocketMessage.self,
             sending: WebSocketMessage.self
         ) { connection in
             for try await message in connection.messages { try await connection.send(message) }
         } _: { server in
-            _ = try await Program(peer, ["texts", "\(server.endpoint)"]).run()
+            try await runClient("texts", "\(server.endpoint)")
         }
     }
 
-    @Test func itsClientIsRefusedByOurServer() async throws {
+    @Test(arguments: schemes) func itsClientIsRefusedByOurServer(scheme: String) async throws {
         try await withServer(
-            listeningOn: Endpoint("ws://127.0.0.1:0"),
+            listeningOn: Endpoint("\(scheme)://127.0.0.1:0"),
+            configuration: certificates.server,
             receiving: ChatMessage.self,
             sending: ChatMessage.self
         ) { connection in
             for try await _ in connection.messages {}
         } _: { server in
-            _ = try await Program(peer, ["refused", "\(server.endpoint)", "403"]).run()
-            _ = try await Program(peer, ["refused", "\(server.endpoint)elsewhere", "404"]).run()
-            _ = try await Program(peer, ["closed", "\(server.endpoint)", "1003"]).run()
+            try await runClient("refused", "\(server.endpoint)", "403")
+            try await runClient("refused", "\(server.endpoint)elsewhere", "404")
+            try await runClient("closed", "\(server.endpoint)", "1003")
         }
     }
 
-    // MARK: The command
+    /// Runs the peer's client, which trusts our server.
+    private func runClient(_ command: String, _ endpoint: String, _ arguments: String...) async throws {
+        let authority = endpoint.hasPrefix("wss:") ? [certificates.authority] : []
+        _ = try await Program(peer, [command, endpoint] + arguments + authority).run()
+    }
 
-    @Test func theCommandSendsAndReceivesOverWebSocket() async throws {
-        let reference = try Corpus.everyField.reference
-        let received = try await receive(
-            on: "ws://127.0.0.1:0/chat",
-            count: Corpus.everyField.count,
-            format: "delimited"
-        ) { endpoint in
-            #expect(endpoint.hasPrefix("ws://127.0.0.1:") && endpoint.hasSuffix("/chat"))
-            let send = try Program.product("lifeline", ["send", "--to", endpoint, "--format", "delimited"])
-            _ = try await send.run(input: reference)
+    // MARK: Through a proxy
+
+    @Test(arguments: ProxyProgram.allCases) func ourClientGoesThroughAProxyToItsServer(program: ProxyProgram)
+        async throws
+    {
+        try await program.run(wantingCredentials: true) { port in
+            let messages = messages
+            let echoed = try await withEchoServer("wss") { endpoint, configuration in
+                var configuration = configuration
+                configuration.proxy = program.configuration(port: port, credentials: ProxyProgram.credentials)
+                return try await withConnection(
+                    to: endpoint,
+                    configuration: configuration,
+                    receiving: WebSocketMessage.self,
+                    sending: WebSocketMessage.self
+                ) { connection in
+                    for message in messages { try await connection.send(message) }
+                    var echoed: [WebSocketMessage] = []
+                    for try await message in connection.messages {
+                        echoed.append(message)
+                        if echoed.count == messages.count { break }
+                    }
+                    return echoed
+                }
+            }
+            #expect(echoed == messages)
         }
-        #expect(received == reference)
     }
 }
 
@@ -167,4 +198,30 @@ extension ChatMessage {
         try assembler.finish()
         return collector.messages
     }
+}
+
+/// A certificate for `localhost` and an authority that vouches for it, in files that live as long as this does.
+private final class CertificateFiles: Sendable {
+    let server: ServerConfiguration
+    private let folder: URL
+
+    init() throws {
+        let root = try TestCertificate.authority()
+        let leaf = try TestCertificate.localhost(issuedBy: root)
+        folder = FileManager.default.temporaryDirectory.appending(path: "websockets-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        for (name, content) in [("ca.pem", try root.pem), ("cert.pem", try leaf.pem), ("key.pem", leaf.keyPEM)] {
+            try Data(content).write(to: folder.appending(path: name))
+        }
+        let files = ["cert.pem", "key.pem"].map { [folder] in PEMSource.file(folder.appending(path: $0).path) }
+        var server = ServerConfiguration()
+        server.tls = TLSServerConfiguration(identity: TLSIdentity(certificateChain: files[0], privateKey: files[1]))
+        self.server = server
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    var authority: String { folder.appending(path: "ca.pem").path }
+    var certificate: String { folder.appending(path: "cert.pem").path }
+    var key: String { folder.appending(path: "key.pem").path }
 }

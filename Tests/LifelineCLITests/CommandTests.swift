@@ -44,6 +44,28 @@ typealias ChatMessage = Sample_Chat_V1_ChatMessage
         #expect(text.contains("id: \"2\"\n"))
     }
 
+    @Test func aStreamGoesOverWebSocket() async throws {
+        let sent = try stream("one", String(repeating: "two ", count: 100_000), "three")
+        let output = try await receive(on: "ws://127.0.0.1:0/chat", count: 3, format: "delimited") { endpoint in
+            #expect(endpoint.hasPrefix("ws://127.0.0.1:") && endpoint.hasSuffix("/chat"))
+            let elsewhere = try await lifeline("send", "--to", "\(endpoint)/elsewhere", "--text", "x")
+            #expect(elsewhere.status == 69)
+            #expect(elsewhere.errorText.contains("webSocketRefused"), "\(elsewhere.errorText)")
+            #expect(elsewhere.errorText.split(separator: "\n").count == 1, "it is not tried again")
+            let outcome = try await lifeline("send", "--to", endpoint, "--format", "delimited", input: sent)
+            #expect(outcome.status == 0, "\(outcome.errorText)")
+        }
+        #expect(output == sent)
+    }
+
+    @Test(arguments: ["send", "receive"]) func helpHasAnExampleOfEachScheme(command: String) async throws {
+        let help = String(decoding: try await lifeline(command, "--help").output, as: UTF8.self)
+        for scheme in ["tcp", "tls", "ws", "wss", "unix"] {
+            let option = command == "send" ? "--to" : "--on"
+            #expect(help.contains("lifeline \(command) \(option) \(scheme)://"), "\(scheme)")
+        }
+    }
+
     @Test func aFileIsSentOverAUnixSocket() async throws {
         try await withTemporaryPath { socket in
             try await withTemporaryPath("stream") { file in

@@ -4,7 +4,7 @@ import LifelineProtos
 import LifelineTestSupport
 import Testing
 
-/// `lifeline send` and `lifeline receive` over TLS.
+/// `lifeline send` and `lifeline receive` over TLS, without and with WebSocket above it.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct TLSCommandTests {
     private let root: TestCertificate
     private let certificate: TestCertificate
@@ -33,16 +33,18 @@ import Testing
         try await body { folder.appending(path: $0).path }
     }
 
-    @Test func aTextGoesOverTLS() async throws {
+    @Test(arguments: ["tls://127.0.0.1:0", "wss://127.0.0.1:0/chat"])
+    func aTextGoesOverTLS(listening: String) async throws {
         try await withFiles { path in
             let server = ["--certificate", path("cert.pem"), "--key", path("key.pem"), "--client-ca", path("ca.pem")]
             let output = try await receive(
-                on: "tls://127.0.0.1:0",
+                on: listening,
                 options: server,
                 count: 2,
                 format: "text"
             ) { endpoint in
-                #expect(endpoint.hasPrefix("tls://127.0.0.1:"))
+                #expect(endpoint.split(separator: ":")[..<2] == listening.split(separator: ":")[..<2])
+                #expect(endpoint.hasSuffix("/chat") == listening.hasSuffix("/chat"))
                 let identity = ["--certificate", path("client.pem"), "--key", path("client-key.pem")]
                 for trust in [
                     ["--ca", path("ca.pem"), "--pin", root.publicKeyPin],
@@ -71,10 +73,11 @@ import Testing
         }
     }
 
-    @Test func whatIsRefusedIsNotTriedAgain() async throws {
+    @Test(arguments: ["tls", "wss"]) func whatIsRefusedIsNotTriedAgain(scheme: String) async throws {
         try await withFiles { path in
             let server = ["--certificate", path("cert.pem"), "--key", path("key.pem")]
-            _ = try await receive(on: "tls://127.0.0.1:0", options: server, count: 1, format: "text") { endpoint in
+            _ = try await receive(on: "\(scheme)://127.0.0.1:0", options: server, count: 1, format: "text") {
+                endpoint in
                 let cases = [
                     ([], 69, "certificateUntrusted"),
                     (["--ca", path("ca.pem"), "--pin", client.publicKeyPin], 69, "certificatePinMismatch"),
@@ -102,6 +105,13 @@ import Testing
         (["send", "--to", "tls://127.0.0.1:1", "--text", "x", "--key", "key.pem"], "go together"),
         (["send", "--to", "tls://127.0.0.1:1", "--text", "x", "--trust-pins"], "needs --pin"),
         (["send", "--to", "tls://127.0.0.1:1", "--text", "x", "--pin", "sha256/x"], "no certificate pin"),
+        (
+            [
+                "send", "--to", "ws://127.0.0.1:1", "--text", "x", "--pin",
+                "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+            ], "endpoints tls:// and wss://"
+        ),
+        (["receive", "--on", "wss://127.0.0.1:0"], "needs --certificate FILE and --key FILE"),
         (["receive", "--on", "tls://127.0.0.1:0"], "needs --certificate FILE and --key FILE"),
         (["receive", "--on", "tcp://127.0.0.1:0", "--client-ca", "ca.pem"], "endpoints tls://"),
     ]) func wrongUsage(arguments: [String], text: String) async throws {

@@ -75,7 +75,7 @@ import Testing
     @Test func aProxyThatSaysNothing() async throws {
         let listener = try await RawSocket.listen()
         var configuration = configuration(listener)
-        configuration.connectTimeout = .milliseconds(50)
+        configuration.connectTimeout = .seconds(1)
         let error = await connectionError {
             try await withTestConnection(to: endpoint, configuration: configuration) { _ in }
         }
@@ -178,7 +178,7 @@ import Testing
 
     @Test(
         arguments: [
-            (.tcp(host: "chat.invalid", port: 1), .http(host: "127.0.0.1", port: 0), .invalidProxy),
+            (.tcp(host: "chat.invalid", port: 1), .http(host: "127.0.0.1", port: 0), .invalidConfiguration),
             (.tcp(host: "bücher.example", port: 1), .http(host: "127.0.0.1", port: 1), .invalidEndpoint),
         ] as [(Endpoint, ProxyConfiguration, ConnectionError.Code)]
     )

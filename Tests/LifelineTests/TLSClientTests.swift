@@ -103,7 +103,7 @@ import Testing
                 ) { client in
                     var events = client.events.makeAsyncIterator()
                     let event = try await events.reach(.gaveUp)
-                    #expect(event.transition.reason.error?.code == .tlsConfigurationInvalid)
+                    #expect(event.transition.reason.error?.code == .invalidConfiguration)
                     writeFile(try root.pem, to: path)
                     client.reconnect()
                     _ = try await events.reach(.ready)

@@ -59,12 +59,13 @@ import Testing
             Issue.record("nothing is to be added")
         }
         struct Refused: Error {}
+        handler.completesEnd = false
         if hasFailed { promise.fail(Refused()) }
         channel.embeddedEventLoop.advanceTime(by: .milliseconds(999))
         #expect(channel.isActive)
         channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
         #expect(!channel.isActive)
-        #expect(handler.closeCount == 1)
+        #expect(handler.endCount == 1 && handler.closeCount == 0)
         let error = #expect(throws: (any Error).self) { try added.wait() }
         #expect(hasFailed ? error is Refused : (error as? HandshakeTimeout)?.handshakeName == "the test's handshake")
         if let error {
@@ -74,6 +75,21 @@ import Testing
             #expect(hasFailed || told.message.contains("the test's handshake was not done within 1.0 seconds"))
         }
         if !hasFailed { promise.fail(Refused()) }
+    }
+
+    /// A peer that does not say in turn that it is the end must not hold up who wants to know why.
+    @Test func aLayerThatHasFailedIsNotWaitedFor() throws {
+        let channel = EmbeddedChannel()
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        let handler = ReluctantLayer.Handler()
+        let promise = channel.eventLoop.makePromise(of: Void.self)
+        let layer = ReluctantLayer(handler: .init(handler, eventLoop: channel.eventLoop), done: promise)
+        let added = channel.addLayers([layer], deadline: .uptimeNanoseconds(1_000_000_000)) { _ in
+            Issue.record("nothing is to be added")
+        }
+        promise.fail(ChannelError.eof)
+        #expect(!channel.isActive && handler.endCount == 1 && handler.closeCount == 0)
+        #expect(throws: ChannelError.eof) { try added.wait() }
     }
 }
 
@@ -93,14 +109,20 @@ private struct ReluctantLayer: ChannelLayer {
         typealias OutboundIn = ByteBuffer
         var endCount = 0
         var closeCount = 0
+        var completesEnd = true
+        private var keptPromise: EventLoopPromise<Void>?
 
         func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
             if mode == .output {
                 endCount += 1
-                promise?.succeed()
+                if completesEnd { promise?.succeed() } else { keptPromise = promise }
             } else {
                 closeCount += 1
             }
+        }
+
+        func handlerRemoved(context: ChannelHandlerContext) {
+            keptPromise?.fail(ChannelError.ioOnClosedChannel)
         }
     }
 }

@@ -281,6 +281,44 @@ import Testing
         #expect(try test.sent().isEmpty)
     }
 
+    @Test func anAbortDoesNotWaitForTheServerToHangUp() throws {
+        let test = try WebSocketTest(role: .client)
+        try test.receive([0x03, 0xE8], .connectionClose)
+        #expect(test.record.hasEnded && test.channel.isActive)
+        test.handler.fail(.closedLocally, resetting: true)
+        #expect(!test.channel.isActive)
+        #expect(test.outputEnd.closeCount == 0, "a layer below would wait")
+    }
+
+    /// What is told to the peer is given its time once, and not once more by TLS.
+    @Test func anEndThatIsOverdueIsACut() throws {
+        let regular = try WebSocketTest(role: .client)
+        try regular.receive([0x03, 0xE8], .connectionClose)
+        let failed = try WebSocketTest(role: .client)
+        try failed.receive([0x03, 0xF3], .connectionClose)
+        let violated = try WebSocketTest()
+        try violated.receive([], WebSocketOpcode(encodedWebSocketOpcode: 3)!)
+        for test in [regular, failed, violated] {
+            test.advance(milliseconds: 999)
+            #expect(test.channel.isActive)
+            test.advance(milliseconds: 1)
+            #expect(!test.channel.isActive && test.outputEnd.closeCount == 0)
+        }
+        #expect(regular.report?.failure == nil)
+    }
+
+    @Test func aLayerBelowSaysThatItIsTheEndAndDoesNotWait() throws {
+        let server = try WebSocketTest(role: .server)
+        try server.receive([0x03, 0xE8], .connectionClose)
+        let client = try WebSocketTest(role: .client)
+        try client.receive([0x03, 0xE8], .connectionClose)
+        client.channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        for test in [server, client] {
+            #expect(!test.channel.isActive && test.report?.failure == nil)
+            #expect(test.outputEnd.count == 1 && test.outputEnd.closeCount == 0)
+        }
+    }
+
     @Test func anotherErrorPassesThrough() throws {
         let test = try WebSocketTest()
         test.channel.pipeline.fireErrorCaught(IOError(errnoCode: 104, reason: "reset"))
@@ -336,7 +374,7 @@ private struct WebSocketTest {
             now: { MonotonicTime(nanoseconds: Int64(loop.now.uptimeNanoseconds)) }
         )
         let opening = WebSocketOpening(subprotocol: nil, target: "/", headers: [:])
-        try channel.pipeline.syncOperations.addHandler(outputEnd)
+        try channel.pipeline.syncOperations.addHandlers(SocketEnd(), outputEnd)
         if holdingWrites { try channel.pipeline.syncOperations.addHandler(writes) }
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         try channel.pipeline.syncOperations.addHandlers(
@@ -409,13 +447,17 @@ private final class FrameHolder: ChannelOutboundHandler {
     }
 }
 
-/// A socket whose sides end one by one, which an embedded channel's do not.
+/// A socket whose sides end one by one, which an embedded channel's do not; or a layer below, whose close a cut passes by.
 final class OutputEnd: ChannelOutboundHandler {
     typealias OutboundIn = WebSocketFrame
     var count = 0
+    var closeCount = 0
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        guard case .output = mode else { return context.close(mode: mode, promise: promise) }
+        guard case .output = mode else {
+            closeCount += 1
+            return context.close(mode: mode, promise: promise)
+        }
         count += 1
         promise?.succeed()
     }

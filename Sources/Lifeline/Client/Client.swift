@@ -17,8 +17,8 @@ public import ServiceLifecycle
 ///
 /// **What is known of a message.** A message that `send` accepted is written to the connection of that moment. When that
 /// connection is lost, the event that tells of it counts the messages that did not reach the peer's system
-/// (`ClientEvent.undeliveredMessageCount`); they are not sent again, as the peer may have seen a part of them. Over TLS
-/// the count is nil: what the peer's system acknowledged are bytes of TLS.
+/// (`ClientEvent.undeliveredMessageCount`); they are not sent again, as the peer may have seen a part of them. Over
+/// TLS, WebSocket and through a proxy the count is nil: what is acknowledged there are not the messages' own bytes.
 public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable {
     /// Where it connects to.
     public let endpoint: Endpoint

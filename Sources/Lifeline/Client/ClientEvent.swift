@@ -6,7 +6,8 @@ public struct ClientEvent: Sendable {
     public let transition: ConnectionTransition
 
     /// When a connection ended with this step: how many messages that `send` had accepted on it never left, or were not
-    /// acknowledged by the peer's TCP. Nil when no connection ended, and where the system cannot tell.
+    /// acknowledged by the peer's TCP. Nil when no connection ended, and where the system cannot tell: over
+    /// TLS, WebSocket and through a proxy among others.
     ///
     /// The count is exact in that every other message has reached the peer's system. Whether the peer's program read it
     /// there, no connection can know. Nor that a message which counts does not arrive: its acknowledgement may be what was

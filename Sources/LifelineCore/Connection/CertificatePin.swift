@@ -24,7 +24,7 @@ public struct CertificatePin: Sendable, Hashable {
     ///
     ///     openssl x509 -in server.pem -noout -pubkey | openssl pkey -pubin -outform der \
     ///         | openssl dgst -sha256 -binary | openssl base64
-    /// - Throws: `ConnectionError` `tlsConfigurationInvalid`, whose message says what is wrong.
+    /// - Throws: `ConnectionError` `invalidConfiguration`, whose message says what is wrong.
     public init(_ text: String) throws(ConnectionError) {
         let prefix = "sha256/"
         if text.hasPrefix(prefix) {
@@ -98,7 +98,7 @@ public struct CertificatePin: Sendable, Hashable {
     }
 
     private static func invalid(_ text: String, _ reason: String) -> ConnectionError {
-        ConnectionError(code: .tlsConfigurationInvalid, message: "\"\(text)\" is no certificate pin: \(reason).")
+        ConnectionError(code: .invalidConfiguration, message: "\"\(text)\" is no certificate pin: \(reason).")
     }
 }
 

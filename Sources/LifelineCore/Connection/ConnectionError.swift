@@ -4,16 +4,17 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind {
             case closedByPeer, closedLocally, protocolViolation, ioError
-            case connectFailed, connectTimeout, listenFailed, addressInUse, invalidEndpoint, unixSocketPathTooLong
+            case connectFailed, connectTimeout, listenFailed, addressInUse, invalidEndpoint, invalidConfiguration
+            case unixSocketPathTooLong
             case sendingFinished, messageRefused, concurrentIteration
             case networkLost, heartbeatTimeout
-            case tlsRejected, tlsVersionUnsupported, tlsConfigurationInvalid, truncated
+            case tlsRejected, tlsVersionUnsupported, truncated
             case certificateExpired, certificateHostMismatch, certificateUntrusted, certificatePinMismatch
             case peerUnresponsive, idleTimeout, writeTimeout, tooManyUnansweredBytes
             case notConnected, sendTimedOut, sendQueueFull
             case alreadyRun
-            case invalidProxy, proxyRefused, proxyAuthenticationRequired, proxyConnectFailed, proxyProtocolViolation
-            case webSocketRefused, webSocketClosed, invalidConfiguration
+            case proxyRefused, proxyAuthenticationRequired, proxyConnectFailed, proxyProtocolViolation
+            case webSocketRefused, webSocketClosed
         }
         private let kind: Kind
 
@@ -35,6 +36,9 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let addressInUse = Code(kind: .addressInUse)
         /// Local misuse: the text is no endpoint.
         public static let invalidEndpoint = Code(kind: .invalidEndpoint)
+        /// Local misuse: a configuration, or what it takes from files and the environment, cannot be used: certificates,
+        /// keys and pins, the proxy, fields of the WebSocket handshake. The message says which and why.
+        public static let invalidConfiguration = Code(kind: .invalidConfiguration)
         /// Local misuse: the operating system takes no Unix socket path of this length.
         public static let unixSocketPathTooLong = Code(kind: .unixSocketPathTooLong)
         /// Local misuse: a message was sent after `finishSending()`.
@@ -71,8 +75,6 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let certificatePinMismatch = Code(kind: .certificatePinMismatch)
         /// The peer speaks only versions of TLS that are too old.
         public static let tlsVersionUnsupported = Code(kind: .tlsVersionUnsupported)
-        /// Local misuse: a certificate, a key, a root or a pin of the configuration cannot be used.
-        public static let tlsConfigurationInvalid = Code(kind: .tlsConfigurationInvalid)
         /// The stream ended without the peer's having said so over TLS: the peer crashed, or somebody cut the stream. What
         /// came may not be all that was sent.
         public static let truncated = Code(kind: .truncated)
@@ -84,8 +86,6 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let sendQueueFull = Code(kind: .sendQueueFull)
         /// Local misuse: a client was run for a second time.
         public static let alreadyRun = Code(kind: .alreadyRun)
-        /// Local misuse: what was given as a proxy, or what the environment says, is none.
-        public static let invalidProxy = Code(kind: .invalidProxy)
         /// The proxy does not want to connect to the endpoint, or cannot do such a thing at all. The cause is a
         /// `ProxyAnswer`.
         public static let proxyRefused = Code(kind: .proxyRefused)
@@ -101,8 +101,6 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let webSocketRefused = Code(kind: .webSocketRefused)
         /// The peer closed a WebSocket because something is wrong for it; the cause is a `WebSocketClosure`.
         public static let webSocketClosed = Code(kind: .webSocketClosed)
-        /// Local misuse: a configuration has a value that cannot be used.
-        public static let invalidConfiguration = Code(kind: .invalidConfiguration)
 
         /// Whether the two sides do not agree on certificates or on TLS.
         package var isTLSRejection: Bool {

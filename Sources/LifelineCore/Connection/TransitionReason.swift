@@ -106,9 +106,8 @@ extension TransitionReason {
         if let refusal = error.cause as? WebSocketRefusal { return !refusal.isTransient }
         return error.code.isTLSRejection
             || [
-                .tlsConfigurationInvalid, .invalidConfiguration, .invalidEndpoint, .unixSocketPathTooLong,
-                .invalidProxy,
-                .proxyRefused, .proxyAuthenticationRequired,
+                .invalidConfiguration, .invalidEndpoint, .unixSocketPathTooLong, .proxyRefused,
+                .proxyAuthenticationRequired,
             ].contains(error.code)
     }
 

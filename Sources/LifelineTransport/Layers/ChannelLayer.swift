@@ -95,10 +95,19 @@ private final class LayerSetup {
         self.outcome = nil
         switch result {
         case .success: timer?.cancel()
-        // The timer sees to it that a layer does not take too long over its last words.
-        case .failure: channel.close(promise: nil)
+        case .failure: endOutput()
         }
         outcome.completeWith(result)
+    }
+
+    /// Lets the layers say that it is the end, and does not wait for the peer to say so, too. The timer sees to it that they
+    /// do not take too long over it.
+    private func endOutput() {
+        let ended = channel.eventLoop.makePromise(of: Void.self)
+        ended.futureResult.assumeIsolated().whenComplete { _ in
+            self.channel.triggerUserOutboundEvent(SocketCut(), promise: nil)
+        }
+        channel.close(mode: .output, promise: ended)
     }
 }
 

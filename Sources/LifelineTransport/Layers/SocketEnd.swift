@@ -1,7 +1,7 @@
 internal import NIOCore
 
 /// Asks for a channel's socket to be closed at once, without what layers would still like to say.
-struct SocketCut {}
+struct SocketCut: Sendable {}
 
 /// Stands next to the socket, below all layers.
 ///

@@ -32,7 +32,11 @@ final class ConnectAttempt: Sendable {
             state.isGivenUp = true
             return state.channels
         }
-        for channel in channels { channel.close(promise: nil) }
+        for channel in channels {
+            // Layers would wait for the peer; without layers, this is nothing.
+            channel.triggerUserOutboundEvent(SocketCut(), promise: nil)
+            channel.close(promise: nil)
+        }
         for channel in channels { try? await channel.closeFuture.get() }
     }
 }

@@ -63,9 +63,11 @@ extension ConnectionError {
         case let error as ConnectionError:
             self = error
         case let error as HandshakeTimeout:
+            let goal = proxyAddress == nil ? "" : " for \(endpoint)"
             self.init(
                 code: .connectTimeout,
-                message: "\(peerFirst) accepted a connection; \(error.handshakeName) was not done within \(timeout)."
+                message: "\(peerFirst) accepted a connection\(goal); \(error.handshakeName) was not done within "
+                    + "\(timeout)."
             )
         case is HandshakeCut:
             self.init(

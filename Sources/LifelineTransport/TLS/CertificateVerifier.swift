@@ -24,7 +24,7 @@ struct CertificateVerifier: Sendable {
     private let trust: Trust
     private let pins: [CertificatePin]
 
-    /// - Throws: `tlsConfigurationInvalid`.
+    /// - Throws: `invalidConfiguration`.
     init(peer: Peer, trust: TLSTrust, pins: [CertificatePin]) throws(ConnectionError) {
         self.peer = peer
         self.pins = pins
@@ -34,7 +34,7 @@ struct CertificateVerifier: Sendable {
         case .pinnedCertificates:
             if pins.isEmpty {
                 throw ConnectionError(
-                    code: .tlsConfigurationInvalid,
+                    code: .invalidConfiguration,
                     message: "Only pinned certificates are to be trusted, and there are no pins."
                 )
             }

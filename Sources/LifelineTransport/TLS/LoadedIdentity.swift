@@ -17,7 +17,7 @@ struct LoadedIdentity: Sendable {
             throw error
         } catch {
             throw ConnectionError(
-                code: .tlsConfigurationInvalid,
+                code: .invalidConfiguration,
                 message: "There is no private key without a passphrase, in PEM, in \(identity.privateKey).",
                 cause: error
             )
@@ -44,7 +44,7 @@ extension NIOSSLContext {
             return try NIOSSLContext(configuration: configuration)
         } catch {
             throw ConnectionError(
-                code: .tlsConfigurationInvalid,
+                code: .invalidConfiguration,
                 message: "The certificate and the private key do not belong together, or cannot be used.",
                 cause: error
             )
@@ -62,7 +62,7 @@ extension PEMSource {
         case .file(let path):
             guard let bytes = PEMSource.read(path) else {
                 throw ConnectionError(
-                    code: .tlsConfigurationInvalid,
+                    code: .invalidConfiguration,
                     message: "\(path) cannot be read: \(String(cString: strerror(errno)))."
                 )
             }
@@ -101,7 +101,7 @@ extension PEMSource {
             cause = error
         }
         throw ConnectionError(
-            code: .tlsConfigurationInvalid,
+            code: .invalidConfiguration,
             message: "There is no certificate in PEM in \(self).",
             cause: cause
         )
@@ -123,7 +123,7 @@ extension CertificateStore {
                     certificates.append(try Certificate(certificate))
                 } catch {
                     throw ConnectionError(
-                        code: .tlsConfigurationInvalid,
+                        code: .invalidConfiguration,
                         message: "A certificate in \(source) cannot be used as a root.",
                         cause: error
                     )

@@ -28,7 +28,7 @@ package final class ServerCertificates: Sendable {
     private let now: @Sendable () -> MonotonicTime
     private let state: NIOLockedValueBox<State>
 
-    /// - Throws: `tlsConfigurationInvalid`.
+    /// - Throws: `invalidConfiguration`.
     package init(
         _ configuration: TLSServerConfiguration,
         logger: Logger,
@@ -81,7 +81,7 @@ package final class ServerCertificates: Sendable {
 
     /// Loads the files again. Connections that are accepted from then on use what was loaded.
     ///
-    /// - Throws: `tlsConfigurationInvalid`; what was loaded before stays in use then.
+    /// - Throws: `invalidConfiguration`; what was loaded before stays in use then.
     package func reload() async throws(ConnectionError) {
         do {
             try await NIOThreadPool.singleton.runIfActive { try self.reloadNow() }

@@ -29,7 +29,7 @@ enum SystemRoots {
         }
         return .failure(
             ConnectionError(
-                code: .tlsConfigurationInvalid,
+                code: .invalidConfiguration,
                 message: "The system's certificate authorities were not found in "
                     + "\((named.map { [$0] } ?? paths).joined(separator: ", ")). Install them (Debian: ca-certificates), or "
                     + "set TLSClientConfiguration.trust."

@@ -12,7 +12,7 @@ package struct TLSClientLayer: ChannelLayer {
     private let host: TLSHost
 
     /// - Parameter host: the endpoint's.
-    /// - Throws: `tlsConfigurationInvalid`.
+    /// - Throws: `invalidConfiguration`.
     package init(_ configuration: TLSClientConfiguration, host: String) throws(ConnectionError) {
         self.host = TLSHost(configuration.serverName ?? host)
         verifier = try CertificateVerifier(

@@ -12,7 +12,7 @@ package struct TLSServerLayer: ChannelLayer {
 
     /// Reads files: not on an event loop.
     ///
-    /// - Throws: `tlsConfigurationInvalid`.
+    /// - Throws: `invalidConfiguration`.
     package init(_ configuration: TLSServerConfiguration, logger: Logger) throws(ConnectionError) {
         certificates = try ServerCertificates(configuration, logger: logger)
     }

@@ -50,6 +50,6 @@ import Testing
         (0..<32).map { _ in "0A" }.joined(separator: "-"), String(repeating: "é", count: 32),
     ]) func refusesTheRest(text: String) {
         let error = #expect(throws: ConnectionError.self) { try CertificatePin(text) }
-        #expect(error?.code == .tlsConfigurationInvalid)
+        #expect(error?.code == .invalidConfiguration)
     }
 }

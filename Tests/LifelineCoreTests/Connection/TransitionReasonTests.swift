@@ -26,10 +26,10 @@ import Testing
             (.tlsRejected, .tlsRejected, true), (.tlsVersionUnsupported, .tlsRejected, true),
             (.certificateExpired, .tlsRejected, true), (.certificateHostMismatch, .tlsRejected, true),
             (.certificateUntrusted, .tlsRejected, true), (.certificatePinMismatch, .tlsRejected, true),
-            (.tlsConfigurationInvalid, .connectFailed, true), (.invalidEndpoint, .connectFailed, true),
+            (.invalidConfiguration, .connectFailed, true), (.invalidEndpoint, .connectFailed, true),
             (.unixSocketPathTooLong, .connectFailed, true), (.connectFailed, .connectFailed, false),
             (.connectTimeout, .connectFailed, false), (.ioError, .connectFailed, false),
-            (.invalidProxy, .connectFailed, true), (.proxyRefused, .connectFailed, true),
+            (.proxyRefused, .connectFailed, true),
             (.proxyAuthenticationRequired, .connectFailed, true), (.proxyConnectFailed, .connectFailed, false),
             (.proxyProtocolViolation, .connectFailed, false),
         ] as [(ConnectionError.Code, TransitionReason.Code, Bool)]

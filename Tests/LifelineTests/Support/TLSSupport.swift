@@ -95,12 +95,16 @@ struct Relay: Sendable {
     let listener: RawSocket
     private let server: Endpoint
     private let chunk: Int
+    private let isProxy: Bool
 
-    /// - Parameter chunk: how many bytes it passes on at once, at most.
-    init(to server: Endpoint, chunk: Int = 64 << 10) async throws {
+    /// - Parameters:
+    ///   - chunk: how many bytes it passes on at once, at most.
+    ///   - isProxy: whether it is asked to connect, as an HTTP proxy is. It connects to `server`, whatever is asked for.
+    init(to server: Endpoint, chunk: Int = 64 << 10, isProxy: Bool = false) async throws {
         listener = try await RawSocket.listen()
         self.server = server
         self.chunk = chunk
+        self.isProxy = isProxy
     }
 
     var endpoint: Endpoint { .tls(listener) }
@@ -110,6 +114,11 @@ struct Relay: Sendable {
         _ body: @escaping @Sendable (_ client: RawSocket, _ server: RawSocket) async throws -> Result
     ) async throws -> Result {
         let client = try await listener.accept()
+        if isProxy {
+            let request = try await client.readHead()
+            guard request.hasPrefix("CONNECT ") else { throw RawSocket.Unexpected(head: request) }
+            try await client.write(Array("HTTP/1.1 200 Connection established\r\n\r\n".utf8))
+        }
         let server = try await RawSocket.connect(toPort: server.port ?? 0)
         async let up: Void = pump(client, server)
         async let down: Void = pump(server, client)

@@ -233,7 +233,7 @@ import Testing
         // It is the first one's key that the peer has proved to have.
         #expect(try await verify([other, leaf], pins: [leaf.publicKeyPin])?.code == .certificatePinMismatch)
         let error = await #expect(throws: ConnectionError.self) { try await verify([leaf], pins: []) }
-        #expect(error?.code == .tlsConfigurationInvalid)
+        #expect(error?.code == .invalidConfiguration)
     }
 
     // MARK: The system's roots

@@ -71,9 +71,9 @@ import Testing
             #expect(try current(certificates) == first.der)
             #expect(log.lines.count == 1, "once, not at every look")
             #expect(log.lines.first?.hasPrefix("warning") == true)
-            #expect(log.lines.first?.contains("tlsConfigurationInvalid") == true)
+            #expect(log.lines.first?.contains("invalidConfiguration") == true)
             let error = await #expect(throws: ConnectionError.self) { try await certificates.reload() }
-            #expect(error?.code == .tlsConfigurationInvalid)
+            #expect(error?.code == .invalidConfiguration)
             #expect(try current(certificates) == first.der)
             // Now it fits.
             try replace(nil, second)
@@ -173,7 +173,7 @@ import Testing
             let error = #expect(throws: ConnectionError.self) {
                 try ServerCertificates(TLSServerConfiguration(identity: identity), logger: log.logger)
             }
-            #expect(error?.code == .tlsConfigurationInvalid)
+            #expect(error?.code == .invalidConfiguration)
             #expect(error?.message.contains(text) == true)
             var client = TLSClientConfiguration()
             client.identity = identity

@@ -2,7 +2,7 @@ extension ProxyConfiguration {
     /// Decides on the proxy for an endpoint; nil for none.
     ///
     /// - Parameter environment: the process's, with those that `environmentVariables` names.
-    /// - Throws: `ConnectionError` `invalidProxy`.
+    /// - Throws: `ConnectionError` `invalidConfiguration`.
     package func server(
         for endpoint: Endpoint,
         environment: [String: String]
@@ -22,7 +22,7 @@ extension ProxyConfiguration {
                 return server
             } catch {
                 throw ConnectionError(
-                    code: .invalidProxy,
+                    code: .invalidConfiguration,
                     message: "The environment's \(variable) is wrong: \(error.message)"
                 )
             }

@@ -3,7 +3,7 @@ extension ProxyConfiguration {
     ///
     /// User and password are percent-decoded. Without a scheme it is an HTTP proxy, and without a port 1080, as for curl.
     /// An IPv6 address stands in brackets.
-    /// - Throws: `ConnectionError` `invalidProxy`, whose message says what is wrong, without user and password.
+    /// - Throws: `ConnectionError` `invalidConfiguration`, whose message says what is wrong, without user and password.
     public init(_ url: String) throws(ConnectionError) {
         let (scheme, rest) = ProxyConfiguration.splitScheme(url)
         let kind: ProxyServer.Kind
@@ -97,7 +97,7 @@ extension ProxyConfiguration {
 extension ProxyServer {
     /// Whether it can be connected to, and its credentials can be handed over.
     ///
-    /// - Throws: `ConnectionError` `invalidProxy`.
+    /// - Throws: `ConnectionError` `invalidConfiguration`.
     func check() throws(ConnectionError) {
         if host.isEmpty { throw .invalidProxy("\(self)", "the host is missing. Write \(ProxyConfiguration.forms)") }
         // "%" is that of an IPv6 address's zone.
@@ -143,6 +143,6 @@ extension ConnectionError {
             let isKnown = ["http://", "https://", "socks5://", "socks5h://", "socks4://", "socks4a://"].contains(scheme)
             shown = "\(isKnown ? scheme ?? "" : "")…\(url[at...])"
         }
-        return ConnectionError(code: .invalidProxy, message: "\"\(shown)\" is no proxy: \(reason).")
+        return ConnectionError(code: .invalidConfiguration, message: "\"\(shown)\" is no proxy: \(reason).")
     }
 }

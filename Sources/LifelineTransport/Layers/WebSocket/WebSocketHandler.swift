@@ -24,17 +24,13 @@ final class WebSocketHandler: ChannelDuplexHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = WebSocketFrame
 
-    /// How long to wait for the other side to close the TCP connection: a client leaves that to the server (RFC 6455, section
-    /// 7.1.1), and a server that refuses something gives its Close the time to be read. Several round trips.
-    static let lingerTime = TimeAmount.seconds(1)
-
     /// Answers to pings that may wait to be written. Of more only the newest is kept (RFC 6455, section 5.5.3).
     private static let maximumPongs = 16
 
     let opening: WebSocketOpening
     private let role: WebSocketStateMachine.Role
     private let options: WebSocketLayer.Options
-    private var machine: WebSocketStateMachine
+    var machine: WebSocketStateMachine
     /// What a read has brought so far.
     private var inbound = ByteBuffer()
     /// The message whose fragments are coming, where whole messages are handed on.
@@ -44,16 +40,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
     private var needsFlush = false
     /// Why writing is not possible any more.
     private var writeFailure: ConnectionError?
-    private var closeWritten: EventLoopFuture<Void>?
-    private var linger = Linger.none
-
-    private enum Linger {
-        /// Can go to: waiting.
-        case none
-        /// The TCP connection is not closed until the peer does, or time is over. Can go to: over.
-        case waiting(timer: Scheduled<Void>, close: EventLoopPromise<Void>?, isCloseRequested: Bool)
-        case over
-    }
+    var closeWritten: EventLoopFuture<Void>?
+    var linger = Linger.none
 
     init(role: WebSocketStateMachine.Role, opening: WebSocketOpening, options: WebSocketLayer.Options) {
         self.role = role
@@ -109,7 +97,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
             let failure = closure.map { ConnectionError.webSocketClosed($0) }
             writeFailure = failure ?? .webSocketEnded
             if let answer { writeClose(answer, context) }
-            if role == .client { beginLinger(context) }
+            if role == .client { beginLinger(isAfterFailure: failure != nil, context) }
             if let failure {
                 context.fireErrorCaught(failure)
             } else {
@@ -130,7 +118,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         if role == .server {
             closeWritten?.assumeIsolated().whenSuccess { context.close(mode: .output, promise: nil) }
         }
-        beginLinger(context)
+        beginLinger(isAfterFailure: true, context)
     }
 
     private func take(_ payload: ByteBuffer, _ kind: WebSocketStateMachine.Kind, isLast: Bool) {
@@ -155,14 +143,14 @@ final class WebSocketHandler: ChannelDuplexHandler {
         guard case .inputClosed? = event as? ChannelEvent else {
             return context.fireUserInboundEventTriggered(event)
         }
-        endLinger(context)
+        endLinger(isOverdue: false, context)
         if machine.transportEnded() { reportCut(context) }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        if case .waiting(let timer, let close, _) = linger {
-            timer.cancel()
-            close?.succeed()
+        if case .waiting(let wait) = linger {
+            wait.timer.cancel()
+            wait.close?.succeed()
         }
         linger = .over
         if machine.transportEnded() { reportCut(context) }
@@ -185,7 +173,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
             return
         case _ where machine.hasPeerClosed:
             // It is gone, and all is said: no failure.
-            endLinger(context)
+            endLinger(isOverdue: false, context)
         default:
             context.fireErrorCaught(error)
         }
@@ -221,7 +209,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         return bytes.readSlice(length: next.byteCount).map { (next.kind == .text ? .text : .binary, $0) }
     }
 
-    private func frame(_ opcode: WebSocketOpcode, _ payload: ByteBuffer) -> NIOAny {
+    func frame(_ opcode: WebSocketOpcode, _ payload: ByteBuffer) -> NIOAny {
         let maskKey = role == .client ? WebSocketMaskingKey.random() : nil
         return wrapOutboundOut(WebSocketFrame(fin: true, opcode: opcode, maskKey: maskKey, data: payload))
     }
@@ -241,6 +229,14 @@ final class WebSocketHandler: ChannelDuplexHandler {
                 refuse(answer, .webSocketViolated(closure), context)
             }
             promise?.succeed()
+        case is SocketCut:
+            // What tells the peer of a failure is given its time. Whoever aborts does not wait.
+            if case .waiting(var wait) = linger, wait.isAfterFailure {
+                wait.requestClose(promise)
+                linger = .waiting(wait)
+            } else {
+                cut(context, promise)
+            }
         default:
             context.triggerUserOutboundEvent(event, promise: promise)
         }
@@ -265,51 +261,6 @@ final class WebSocketHandler: ChannelDuplexHandler {
         answerPing(payload, context)
         // This may be called while a flush is under way, and after the read that brought the ping.
         context.eventLoop.assumeIsolated().execute { context.flush() }
-    }
-
-    // MARK: Closing
-
-    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        switch mode {
-        case .input:
-            context.close(mode: .input, promise: promise)
-        case .output:
-            // The peer closes its side in turn, and a server the TCP connection.
-            if let close = machine.endRequested() { writeClose(close, context) }
-            let written = closeWritten ?? context.eventLoop.makeSucceededVoidFuture()
-            // A peer that has closed may be gone before it reads our answer.
-            let hasPeerClosed = machine.hasPeerClosed
-            written.flatMapErrorThrowing { if !hasPeerClosed { throw $0 } }.cascade(to: promise)
-        case .all:
-            if case .waiting(let timer, let earlier, _) = linger {
-                earlier.map { promise?.futureResult.cascade(to: $0) }
-                linger = .waiting(timer: timer, close: promise ?? earlier, isCloseRequested: true)
-                return
-            }
-            // What ends now is no cut of the peer's.
-            _ = machine.transportEnded()
-            context.close(mode: .all, promise: promise)
-        }
-    }
-
-    private func writeClose(_ payload: [UInt8], _ context: ChannelHandlerContext) {
-        let written = context.eventLoop.makePromise(of: Void.self)
-        closeWritten = written.futureResult
-        context.writeAndFlush(frame(.connectionClose, ByteBuffer(bytes: payload)), promise: written)
-    }
-
-    private func beginLinger(_ context: ChannelHandlerContext) {
-        guard case .none = linger else { return }
-        let timer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.lingerTime) { self.endLinger(context) }
-        linger = .waiting(timer: timer, close: nil, isCloseRequested: false)
-        context.read()
-    }
-
-    private func endLinger(_ context: ChannelHandlerContext) {
-        guard case .waiting(let timer, let close, let isCloseRequested) = linger else { return }
-        linger = .over
-        timer.cancel()
-        if isCloseRequested { context.close(mode: .all, promise: close) }
     }
 }
 

@@ -13,6 +13,10 @@ from websockets.sync.server import basic_auth, serve
 
 from messages import ChatMessage, check, corpus, read_all, report, write_all
 
+# With a time-out, websockets changes that of the socket which another thread is reading: over TLS, that read may fail then
+# ("The read operation timed out"), and with it the end of the connection.
+NO_TIMEOUT = {"close_timeout": None}
+
 
 def echo_server(certificate=None, key=None):
     """Sends back what one client sends, texts too, until that closes."""
@@ -32,7 +36,7 @@ def echo_server(certificate=None, key=None):
 
     with serve(
         echo, "127.0.0.1", 0, ssl=context, max_size=None, subprotocols=["chat.v2", "chat.v1"],
-        process_request=basic_auth(realm="test", credentials=("ada", "secret")),
+        process_request=basic_auth(realm="test", credentials=("ada", "secret")), **NO_TIMEOUT,
     ) as server:
         print(server.socket.getsockname()[1], flush=True)
         server.serve_forever()
@@ -83,18 +87,18 @@ def texts(url, authority=None):
                 report("another message came back")
 
 
-def refused(url, status):
+def refused(url, status, authority=None):
     try:
-        with open_client(url, origin="https://elsewhere.example.org"):
+        with open_client(url, authority, origin="https://elsewhere.example.org"):
             report("it was not refused")
     except InvalidStatus as error:
         if error.response.status_code != int(status):
             report(f"refused with {error.response.status_code}")
 
 
-def closed(url, code):
+def closed(url, code, authority=None):
     """Sends a text where frames are expected, and compares the code with which that is answered."""
-    with open_client(url) as connection:
+    with open_client(url, authority) as connection:
         connection.send("no frame")
         try:
             connection.recv()
@@ -108,7 +112,7 @@ def closed(url, code):
 
 def open_client(url, authority=None, **options):
     context = ssl.create_default_context(cafile=authority) if authority else None
-    return connect(url, ssl=context, max_size=None, user_agent_header=USER_AGENT, **options)
+    return connect(url, ssl=context, max_size=None, user_agent_header=USER_AGENT, **NO_TIMEOUT, **options)
 
 
 def main():

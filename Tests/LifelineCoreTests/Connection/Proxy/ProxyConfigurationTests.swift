@@ -73,7 +73,7 @@ import Testing
     ])
     func refuses(url: String, reason: String) {
         let error = #expect(throws: ConnectionError.self) { try ProxyConfiguration(url) }
-        #expect(error?.code == .invalidProxy)
+        #expect(error?.code == .invalidConfiguration)
         #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
         for secret in ["s3cret", "ada"] { #expect(error.map { "\($0)".contains(secret) } == false) }
     }
@@ -114,7 +114,7 @@ import Testing
             .socks5(host: "h", port: 1, credentials: Credentials(user: "", password: "")),
         ] {
             let error = #expect(throws: ConnectionError.self) { try proxy.server(for: endpoint, environment: [:]) }
-            #expect(error?.code == .invalidProxy)
+            #expect(error?.code == .invalidConfiguration)
         }
     }
 }
@@ -159,7 +159,7 @@ import Testing
     @Test func errorsNameTheVariableAndNotThePassword() throws {
         let environment = ["https_proxy": "http://ada:s3cret@proxy:x"]
         let error = #expect(throws: ConnectionError.self) { try proxy(for: "wss://h", environment) }
-        #expect(error?.code == .invalidProxy)
+        #expect(error?.code == .invalidConfiguration)
         #expect(error?.message.contains("https_proxy") == true && error?.message.contains("s3cret") == false)
         #expect(try proxy(for: "tcp://h:1", environment) == nil, "what is not for this endpoint does not count")
         // A host without a proxy does not need one that can be read.
