@@ -252,6 +252,20 @@ import Testing
         }
     }
 
+    /// What an answer takes is not held against pushes that come with it.
+    @Test func answersDoNotFillTheQueueOfPushes() async throws {
+        try await withScene { client, listener, _ in
+            let peer = try await listener.accept()
+            // The answers are more than the water mark together, the pushes far less.
+            for _ in 0..<40 {
+                async let answer = client.request(url: 0x500)
+                let request = try await peer.readRequest()
+                try await peer.answer(request, content: [UInt8](repeating: 1, count: 10_000), pushing: 7)
+                #expect(try await answer.content.count == 10_000)
+            }
+        }
+    }
+
     @Test func pushesThatNobodyTakesAreDropped() async throws {
         var configuration = RequestConfiguration()
         configuration.takesPushes = false
@@ -286,19 +300,21 @@ extension RawSocket {
         return RawRequest(url: fields[0], serial: fields[1], content: content)
     }
 
-    func answer(_ request: RawRequest, content: [UInt8] = []) async throws {
-        try await respond([request.url, 0, request.serial], content)
+    /// Answers, and pushes with the same write.
+    func answer(_ request: RawRequest, content: [UInt8] = [], pushing number: UInt32? = nil) async throws {
+        let answer = response([request.url, 0, request.serial], content)
+        try await write(answer + (number.map { response([$0, 0, $0], []) } ?? []))
     }
 
     func push(_ number: UInt32, content: [UInt8] = []) async throws {
-        try await respond([number, 0, number], content)
+        try await write(response([number, 0, number], content))
     }
 
-    private func respond(_ fields: [UInt32], _ content: [UInt8]) async throws {
+    private func response(_ fields: [UInt32], _ content: [UInt8]) -> [UInt8] {
         let header = (fields + [UInt32(content.count)]).flatMap { field in
             withUnsafeBytes(of: field.bigEndian) { Array($0) }
         }
-        try await write(header + content)
+        return header + content
     }
 }
 
