@@ -28,6 +28,9 @@ extension ConnectionConfiguration {
             let request = try WebSocketRequest(to: endpoint, configuration: webSocket)
             options.layers.append(WebSocketLayer(.client(request), options: webSocketOptions(carrying: types)))
         }
+        if let framing = types.framing {
+            options.layers.append(framing.layer(maximumFrameLength: maximumFrameLength, observer: types.observer))
+        }
         return options
     }
 
@@ -42,8 +45,9 @@ extension ConnectionConfiguration {
     }
 
     fileprivate func webSocketOptions(carrying types: CarriedTypes) -> WebSocketLayer.Options {
-        let frameLimit = max(0, maximumFrameLength)
-        let fallback = max(64 << 10, types.receivesMessages ? frameLimit : frameLimit + Varint.maximumLength)
+        let frameLimit = min(max(0, maximumFrameLength), Int(UInt32.max))
+        let headLength = types.framing?.maximumHeadLength ?? Varint.maximumLength
+        let fallback = max(64 << 10, types.receivesMessages ? frameLimit : frameLimit + headLength)
         let limit = max(0, webSocket.maximumReceivedMessageLength ?? fallback)
         return WebSocketLayer.Options(
             receivesMessages: types.receivesMessages,
@@ -76,6 +80,9 @@ extension ServerConfiguration {
         if endpoint.isWebSocket {
             let handshake = try WebSocketServerHandshake(on: endpoint, configuration: webSocket)
             layers.append(WebSocketLayer(.server(handshake), options: connection.webSocketOptions(carrying: types)))
+        }
+        if let framing = types.framing {
+            layers.append(framing.layer(maximumFrameLength: connection.maximumFrameLength, observer: types.observer))
         }
         return layers
     }
@@ -119,17 +126,27 @@ struct CarriedTypes {
     let receivesMessages: Bool
     /// Whether the user makes a WebSocket's messages.
     let sendsMessages: Bool
+    /// The framing that the peer speaks instead of delimited messages.
+    let framing: OlderFraming?
+    /// Learns which requests are written.
+    let observer: (any RequestObserver)?
 
-    init<Received: DelimitedMessage, Sent: DelimitedMessage>(receiving: Received.Type, sending: Sent.Type) {
+    init<Received: DelimitedMessage, Sent: DelimitedMessage>(
+        receiving: Received.Type,
+        sending: Sent.Type,
+        observer: (any RequestObserver)? = nil
+    ) {
         receivesMessages = Received.self == WebSocketMessage.self
         sendsMessages = Sent.self == WebSocketMessage.self
+        framing = OlderFraming(receiving: Received.self, sending: Sent.self)
+        self.observer = observer
     }
 }
 
 extension ConnectionConfiguration {
-    /// The frame limit for messages of a type: a `WebSocketMessage` has a byte in its frame that is not on the wire.
+    /// The frame limit for messages of a type: some have bytes in their frames that are not on the wire.
     func frameLimit<Message: DelimitedMessage>(for type: Message.Type) -> Int {
-        guard Message.self == WebSocketMessage.self else { return maximumFrameLength }
-        return min(max(maximumFrameLength, 0), Int.max - 1) + 1
+        guard let type = Message.self as? any CarriedMessage.Type else { return maximumFrameLength }
+        return min(max(maximumFrameLength, 0), Int.max - type.uncountedByteCount) + type.uncountedByteCount
     }
 }

@@ -23,8 +23,8 @@ public import LifelineMessages
 /// answer that cannot be encoded, or is over the frame limit, fails the connection with `messageRefused`.
 public struct HeartbeatMessages<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable {
     /// The message that asks the peer for a sign of life, with a number that its answer may carry: 1, 2, 3 ... on each
-    /// connection.
-    public var ping: @Sendable (_ number: UInt64) -> Sent
+    /// connection. Nil when this side only answers: then the peer's silence is not judged by its messages.
+    public var ping: (@Sendable (_ number: UInt64) -> Sent)?
 
     /// The answer to a message that is a ping; nil when it is none.
     public var answer: @Sendable (_ message: Received) -> Sent?
@@ -34,7 +34,7 @@ public struct HeartbeatMessages<Received: DelimitedMessage, Sent: DelimitedMessa
 
     /// Names the messages.
     public init(
-        ping: @escaping @Sendable (_ number: UInt64) -> Sent,
+        ping: (@Sendable (_ number: UInt64) -> Sent)?,
         answer: @escaping @Sendable (_ message: Received) -> Sent?,
         isAnswer: @escaping @Sendable (_ message: Received) -> Bool
     ) {

@@ -14,8 +14,11 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
     private let deliver: @Sendable ([Received], Int) -> ReadDemand
     private let decodingOptions: DecodingOptions
     private let heartbeat: HeartbeatFrames<Received>?
+    private let intake: (any MessageIntake<Received>)?
     private var batch: [Received] = []
     private var cost = 0
+    /// What each message of the batch costs, where some may be taken out.
+    private var costs: [Int] = []
     private var replies: Result<[UInt8], ConnectionError> = .success([])
 
     /// Messages go into a queue of the receiver's own.
@@ -29,17 +32,20 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
         }
     }
 
-    /// Messages go into `inbox` by way of `deliver`.
+    /// Messages that `intake` does not take go into `inbox` by way of `deliver`.
     init(
         configuration: ConnectionConfiguration,
         heartbeat: HeartbeatMessages<Received, some DelimitedMessage>?,
+        intake: (any MessageIntake<Received>)? = nil,
         inbox: BatchQueue<Received>,
         deliver: @escaping @Sendable ([Received], Int) -> ReadDemand
     ) {
         self.inbox = inbox
         self.deliver = deliver
+        self.intake = intake
         self.decodingOptions = configuration.decodingOptions
-        self.heartbeat = heartbeat.map { HeartbeatFrames($0, maximumFrameLength: configuration.maximumFrameLength) }
+        self.heartbeat = heartbeat.map { HeartbeatFrames($0, configuration) }
+        intake?.connectionBegan()
     }
 
     var answersPings: Bool { heartbeat != nil }
@@ -47,10 +53,12 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
     mutating func receive(frame: UnsafeRawBufferPointer) throws {
         batch.append(try Received(serializedBytes: frame, partial: false, options: decodingOptions))
         cost += frame.count + Self.overheadPerMessage
+        if intake != nil { costs.append(frame.count + Self.overheadPerMessage) }
     }
 
     mutating func finishBatch() -> ReadDemand {
         defer { (batch, cost) = ([], 0) }
+        if let intake { takeMessages(intake) }
         if let heartbeat { takeHeartbeats(heartbeat) }
         return deliver(batch, cost)
     }
@@ -62,11 +70,32 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
     }
 
     func pingFrame(number: UInt64) throws(ConnectionError) -> [UInt8]? {
-        try heartbeat?.ping(number)
+        try heartbeat?.ping?(number)
     }
 
     mutating func finish(throwing error: ConnectionError?) {
+        endIntake(error)
         inbox.finish(throwing: error)
+    }
+
+    /// The same for an inbox that outlives the connection.
+    func endIntake(_ error: ConnectionError?) {
+        intake?.inputEnded(error)
+    }
+
+    /// Lets the intake have what it takes, with its cost: nobody else has to make room for that.
+    private mutating func takeMessages(_ intake: any MessageIntake<Received>) {
+        var kept = 0
+        for index in batch.indices {
+            if intake.takes(batch[index]) {
+                cost -= costs[index]
+                continue
+            }
+            if kept != index { batch.swapAt(kept, index) }
+            kept += 1
+        }
+        batch.removeSubrange(kept...)
+        costs.removeAll(keepingCapacity: costs.count < 1024)
     }
 
     /// Takes the heartbeat's messages out of the batch and answers pings. Their cost remains in the batch's, which lasts
@@ -90,15 +119,17 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
 
 /// Heartbeat messages as frames, for a receiver that need not know the type of what is sent.
 private struct HeartbeatFrames<Received: DelimitedMessage>: Sendable {
-    /// Makes a ping.
-    let ping: @Sendable (UInt64) throws(ConnectionError) -> [UInt8]
+    /// Makes a ping; nil when this side does not ask.
+    let ping: (@Sendable (UInt64) throws(ConnectionError) -> [UInt8])?
     /// Whether a message is the heartbeat's. The answer to a ping is added to the bytes.
     let isHeartbeat: @Sendable (Received, inout [UInt8]) throws(ConnectionError) -> Bool
 
-    init<Sent>(_ messages: HeartbeatMessages<Received, Sent>, maximumFrameLength: Int) {
-        let encoder = FrameEncoder(maximumFrameLength: maximumFrameLength)
-        ping = { (number) throws(ConnectionError) in
-            try HeartbeatFrames.frame(of: messages.ping(number), encoder)
+    init<Sent>(_ messages: HeartbeatMessages<Received, Sent>, _ configuration: ConnectionConfiguration) {
+        let encoder = FrameEncoder(maximumFrameLength: configuration.frameLimit(for: Sent.self))
+        if let makePing = messages.ping {
+            ping = { (number) throws(ConnectionError) in try HeartbeatFrames.frame(of: makePing(number), encoder) }
+        } else {
+            ping = nil
         }
         isHeartbeat = { (message, answers) throws(ConnectionError) in
             guard let answer = messages.answer(message) else { return messages.isAnswer(message) }

@@ -25,7 +25,7 @@ public nonisolated(nonsending) func withConnection<Received: DelimitedMessage, S
 ) async throws -> Result {
     var options = configuration.transportOptions(
         maximumFrameLength: configuration.frameLimit(for: Received.self),
-        hasHeartbeat: heartbeat != nil || endpoint.isWebSocket,
+        hasHeartbeat: heartbeat?.ping != nil || endpoint.isWebSocket,
         metrics: TransportMetrics(role: "client")
     )
     options = try configuration.addingLayers(

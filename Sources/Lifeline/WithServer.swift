@@ -35,7 +35,7 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
 ) async throws -> Result {
     var options = configuration.connection.transportOptions(
         maximumFrameLength: configuration.connection.frameLimit(for: Received.self),
-        hasHeartbeat: heartbeat != nil || endpoint.isWebSocket,
+        hasHeartbeat: heartbeat?.ping != nil || endpoint.isWebSocket,
         metrics: TransportMetrics(role: "server")
     )
     options.layers = try configuration.layers(

@@ -22,26 +22,33 @@ extension Client {
         _ message: Sent,
         policy: SendPolicy = .wait()
     ) async throws -> SendOutcome {
+        try await sendAndTell(message, policy: policy).outcome
+    }
+
+    /// The same, and tells which connection accepted the message.
+    nonisolated(nonsending) func sendAndTell(_ message: Sent, policy: SendPolicy) async throws -> SendEnd {
         try Task.checkCancellation()
         var waitingSince: MonotonicTime?
         while true {
             switch try offer(message) {
-            case .accepted:
-                return .accepted
+            case .accepted(let id):
+                return SendEnd(outcome: .accepted, connection: id)
             case .pending(let pending, let path):
                 waitingSince = waitingSince ?? driver.clock.now
-                if try await isAccepted(pending, on: path) { return .accepted }
+                if try await isAccepted(pending, on: path) {
+                    return SendEnd(outcome: .accepted, connection: path.id)
+                }
             case .refused(let frame):
                 let now = driver.clock.now
                 let rest = policy.rest(after: now - (waitingSince ?? now))
                 waitingSince = waitingSince ?? now
-                if let outcome = try await driver.wait(frame: frame, policy: rest) { return outcome }
+                if let end = try await driver.wait(frame: frame, policy: rest) { return end }
             }
         }
     }
 
     private enum Offer {
-        case accepted
+        case accepted(ConnectionManager.ConnectionID)
         /// It is in the connection's line for room.
         case pending(PendingSend, ClientDriver.DirectPath)
         /// No connection takes it now; this is the frame.
@@ -54,7 +61,7 @@ extension Client {
                 try encoder.checkFrame(frame)
                 guard let path = driver.directPath else { return .refused(Array(frame)) }
                 do throws(ConnectionError) {
-                    guard let pending = try path.connection.offer(frame) else { return .accepted }
+                    guard let pending = try path.connection.offer(frame) else { return .accepted(path.id) }
                     return .pending(pending, path)
                 } catch {
                     driver.sendFailed(on: path.id)

@@ -30,6 +30,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     private let options: ConnectionOptions
     private let layers: ClientLayers
     private let heartbeat: HeartbeatMessages<Received, Sent>?
+    private let intake: (any MessageIntake<Received>)?
     private let environment: ClientEnvironment
     private let logger: Logger
 
@@ -59,7 +60,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         )
     }
 
-    package init(
+    package convenience init(
         to endpoint: Endpoint,
         configuration: ClientConfiguration,
         receiving: Received.Type,
@@ -68,7 +69,31 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         logger: Logger,
         environment: ClientEnvironment
     ) {
+        self.init(
+            to: endpoint,
+            configuration: configuration,
+            heartbeat: heartbeat,
+            intake: nil,
+            observer: nil,
+            logger: logger,
+            environment: environment
+        )
+    }
+
+    /// - Parameters:
+    ///   - intake: what takes messages out before they arrive.
+    ///   - observer: what learns which requests are written, in a framing that has some.
+    init(
+        to endpoint: Endpoint,
+        configuration: ClientConfiguration,
+        heartbeat: HeartbeatMessages<Received, Sent>?,
+        intake: (any MessageIntake<Received>)?,
+        observer: (any RequestObserver)?,
+        logger: Logger,
+        environment: ClientEnvironment
+    ) {
         self.heartbeat = heartbeat
+        self.intake = intake
         self.endpoint = endpoint
         self.configuration = configuration.connection
         self.environment = environment
@@ -83,7 +108,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         self.inbox = inbox
         encoder = FrameEncoder(maximumFrameLength: configuration.connection.frameLimit(for: Sent.self))
         let metricsFactory = environment.metricsFactory ?? MetricsSystem.factory
-        let asksForLife = heartbeat != nil || endpoint.isWebSocket
+        let asksForLife = heartbeat?.ping != nil || endpoint.isWebSocket
         options = configuration.connection.transportOptions(
             maximumFrameLength: configuration.connection.frameLimit(for: Received.self),
             hasHeartbeat: asksForLife,
@@ -93,7 +118,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         layers = ClientLayers(
             configuration.connection,
             endpoint: endpoint,
-            carrying: CarriedTypes(receiving: Received.self, sending: Sent.self)
+            carrying: CarriedTypes(receiving: Received.self, sending: Sent.self, observer: observer)
         )
         driver = ClientDriver(
             configuration: configuration,
@@ -206,14 +231,19 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     }
 
     private func serve(_ attempt: ClientDriver.Attempt) async {
-        let (driver, inbox, endpoint, heartbeat) = (driver, inbox, endpoint, heartbeat)
+        let (driver, inbox, endpoint, heartbeat, intake) = (driver, inbox, endpoint, heartbeat, intake)
         let (transport, options, layers, configuration) = (environment.transport, options, layers, configuration)
         await driver.serve(attempt, inbox: inbox) { [logger] in
             logger.warning("Not connecting until messages that have arrived are taken; see Client.messages")
         } connect: {
             try await transport.connect(to: endpoint, options: layers.added(to: options)) {
                 ClientReceiver(
-                    MessageReceiver(configuration: configuration, heartbeat: heartbeat, inbox: inbox.queue) {
+                    MessageReceiver(
+                        configuration: configuration,
+                        heartbeat: heartbeat,
+                        intake: intake,
+                        inbox: inbox.queue
+                    ) {
                         inbox.receive($0, cost: $1, from: attempt.id)
                     },
                     inbox: inbox,
@@ -221,6 +251,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
                 )
             }.connection
         }
+        intake?.connectionClosed(attempt.id)
     }
 }
 

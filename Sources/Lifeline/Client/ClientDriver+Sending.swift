@@ -26,7 +26,7 @@ extension ClientDriver {
     /// Queues a message until a connection takes it. Nil: the connection can be tried again.
     ///
     /// - Throws: `ConnectionError`, `CancellationError`.
-    nonisolated(nonsending) func wait(frame: [UInt8], policy: SendPolicy) async throws -> SendOutcome? {
+    nonisolated(nonsending) func wait(frame: [UInt8], policy: SendPolicy) async throws -> SendEnd? {
         // Written and read under the state's lock.
         let id = NIOLockedValueBox<SendQueue.ID?>(nil)
         return try await withTaskCancellationHandler {
@@ -67,10 +67,11 @@ extension ClientDriver {
     func end(_ ended: [SendQueue.Ended], in state: inout State, _ effects: inout Effects) {
         for end in ended {
             guard let send = state.waiting.removeValue(forKey: end.id) else { continue }
-            let result: Result<SendOutcome?, any Error> =
+            let result: Result<SendEnd?, any Error> =
                 switch end.outcome {
-                case .sent: .success(.accepted)
-                case .dropped: .success(.dropped)
+                // By the connection that stands: it is reported as closed after what was handed over to it.
+                case .sent: .success(SendEnd(outcome: .accepted, connection: state.open?.attempt.id))
+                case .dropped: .success(SendEnd(outcome: .dropped, connection: nil))
                 case .cancelled: .failure(CancellationError())
                 case .failed(let code): .failure(state.queue.error(for: code))
                 }

@@ -40,7 +40,7 @@ final class ClientDriver: Sendable {
     /// A message in the queue, and who waits for its end: nil to try the connection again.
     struct WaitingSend {
         let frame: [UInt8]
-        let continuation: CheckedContinuation<SendOutcome?, any Error>
+        let continuation: CheckedContinuation<SendEnd?, any Error>
     }
 
     struct State {
@@ -162,7 +162,7 @@ extension ClientDriver {
         var aborted: [(connection: any TransportConnection, reason: ConnectionError)] = []
         var closing: [any TransportConnection] = []
         var probed: [any TransportConnection] = []
-        var endedSends: [(send: WaitingSend, result: Result<SendOutcome?, any Error>)] = []
+        var endedSends: [(send: WaitingSend, result: Result<SendEnd?, any Error>)] = []
         var withdrawals: [Latch<Void>] = []
         var wakeups: [ClientHistory.Wakeup] = []
         var transitions: [(step: ConnectionTransition, isReconnect: Bool)] = []

@@ -159,5 +159,7 @@ struct ClientReceiver<Received: DelimitedMessage>: FrameReceiver {
     mutating func finish(throwing error: ConnectionError?) {
         // With an error, the end of the connection tells it.
         if error == nil { inputEnded() }
+        // After that: who learns of it and sends again sends over the next connection.
+        base.endIntake(error)
     }
 }

@@ -1,3 +1,5 @@
+internal import LifelineCore
+
 /// How a send ended that did not fail.
 public enum SendOutcome: Sendable, Hashable {
     /// A connection took the message: it is written before a graceful close. If that connection is lost first, the event
@@ -5,4 +7,11 @@ public enum SendOutcome: Sendable, Hashable {
     case accepted
     /// It waited for a connection longer than its policy lets it live, and was dropped. No connection took it.
     case dropped
+}
+
+/// How a send ended, and on which connection.
+struct SendEnd: Sendable {
+    let outcome: SendOutcome
+    /// Nil when it was dropped.
+    let connection: ConnectionManager.ConnectionID?
 }

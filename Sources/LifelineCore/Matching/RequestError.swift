@@ -2,7 +2,7 @@
 public struct RequestError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure this is. More may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        private enum Kind { case timedOut, cancelled, connectionLost, tooManyInFlight }
+        private enum Kind { case timedOut, cancelled, connectionLost, tooManyInFlight, notSent }
         private let kind: Kind
 
         /// No answer came by the request's deadline. The peer may have acted on the request nevertheless.
@@ -13,6 +13,8 @@ public struct RequestError: Error, Sendable, CustomStringConvertible {
         public static let connectionLost = Code(kind: .connectionLost)
         /// Local misuse: as many requests as may wait for their answers do so already. This one was not sent.
         public static let tooManyInFlight = Code(kind: .tooManyInFlight)
+        /// No connection took the request; the cause, a `ConnectionError`, says why.
+        public static let notSent = Code(kind: .notSent)
 
         /// The code's name.
         public var description: String { "\(kind)" }
@@ -54,6 +56,14 @@ extension RequestError {
         RequestError(
             code: .connectionLost,
             message: "The connection was lost before the answer came. The peer may have acted on the request.",
+            cause: cause
+        )
+    }
+
+    package static func notSent(_ cause: any Error) -> RequestError {
+        RequestError(
+            code: .notSent,
+            message: "No connection took the request, so that the peer has not seen it.",
             cause: cause
         )
     }

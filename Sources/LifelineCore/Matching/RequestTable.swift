@@ -124,12 +124,20 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
         return ended
     }
 
-    /// The connection is lost, and with it all requests, the oldest first. Serials count on.
-    package mutating func connectionLost() -> [EndedRequest<Waiter>] {
-        let lost = slots.compactMap(\.self).sorted { $0.id < $1.id }
-        slots = []
-        count = 0
-        deadlines.removeAll()
+    /// The connection is lost, and with it the requests that were sent, the oldest first. Serials count on.
+    ///
+    /// - Parameter isUnsent: whether a request still waits to be sent, so that it can go over the next connection.
+    package mutating func connectionLost(
+        keeping isUnsent: (ID) -> Bool = { _ in false }
+    ) -> [EndedRequest<Waiter>] {
+        let lost = slots.compactMap(\.self).filter { !isUnsent($0.id) }.sorted { $0.id < $1.id }
+        for entry in lost { slots[slot(of: entry.id)] = nil }
+        count -= lost.count
+        tidy()
+        if count == 0 {
+            slots = []
+            deadlines.removeAll()
+        }
         return lost.map { EndedRequest(id: $0.id, waiter: $0.waiter, code: .connectionLost) }
     }
 }

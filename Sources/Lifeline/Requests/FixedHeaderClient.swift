@@ -1,0 +1,159 @@
+public import LifelineCore
+internal import LifelineMessages
+public import Logging
+public import ServiceLifecycle
+
+/// A client that asks servers of the framing with fixed headers, over a connection that stays alive, as `Client` does.
+///
+///     try await withFixedHeaderClient(to: endpoint) { client in
+///         let reply = try await client.request(url: 0x500, content: question)
+///         for try await push in client.pushes { print(push.url, push.content) }
+///     }
+///
+/// **Requests** end once each: with the answer, or with a `RequestError`. They may be made by any number of tasks at once,
+/// and be answered in any order. An answer that comes after its request has ended is dropped and counted.
+///
+/// **Back-pressure.** Answers go straight to whoever asked, and never wait behind pushes that nobody has taken yet; the
+/// number of requests bounds them. Pushes wait in `pushes`, up to `ConnectionConfiguration.inboundWaterMarks`; when more
+/// wait, the connection is not read until some are taken, so that nothing is lost, and no answers come meanwhile. A program
+/// without use for pushes says so in `RequestConfiguration.takesPushes`.
+public final class FixedHeaderClient: Service {
+    private let client: Client<FixedHeaderResponse, FixedHeaderRequest>
+    private let exchange: RequestExchange<SerialMatching>
+
+    /// Makes a client that does nothing until it is run. Deadlines are looked at from then on.
+    public convenience init(
+        to endpoint: Endpoint,
+        configuration: ClientConfiguration = ClientConfiguration(),
+        requests: RequestConfiguration = RequestConfiguration(),
+        logger: Logger = Logger(label: "lifeline.client")
+    ) {
+        let environment = ClientEnvironment(endpoint: endpoint, configuration: configuration)
+        self.init(
+            to: endpoint,
+            configuration: configuration,
+            requests: requests,
+            logger: logger,
+            environment: environment
+        )
+    }
+
+    package init(
+        to endpoint: Endpoint,
+        configuration: ClientConfiguration,
+        requests: RequestConfiguration,
+        logger: Logger,
+        environment: ClientEnvironment
+    ) {
+        exchange = RequestExchange(SerialMatching(), configuration: requests, clock: environment.clock)
+        client = Client(
+            to: endpoint,
+            configuration: configuration,
+            // Without it, what a server sends by itself as a heartbeat would be a push.
+            heartbeat: .fixedHeader.asking(requests.sendsHeartbeats),
+            intake: exchange,
+            observer: exchange,
+            logger: logger,
+            environment: environment
+        )
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// Without a connection it waits for one, until its deadline. Cancelling the task gives the request up.
+    ///
+    /// - Parameters:
+    ///   - url: what is asked for: any number but 1.
+    ///   - timeout: how long it may take, from now on. Default: 30 s. Values below 0 count as 0, those over 365 days as
+    ///     365 days.
+    /// - Throws: `RequestError` `timedOut`, `cancelled`, `connectionLost`, `tooManyInFlight` or `notSent`.
+    public nonisolated(nonsending) func request(
+        url: UInt32,
+        content: [UInt8] = [],
+        timeout: Duration = .seconds(30)
+    ) async throws(RequestError) -> FixedHeaderResponse {
+        if url == FixedHeader.heartbeatURL { throw .notSent(FramingError.heartbeatURL) }
+        return try await exchange.request(answerKind: (), timeout: timeout, avoiding: url) { [client] serial, limit in
+            let request = FixedHeaderRequest(url: url, serial: serial, content: content)
+            return try await client.sendAndTell(request, policy: .wait(upTo: limit)).connection
+        }
+    }
+
+    /// Tells the server something, without an answer.
+    ///
+    /// - Parameter number: what it is about, 2 to 0x400.
+    /// - Throws: what `Client.send` throws.
+    @discardableResult
+    public nonisolated(nonsending) func notify(
+        _ number: UInt32,
+        content: [UInt8] = [],
+        policy: SendPolicy = .wait()
+    ) async throws -> SendOutcome {
+        try await client.send(FixedHeaderRequest(url: number, serial: number, content: content), policy: policy)
+    }
+
+    /// What nobody asked for, over all connections, in order; its `url` says what it is about. For one task at a time.
+    public var pushes: ClientMessages<FixedHeaderResponse> { client.messages }
+
+    /// What became of requests, answers and pushes so far.
+    public var statistics: RequestStatistics { exchange.statistics }
+
+    /// Where it connects to.
+    public var endpoint: Endpoint { client.endpoint }
+
+    /// Where the connection stands.
+    public var state: ConnectionState { client.state }
+
+    /// Every step of the connection, for any number of subscribers, each from the newest one on.
+    public var events: ClientEvents { client.events }
+
+    /// The last 100 steps, the oldest first.
+    public var history: [ClientEvent] { client.history }
+
+    /// Connects, and keeps connected, as `Client.run()` does. When it returns, the requests that are left have failed.
+    public func run() async throws {
+        try client.start()
+        try await exchange.run { try await client.runToEnd() }
+    }
+
+    /// Makes a new connection at once, as `Client.reconnect()` does.
+    public func reconnect() { client.reconnect() }
+
+    /// Closes, as `Client.close()` does. Requests that wait for their answers fail with `connectionLost`.
+    public func close() async { await client.close() }
+
+    func closeOrJoin() async { await client.closeOrJoin() }
+}
+
+/// Runs a client, and `body` with it, as `withClient` does.
+///
+/// - Throws: what `body` throws; `CancellationError`.
+public nonisolated(nonsending) func withFixedHeaderClient<Result>(
+    to endpoint: Endpoint,
+    configuration: ClientConfiguration = ClientConfiguration(),
+    requests: RequestConfiguration = RequestConfiguration(),
+    logger: Logger = Logger(label: "lifeline.client"),
+    _ body: nonisolated(nonsending) (FixedHeaderClient) async throws -> Result
+) async throws -> Result {
+    let client = FixedHeaderClient(to: endpoint, configuration: configuration, requests: requests, logger: logger)
+    async let running: Void = client.run()
+    let result = try await body(client)
+    await client.closeOrJoin()
+    try await running
+    return result
+}
+
+extension HeartbeatMessages where Received == FixedHeaderResponse, Sent == FixedHeaderRequest {
+    /// These, with or without pings.
+    fileprivate func asking(_ asks: Bool) -> HeartbeatMessages {
+        var messages = self
+        if !asks { messages.ping = nil }
+        return messages
+    }
+}
+
+extension FramingError {
+    fileprivate static var heartbeatURL: FramingError {
+        .invalidHead("The url 1 is the heartbeat's. Ask for something else.")
+    }
+}

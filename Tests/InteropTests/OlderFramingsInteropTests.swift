@@ -1,0 +1,191 @@
+import Foundation
+import Lifeline
+import Testing
+
+/// Our clients of the older framings at servers in Python: two implementations agree.
+@Suite(.timeLimit(.minutes(2)), .serialized) struct OlderFramingsInteropTests {
+    private var configuration: ClientConfiguration {
+        var configuration = ClientConfiguration()
+        configuration.backoff.initialDelay = .milliseconds(1)
+        return configuration
+    }
+
+    private func number(_ value: UInt32, _ rest: String = "") -> [UInt8] {
+        withUnsafeBytes(of: value.bigEndian) { Array($0) } + rest.utf8
+    }
+
+    /// Why a request failed.
+    private func failure<Answer>(_ request: () async throws -> Answer) async -> RequestError? {
+        do {
+            _ = try await request()
+            return nil
+        } catch {
+            return error as? RequestError
+        }
+    }
+
+    // MARK: Fixed headers
+
+    @Test(arguments: [[], ["--chunk", "1"], ["--chunk", "13"]]) func fixedHeaders(arguments: [String]) async throws {
+        try await ReferenceServer.fixedHeader.run(arguments) { endpoint in
+            try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
+                for text in ["", "Grüezi"] {
+                    let answer = try await client.request(url: 0x500, content: Array(text.utf8))
+                    #expect(answer.url == 0x500 && answer.status == 0 && answer.content == Array(text.utf8))
+                }
+                let refusal = try await client.request(url: 0x501)
+                #expect(refusal.status == 404 && !refusal.content.isEmpty)
+                #expect(try await client.request(url: 0x999).status == 400)
+
+                // The last one first.
+                let (first, second) = (number(2, "first"), number(2, "second"))
+                async let earlier = client.request(url: 0x503, content: first)
+                async let later = client.request(url: 0x503, content: second)
+                #expect(try await earlier.content == Array("first".utf8))
+                #expect(try await later.content == Array("second".utf8))
+
+                try await client.notify(9, content: [1])
+                #expect(try await client.request(url: 0x505, content: number(7, "news")).content.isEmpty)
+                var pushes = client.pushes.makeAsyncIterator()
+                #expect(try await pushes.next() == .push(9, content: [1]))
+                #expect(try await pushes.next() == .push(7, content: Array("news".utf8)))
+            }
+        }
+    }
+
+    @Test func fixedHeadersInLargeContents() async throws {
+        try await ReferenceServer.fixedHeader.run { endpoint in
+            try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
+                // The limit of both.
+                let content = (0..<(4 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+                let answer = try await client.request(url: 0x500, content: content)
+                #expect(answer.content == content)
+                let error = await failure { try await client.request(url: 0x500, content: content + [0]) }
+                #expect(error?.code == .notSent)
+            }
+        }
+    }
+
+    @Test func fixedHeadersTooLate() async throws {
+        try await ReferenceServer.fixedHeader.run { endpoint in
+            try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
+                let error = await failure {
+                    try await client.request(url: 0x502, content: number(100), timeout: .milliseconds(20))
+                }
+                #expect(error?.code == .timedOut)
+                let cancelled = Task { try await client.request(url: 0x504) }
+                // Answered after the late one.
+                _ = try await client.request(url: 0x502, content: number(300))
+                cancelled.cancel()
+                #expect(await failure { try await cancelled.value }?.code == .cancelled)
+                #expect(client.statistics.lateAnswerCount == 1)
+                _ = try await client.request(url: 0x506)
+                _ = try await client.request(url: 0x507)
+                #expect(client.statistics.lateAnswerCount == 2 && client.statistics.unknownAnswerCount == 1)
+            }
+        }
+    }
+
+    @Test(arguments: [(0x508, "frameTooLarge"), (0x509, "truncatedFrame"), (0x50A, nil)] as [(UInt32, String?)])
+    func fixedHeadersThatEndBadly(url: UInt32, cause: String?) async throws {
+        try await ReferenceServer.fixedHeader.run { endpoint in
+            try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
+                let error = await failure { try await client.request(url: url) }
+                #expect(error?.code == .connectionLost)
+                let violation = (error?.cause as? ConnectionError)?.cause as? FramingError
+                #expect(violation.map { "\($0.code)" } == cause)
+                // Over the next connection.
+                let answer = try await client.request(url: 0x500, content: [1])
+                #expect(answer.content == [1])
+            }
+        }
+    }
+
+    @Test(arguments: [true, false]) func fixedHeadersHeartbeat(isAnswered: Bool) async throws {
+        var configuration = configuration
+        configuration.connection.heartbeat.interval = .milliseconds(50)
+        configuration.connection.heartbeat.timeout = .milliseconds(500)
+        try await ReferenceServer.fixedHeader.run(isAnswered ? [] : ["--no-pong"]) { endpoint in
+            try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
+                // Longer than a server may be silent; nothing else is said meanwhile.
+                let error = await failure {
+                    try await client.request(url: 0x504, timeout: .seconds(2))
+                }
+                #expect(error?.code == (isAnswered ? .timedOut : .connectionLost))
+                #expect((error?.cause as? ConnectionError)?.code == (isAnswered ? nil : .heartbeatTimeout))
+            }
+        }
+    }
+
+    // MARK: Head lines
+
+    @Test(arguments: [[], ["--chunk", "1"], ["--chunk", "13"]]) func headLines(arguments: [String]) async throws {
+        try await ReferenceServer.headLine.run(arguments) { endpoint in
+            try await withHeadLineClient(to: endpoint, configuration: configuration) { client in
+                for type in ["echo", "text-size", "liberties"] {
+                    let answer = try await client.request(type: type, content: Array("{}\r\n".utf8))
+                    #expect(answer == HeadLineMessage(type: type, content: Array("{}\r\n".utf8)))
+                }
+                let answer = try await client.request(type: "\"\\ü\n", answerType: "error")
+                #expect(String(decoding: answer.content, as: UTF8.self) == "unknown type \"\\ü\n")
+                #expect(try await client.requestAnything(type: "ping", content: [1]).type == "pong")
+
+                try await client.notify(type: "note", content: [1])
+                #expect(try await client.request(type: "push", content: [5]).content.isEmpty)
+                _ = try await client.request(type: "flood", content: number(100))
+                var pushes = client.pushes.makeAsyncIterator()
+                #expect(try await pushes.next() == HeadLineMessage(type: "news", content: [5]))
+                for count in 0..<100 { #expect(try await pushes.next()?.content == Array("\(count)".utf8)) }
+            }
+        }
+    }
+
+    @Test func headLinesTooLate() async throws {
+        try await ReferenceServer.headLine.run { endpoint in
+            try await withHeadLineClient(to: endpoint, configuration: configuration) { client in
+                let error = await failure {
+                    try await client.request(type: "delay", content: number(100, "late"), timeout: .milliseconds(20))
+                }
+                #expect(error?.code == .timedOut)
+                let answer = try await client.request(type: "delay", content: number(0, "in time"))
+                #expect(answer.content == Array("in time".utf8), "not the late one")
+                #expect(client.statistics.lateAnswerCount == 1)
+            }
+        }
+    }
+
+    @Test(arguments: ["json", "utf8", "duplicate", "size", "long", "huge", "line", "surrogate"])
+    func headLinesThatAreNone(kind: String) async throws {
+        try await ReferenceServer.headLine.run { endpoint in
+            try await withHeadLineClient(to: endpoint, configuration: configuration) { client in
+                let error = await failure { try await client.request(type: "malformed", content: Array(kind.utf8)) }
+                #expect(error?.code == .connectionLost)
+                let violation = (error?.cause as? ConnectionError)?.cause as? FramingError
+                let code: FramingError.Code =
+                    switch kind {
+                    case "long": .headTooLarge
+                    case "huge": .frameTooLarge
+                    default: .malformedHead
+                    }
+                #expect(violation?.code == code)
+                let answer = try await client.request(type: "echo", content: [1])
+                #expect(answer.content == [1])
+            }
+        }
+    }
+
+    @Test func headLinesThatEndBadly() async throws {
+        try await ReferenceServer.headLine.run { endpoint in
+            try await withHeadLineClient(to: endpoint, configuration: configuration) { client in
+                for type in ["cut", "close"] {
+                    let error = await failure { try await client.request(type: type) }
+                    #expect(error?.code == .connectionLost)
+                    let violation = (error?.cause as? ConnectionError)?.cause as? FramingError
+                    #expect(violation?.code == (type == "cut" ? .truncatedFrame : nil))
+                    let answer = try await client.request(type: "echo", content: [1])
+                    #expect(answer.content == [1])
+                }
+            }
+        }
+    }
+}

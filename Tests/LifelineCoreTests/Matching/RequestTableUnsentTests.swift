@@ -1,0 +1,33 @@
+import LifelineCore
+import Testing
+
+/// Requests that wait to be sent outlive a connection that is lost.
+@Suite struct RequestTableUnsentTests {
+    private var table = RequestTable<String>(maximumCount: 100, serials: FixedHeader.serials)
+
+    @Test mutating func unsentOnesStay() throws {
+        let ids = try (0..<50).map { try table.began("\($0)", deadline: at(100 - Double($0))) }
+        let unsent = Set(ids.enumerated().filter { $0.offset % 7 == 3 }.map(\.element))
+        let lost = table.connectionLost { unsent.contains($0) }
+        #expect(lost.map(\.id) == ids.filter { !unsent.contains($0) })
+        #expect(lost.allSatisfy { $0.code == .connectionLost })
+        #expect(table.count == unsent.count)
+        // The next deadline is that of the youngest which is left, the 46th.
+        #expect(table.nextDeadline == at(100 - 45))
+        let last = try #require(ids.last { unsent.contains($0) })
+        guard case .answer(last, "45") = table.receivedResponse(serial: RequestTable<String>.serial(of: last)) else {
+            Issue.record("it has not ended")
+            return
+        }
+        #expect(table.timerFired(now: at(1000)).count == unsent.count - 1)
+        #expect(table.count == 0 && table.nextDeadline == nil)
+    }
+
+    @Test mutating func nothingWasSent() throws {
+        let id = try table.began("a", deadline: at(5))
+        #expect(table.connectionLost { $0 == id }.isEmpty)
+        #expect(table.nextDeadline == at(5) && table.count == 1)
+        #expect(table.connectionLost().count == 1)
+        #expect(table.nextDeadline == nil && table.count == 0)
+    }
+}
