@@ -56,7 +56,8 @@ struct SendRecord {
         if isInOrder {
             if reason.code == .drained { return }
             if let lastUsedConnection, event.transition.number > lastUsedConnection { return }
-            // Nothing was sent between two that follow each other.
+            // This one took messages, which came after the end before it.
+            if event.acceptedMessageCount ?? 0 > 0 { losePendingEnd() }
             pendingEnd = event
         } else {
             losePendingEnd()

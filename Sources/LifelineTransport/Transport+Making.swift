@@ -13,6 +13,7 @@ extension ClosureReport {
     package init(
         failure: ConnectionError?,
         unwrittenByteCount: Int,
+        acceptedFrameCount: Int,
         unacknowledgedFrameCount: Int?,
         lastInboundAt: MonotonicTime? = nil,
         peerEndedInTime: Bool = true
@@ -23,6 +24,7 @@ extension ClosureReport {
             peerEndedInTime: peerEndedInTime,
             unwrittenByteCount: unwrittenByteCount,
             lastInboundAt: lastInboundAt,
+            acceptedFrameCount: acceptedFrameCount,
             unacknowledgedFrameCount: unacknowledgedFrameCount
         )
     }

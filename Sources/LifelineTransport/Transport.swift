@@ -119,6 +119,8 @@ package struct ClosureReport: Sendable {
     package let unwrittenByteCount: Int
     /// When the peer's last bytes came in; nil when none ever did, and where that is not tracked.
     package let lastInboundAt: MonotonicTime?
+    /// Frames that senders' calls were told to be accepted.
+    package let acceptedFrameCount: Int
     /// Frames that were accepted, and that the peer's TCP had not acknowledged whole at the end. Nil when that was not
     /// tracked, and for Unix sockets, which acknowledge nothing.
     package internal(set) var unacknowledgedFrameCount: Int?

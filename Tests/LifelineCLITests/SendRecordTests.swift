@@ -16,6 +16,7 @@ import Testing
         _ from: ConnectionState,
         _ to: ConnectionState,
         _ reason: TransitionReason,
+        accepted: Int? = nil,
         undelivered: Int? = nil,
         missed: Int = 0,
         number: UInt64 = 1
@@ -27,7 +28,12 @@ import Testing
             to: to,
             reason: reason
         )
-        return ClientEvent(transition: transition, undeliveredMessageCount: undelivered, missedCount: missed)
+        return ClientEvent(
+            transition: transition,
+            acceptedMessageCount: accepted,
+            undeliveredMessageCount: undelivered,
+            missedCount: missed
+        )
     }
 
     /// The record after sending was finished, before the events of `end`.
@@ -120,10 +126,15 @@ import Testing
         closed.clientClosed()
         #expect(closed.lossCount == 1)
         // Nothing was sent between the two.
-        other.record(event(.ready, .backingOff, TransitionReason(.closedByPeer), undelivered: 0, number: 6))
+        let end = TransitionReason(.closedByPeer)
+        other.record(event(.ready, .backingOff, end, accepted: 0, undelivered: 0, number: 6))
         #expect(other.lossCount == 0 && other.pendingEnd?.transition.number == 6)
         other.record(event(.ready, .backingOff, .ended(by: Self.reset), undelivered: 1, number: 9))
         #expect(other.lossCount == 2 && other.pendingEnd == nil)
+        // The connection in between took messages.
+        var used = record
+        used.record(event(.ready, .backingOff, end, accepted: 1, undelivered: 0, number: 6))
+        #expect(used.lossCount == 1 && used.pendingEnd?.transition.number == 6)
     }
 
     @Test func anEndInOrderWhileAMessageWaitsIsALoss() {

@@ -74,13 +74,14 @@ import Testing
     @Test func dropsTheConnectionWithTheNetworkAndReportsWhatWasLost() async throws {
         let harness = ClientHarness()
         var events = harness.client.events.makeAsyncIterator()
-        try await harness.run { _ in
+        try await harness.run { client in
             let peer = try await harness.transport.nextAttempt().accept(unacknowledgedFrameCount: 3)
-            _ = try await events.reach(.ready)
+            #expect(try await events.reach(.ready).acceptedMessageCount == nil)
+            for number in 0..<4 { try await client.send(TestMessage(number: number)) }
             harness.network.change(to: .unavailable)
             let event = try await events.reach(.waitingForNetwork)
             #expect(event.transition.reason.code == .networkLost)
-            #expect(event.undeliveredMessageCount == 3)
+            #expect(event.acceptedMessageCount == 4 && event.undeliveredMessageCount == 3)
             #expect(peer.abortReason?.code == .networkLost)
             harness.network.change(to: .available)
             try await harness.transport.nextAttempt().accept()

@@ -57,6 +57,7 @@ import Testing
         let arrivedCount = try peer.unreadByteCount / Self.frame.count
         #expect(arrivedCount > 0 && arrivedCount < acceptedCount)
         #expect(report.unacknowledgedFrameCount == acceptedCount - arrivedCount)
+        #expect(report.acceptedFrameCount == acceptedCount)
         #expect(report.unwrittenByteCount > 0)
     }
 
@@ -70,6 +71,7 @@ import Testing
         let report = await connection.waitUntilClosed()
         #expect(report.failure?.code == .closedByPeer)
         #expect(report.unacknowledgedFrameCount == acceptedCount - arrivedCount)
+        #expect(report.acceptedFrameCount == acceptedCount)
     }
 
     @Test func aGracefulCloseLeavesNothing() async throws {

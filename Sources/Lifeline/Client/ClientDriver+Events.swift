@@ -162,10 +162,10 @@ extension ClientDriver {
             guard let open = state.open, open.attempt === attempt else { return }
             state.open = nil
             state.receivedCount = receivedCount
-            let undelivered = report.unacknowledgedFrameCount
+            let fate = MessageCounts(report)
             if let step = open.heldStep {
                 effects.wakeups.append(
-                    history.complete(step, undeliveredMessageCount: undelivered, messagesBefore: receivedCount)
+                    history.complete(step, fate, messagesBefore: receivedCount)
                 )
                 return
             }
@@ -180,7 +180,7 @@ extension ClientDriver {
                 lastSignOfLife: reason.code == .heartbeatTimeout ? report.lastInboundAt ?? never : nil,
                 now: now
             )
-            perform(actions, in: &state, &effects, undeliveredMessageCount: undelivered)
+            perform(actions, in: &state, &effects, fate)
         }
     }
 }
@@ -191,12 +191,12 @@ extension ClientDriver {
         _ actions: [ConnectionManager.Action],
         in state: inout State,
         _ effects: inout Effects,
-        undeliveredMessageCount: Int? = nil
+        _ fate: MessageCounts? = nil
     ) {
         for action in actions {
             switch action {
             case .transition(let transition):
-                record(transition, undeliveredMessageCount, in: &state, &effects)
+                record(transition, fate, in: &state, &effects)
                 moveQueue(transition, in: &state, &effects)
             case .connect(let id):
                 let attempt = Attempt(id: id)
@@ -228,7 +228,7 @@ extension ClientDriver {
 
     private func record(
         _ transition: ConnectionTransition,
-        _ undeliveredMessageCount: Int?,
+        _ fate: MessageCounts?,
         in state: inout State,
         _ effects: inout Effects
     ) {
@@ -241,7 +241,7 @@ extension ClientDriver {
         effects.wakeups.append(
             history.append(
                 transition,
-                undeliveredMessageCount: undeliveredMessageCount,
+                fate,
                 messagesBefore: state.receivedCount,
                 isHeld: isHeld
             )

@@ -5,6 +5,9 @@ public struct ClientEvent: Sendable {
     /// The step: from which state to which, why, and when the next attempt is due.
     public let transition: ConnectionTransition
 
+    /// When a connection ended with this step: how many messages `send` had accepted on it. Nil when none ended.
+    public let acceptedMessageCount: Int?
+
     /// When a connection ended with this step: how many messages that `send` had accepted on it never left, or were not
     /// acknowledged by the peer's TCP. Nil when no connection ended, and where the system cannot tell: over
     /// TLS, WebSocket and through a proxy among others.
@@ -23,11 +26,13 @@ public struct ClientEvent: Sendable {
 
     package init(
         transition: ConnectionTransition,
+        acceptedMessageCount: Int? = nil,
         undeliveredMessageCount: Int? = nil,
         missedCount: Int = 0,
         messagesBefore: Int = 0
     ) {
         self.transition = transition
+        self.acceptedMessageCount = acceptedMessageCount
         self.undeliveredMessageCount = undeliveredMessageCount
         self.missedCount = missedCount
         self.messagesBefore = messagesBefore

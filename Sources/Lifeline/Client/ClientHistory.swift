@@ -11,7 +11,7 @@ final class ClientHistory: Sendable {
 
     fileprivate struct Entry {
         let transition: ConnectionTransition
-        var undeliveredMessageCount: Int?
+        var fate: MessageCounts?
         var messagesBefore: Int
         var isHeld: Bool
     }
@@ -52,7 +52,7 @@ final class ClientHistory: Sendable {
     /// A step was made. With `isHeld`, `complete` shows it.
     func append(
         _ transition: ConnectionTransition,
-        undeliveredMessageCount: Int?,
+        _ fate: MessageCounts?,
         messagesBefore: Int,
         isHeld: Bool
     ) -> Wakeup {
@@ -61,7 +61,7 @@ final class ClientHistory: Sendable {
             state.entries.append(
                 Entry(
                     transition: transition,
-                    undeliveredMessageCount: undeliveredMessageCount,
+                    fate: fate,
                     messagesBefore: messagesBefore,
                     isHeld: isHeld
                 )
@@ -71,13 +71,13 @@ final class ClientHistory: Sendable {
     }
 
     /// What was lost with a step that was held is known.
-    func complete(_ number: UInt64, undeliveredMessageCount: Int?, messagesBefore: Int) -> Wakeup {
+    func complete(_ number: UInt64, _ fate: MessageCounts, messagesBefore: Int) -> Wakeup {
         state.withLockedValue { state in
             for index in state.entries.indices where state.entries[index].transition.number >= number {
                 // What followed meanwhile came after the same messages.
                 state.entries[index].messagesBefore = messagesBefore
                 guard state.entries[index].transition.number == number else { continue }
-                state.entries[index].undeliveredMessageCount = undeliveredMessageCount
+                state.entries[index].fate = fate
                 state.entries[index].isHeld = false
             }
             return state.show()
@@ -161,9 +161,23 @@ extension ClientHistory.Entry {
     fileprivate func event(missedCount: Int) -> ClientEvent {
         ClientEvent(
             transition: transition,
-            undeliveredMessageCount: undeliveredMessageCount,
+            acceptedMessageCount: fate?.accepted,
+            undeliveredMessageCount: fate?.undelivered,
             missedCount: missedCount,
             messagesBefore: messagesBefore
         )
+    }
+}
+
+/// What became of the messages of a connection that ended.
+struct MessageCounts {
+    /// Those that it had accepted.
+    let accepted: Int
+    /// Those of them that did not reach the peer's system; nil where that is not known.
+    let undelivered: Int?
+
+    init(_ report: ClosureReport) {
+        accepted = report.acceptedFrameCount
+        undelivered = report.unacknowledgedFrameCount
     }
 }

@@ -334,6 +334,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             peerEndedInTime: machine.peerEndedInTime,
             unwrittenByteCount: unwritten,
             lastInboundAt: liveness?.lastInboundAt,
+            acceptedFrameCount: outbound.acceptedFrameCount,
             unacknowledgedFrameCount: nil
         )
         liveness = nil

@@ -25,6 +25,8 @@ package final class OutboundQueue: Sendable {
         var buffer = ByteBuffer()
         /// Frames in `buffer`.
         var frameCount = 0
+        /// Frames of senders that were accepted, from the beginning.
+        var acceptedFrameCount = 0
         /// Sends that wait in line. Gone once accepted or refused.
         var waiters: [UInt64: Waiter] = [:]
         /// Why sends were refused before anybody waited for them.
@@ -36,6 +38,7 @@ package final class OutboundQueue: Sendable {
         @inline(__always) mutating func append(_ frame: UnsafeRawBufferPointer) {
             buffer.writeBytes(frame)
             frameCount += 1
+            acceptedFrameCount += 1
             ledger?.frameAccepted(byteCount: frame.count)
         }
 
@@ -198,6 +201,9 @@ package final class OutboundQueue: Sendable {
     package var unwrittenByteCount: Int { state.withLockedValue { $0.machine.unwrittenByteCount } }
 
     // MARK: Delivery
+
+    /// How many frames of senders were accepted until now.
+    package var acceptedFrameCount: Int { state.withLockedValue { $0.acceptedFrameCount } }
 
     /// Nobody can tell what arrives: forgets the frames in flight.
     package func stopTracking() {

@@ -236,6 +236,7 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
         let report = ClosureReport(
             failure: failure,
             unwrittenByteCount: unwritten,
+            acceptedFrameCount: outbound.acceptedFrameCount,
             unacknowledgedFrameCount: peer.unacknowledgedFrameCount.withLockedValue { $0 },
             lastInboundAt: peer.lastInbound.withLockedValue { $0 },
             peerEndedInTime: peerEndedInTime
