@@ -39,7 +39,7 @@ enum ProxyProgram: String, CaseIterable, Sendable, CustomTestStringConvertible {
         let process = Process()
         let life = Pipe()
         process.executableURL = URL(filePath: "/usr/bin/python3")
-        process.arguments = ["-c", ProxyProgram.watchdog] + command
+        process.arguments = ["-c", BackgroundProgram.watchdog] + command
         process.standardInput = life
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
@@ -55,16 +55,6 @@ enum ProxyProgram: String, CaseIterable, Sendable, CustomTestStringConvertible {
             throw error
         }
     }
-
-    /// Ends the program when its standard input ends: by this process, or with it. Signals are blocked on dispatch's
-    /// threads, and children inherit that: a shell would wait for ever.
-    private static let watchdog = """
-        import os, signal, subprocess, sys, threading
-        signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        program = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
-        threading.Thread(target=lambda: (os.read(0, 1), program.kill()), daemon=True).start()
-        program.wait()
-        """
 
     private func arguments(port: Int, wantingCredentials: Bool, folder: URL) throws -> [String] {
         let (user, password) = (ProxyProgram.credentials.user, ProxyProgram.credentials.password)

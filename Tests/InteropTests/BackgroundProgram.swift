@@ -1,0 +1,79 @@
+import Dispatch
+import Foundation
+
+/// A program that runs as long as it is needed, and is then told to end (SIGTERM).
+struct BackgroundProgram: Sendable {
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// Its name, which is looked up, or path, and its arguments.
+    let command: [String]
+    /// Its standard error, too, is looked through for the first line, and not passed on.
+    var readsStandardError = false
+
+    /// Runs `body` while the program runs, with what follows `prefix` in the first line that begins with it.
+    func run<Result>(announcing prefix: String = "", _ body: (String) async throws -> Result) async throws -> Result {
+        let process = Process()
+        let (life, output) = (Pipe(), Pipe())
+        process.executableURL = URL(filePath: "/usr/bin/python3")
+        process.arguments = ["-c", BackgroundProgram.watchdog] + command
+        process.standardInput = life
+        process.standardOutput = output
+        if readsStandardError { process.standardError = output }
+        let ended = AsyncStream.makeStream(of: Never.self)
+        process.terminationHandler = { _ in ended.continuation.finish() }
+        try process.run()
+        let result: Swift.Result<Result, any Error>
+        do {
+            guard let announcement = await line(of: output, beginningWith: prefix) else {
+                throw Failure(
+                    description: "\(command[0]) ended without saying \(prefix)… Run scripts/install-dependencies test."
+                )
+            }
+            result = .success(try await body(announcement))
+        } catch {
+            result = .failure(error)
+        }
+        try life.fileHandleForWriting.close()
+        for await _ in ended.stream {}
+        return try result.get()
+    }
+
+    /// Ends the program when its standard input ends: by this process, or with it. Signals are blocked on dispatch's
+    /// threads, and children inherit that.
+    static let watchdog = """
+        import os, signal, subprocess, sys, threading
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        program = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+        def end():
+            os.read(0, 1)
+            program.terminate()
+            try:
+                program.wait(10)
+            except subprocess.TimeoutExpired:
+                program.kill()
+        threading.Thread(target=end, daemon=True).start()
+        program.wait()
+        """
+
+    /// Waits on a thread that may block. The rest is read too, or the program would wait for room in the pipe.
+    private func line(of pipe: Pipe, beginningWith prefix: String) async -> String? {
+        let lines = AsyncStream.makeStream(of: String.self)
+        let file = pipe.fileHandleForReading
+        DispatchQueue.global().async {
+            var rest = Data()
+            // Empty at the end only.
+            while case let chunk = file.availableData, !chunk.isEmpty {
+                rest += chunk
+                while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                    lines.continuation.yield(String(decoding: rest[..<end], as: UTF8.self))
+                    rest = Data(rest[(end + 1)...])
+                }
+            }
+            lines.continuation.finish()
+        }
+        for await line in lines.stream where line.hasPrefix(prefix) { return String(line.dropFirst(prefix.count)) }
+        return nil
+    }
+}
