@@ -158,6 +158,19 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // Examples
+        .executableTarget(
+            name: "WebChatServer",
+            dependencies: [
+                "Lifeline",
+                "LifelineProtos",
+                "LifelineWellKnownTypes",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ],
+            path: "Examples/web-chat/server",
+            swiftSettings: strict
+        ),
         // Tests
         .target(
             name: "CTestProtos",
