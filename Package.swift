@@ -301,6 +301,8 @@ let package = Package(
                 "LifelineCore",
                 "LifelineProtos",
                 "LifelineTestSupport",
+                "LifelineWellKnownTypes",
+                "WebChatServer",
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["Peers"],
