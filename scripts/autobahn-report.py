@@ -1,4 +1,7 @@
-"""Counts what Autobahn's reports say of the cases, and fails when one of them is wrong."""
+"""Counts what Autobahn's reports say of the cases, and fails when one of them is wrong, or another number of them ran.
+
+Usage: autobahn-report.py FOLDER COUNT
+"""
 
 import collections
 import json
@@ -9,11 +12,15 @@ from pathlib import Path
 GOOD = {"OK", "NON-STRICT", "INFORMATIONAL"}
 
 
-def main(folder):
-    bad = []
+def main(folder, expected_count):
+    bad = [] if expected_count > 0 else ["no case ran"]
     for role in ["server", "client"]:
         index = json.loads(Path(folder, role, "index.json").read_text())
+        if len(index) != 1:
+            bad.append(f"{role}: the reports are of {len(index)} programs")
         for agent, cases in index.items():
+            if len(cases) != expected_count:
+                bad.append(f"{role}: {len(cases)} of {expected_count} cases ran")
             for key, title in [("behavior", "cases"), ("behaviorClose", "their closing")]:
                 counts = collections.Counter(case[key] for case in cases.values())
                 listed = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
@@ -26,4 +33,5 @@ def main(folder):
     sys.exit(1 if bad else 0)
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

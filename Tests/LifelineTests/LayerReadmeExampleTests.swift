@@ -50,12 +50,14 @@ import Testing
     @Sendable private func isKnown(_ user: String, _ password: String) async -> Bool { user == password }
 
     @Test func webSocketServer() async throws {
+        let scene = try TLSScene()
         var configuration = ServerConfiguration()
         configuration.webSocket.subprotocols = ["chat.v1"]
         configuration.webSocket.origins = .only(["https://chat.example.org"])
         configuration.webSocket.authorize = { await isKnown($0.user, $0.password) }
+        configuration.tls = TLSServerConfiguration(identity: try scene.certificate.identity)
         let reply: WebSocketMessage? = try await withServer(
-            listeningOn: Endpoint("ws://127.0.0.1:0/chat"),
+            listeningOn: Endpoint("wss://127.0.0.1:0/chat"),
             configuration: configuration,
             receiving: WebSocketMessage.self,
             sending: WebSocketMessage.self
@@ -66,6 +68,7 @@ import Testing
             }
         } _: { server in
             var client = ConnectionConfiguration()
+            client.tls.trust = .roots(.bytes(try scene.root.pem))
             client.webSocket.subprotocols = ["chat.v1"]
             client.webSocket.origin = "https://chat.example.org"
             client.webSocket.credentials = WebSocketCredentials(user: "ada", password: "ada")

@@ -1,6 +1,7 @@
 import Lifeline
 import LifelineCore
 import LifelineTestSupport
+import LifelineTransport
 import Logging
 import NIOConcurrencyHelpers
 import Testing
@@ -99,20 +100,6 @@ import Testing
             }
         }
         #expect(error?.code == .connectFailed)
-    }
-
-    @Test func aServerThatDoesNotAnswerIsNotWaitedForForever() async throws {
-        var configuration = ConnectionConfiguration()
-        configuration.connectTimeout = .seconds(1)
-        let error = await connectionError {
-            try await client(configuration: configuration) { peer in
-                _ = try? await peer.read()
-            } _: { connection in
-                try await count(of: connection)
-            }
-        }
-        #expect(error?.code == .connectTimeout)
-        #expect(error?.message.contains("WebSocket") == true)
     }
 
     @Test func anEndWithoutACloseIsAnError() async throws {
@@ -225,11 +212,63 @@ import Testing
         #expect(log.entries.count { $0.level == .info && $0.text.contains("connectTimeout") } == 3)
     }
 
+    /// The one that goes away, by an end or a reset, and the one that sends more than may wait for the answer.
+    @Test(arguments: ["end", "reset", "bytes"]) func whoIsAskedIsToldThatThePeerIsGone(how: String) async throws {
+        var configuration = ServerConfiguration.patient
+        let (asked, cancelled) = (Latch<Void>(), Latch<Void>())
+        configuration.webSocket.authorize = { _ in
+            asked.open(with: ())
+            await withTaskCancellationHandler {
+                await cancelled.waitUninterrupted()
+            } onCancel: {
+                cancelled.open(with: ())
+            }
+            return true
+        }
+        try await withTestServer(on: webSocket, configuration: configuration, handler: echo) { server in
+            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let request = RawSocket.request.dropLast() + "Authorization: Basic YTpi\r\n\r\n"
+            try await peer.write(Array(request.utf8))
+            try await asked.wait()
+            switch how {
+            case "end": try peer.finish()
+            case "reset": try peer.reset()
+            // It may be given up before it has sent all.
+            default: try? await peer.write([UInt8](repeating: 0, count: 1 << 20))
+            }
+            try await cancelled.wait()
+        }
+    }
+
+    /// Bytes that come meanwhile are the open WebSocket's.
+    @Test func framesThatComeWhileSomebodyIsAsked() async throws {
+        var configuration = ServerConfiguration.patient
+        let (asked, answered) = (Latch<Void>(), Latch<Void>())
+        configuration.webSocket.authorize = { _ in
+            asked.open(with: ())
+            try? await answered.wait()
+            return true
+        }
+        try await withTestServer(on: webSocket, configuration: configuration, handler: echo) { server in
+            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let request = RawSocket.request.dropLast() + "Authorization: Basic YTpi\r\n\r\n"
+            let frame = try TestMessage(number: 7).delimitedBytes
+            let message = [0x82, 0x80 | UInt8(frame.count), 0, 0, 0, 0] + frame
+            try await peer.write(Array(request.utf8) + message.prefix(5))
+            try await asked.wait()
+            try await peer.write(Array(message.dropFirst(5)))
+            answered.open(with: ())
+            #expect(try await peer.readHead().hasPrefix("HTTP/1.1 101 "))
+            #expect(try await peer.read(2 + frame.count) == [0x82, UInt8(frame.count)] + frame)
+        }
+    }
+
     @Test(
         arguments: [
             ([0x82, 0x00], 1002), ([0xC2, 0x80, 0, 0, 0, 0], 1002), ([0x83, 0x80, 0, 0, 0, 0], 1002),
             ([0x89, 0xFE, 0, 126], 1002), ([0x09, 0x80], 1002), ([0x81, 0x80, 0, 0, 0, 0], 1003),
-            ([0x82, 0xFF, 0, 0, 0, 0, 1, 0, 0, 0], 1009), ([0x82, 0xFF, 0xFF, 0, 0, 0, 0, 0, 0, 0], 1009),
+            ([0x82, 0xFF, 0, 0, 0, 0, 1, 0, 0, 0], 1009), ([0x82, 0xFF, 0x7F, 0, 0, 0, 0, 0, 0, 0], 1009),
+            ([0x82, 0xFF, 0xFF, 0, 0, 0, 0, 0, 0, 0], 1002), ([0x82, 0xFE, 0, 0x7D], 1002),
             ([0x88, 0x81, 0, 0, 0, 0, 3], 1002), ([0x88, 0x83, 0, 0, 0, 0, 3, 0xE8, 0xFF], 1007),
         ] as [([UInt8], Int)]
     )

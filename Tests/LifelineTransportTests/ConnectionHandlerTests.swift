@@ -276,6 +276,8 @@ final class Record: @unchecked Sendable {
     var pingFrame: (UInt64) throws(ConnectionError) -> [UInt8]? = { (number) in [0x02, 0xEE, UInt8(number)] }
     /// What the peer's TCP has acknowledged; nil as on a socket that is none of TCP's.
     var acknowledgedByteCount: UInt64?
+    /// What it has not, of what the kernel has taken.
+    var unacknowledgedByteCount: UInt64?
     /// How long the machine has slept, while the loop's clock stood.
     var sleep = Duration.zero
 }

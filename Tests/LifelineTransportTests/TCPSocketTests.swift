@@ -4,7 +4,7 @@ import Testing
 
 @testable import LifelineTransport
 
-@Suite struct TCPSocketTests {
+@Suite(.timeLimit(.minutes(1))) struct TCPSocketTests {
     @Test func otherSocketsAreLeftAlone() throws {
         let socket = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         try #require(socket >= 0)
@@ -12,6 +12,40 @@ import Testing
         #expect(TCPSocket.information(on: socket) == nil)
         TCPSocket.boundRetransmission(socket, within: .seconds(3))
         #expect(TCPSocket.information(on: -1) == nil)
+        #expect(TCPSocket.unacknowledgedByteCount(on: -1) == nil)
+    }
+
+    /// To a peer that does not read, until the kernels hold no more.
+    @Test func whatIsNotAcknowledgedEndsWhereTheLastWriteDoes() async throws {
+        let listener = try await RawSocket.listen()
+        let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+        try #require(socket >= 0)
+        defer { close(socket) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(listener.port).bigEndian
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        try #require(result == 0 || errno == EINPROGRESS)
+        let peer = try await listener.accept()
+        let bytes = [UInt8](repeating: 0, count: 100_000)
+        var written = 0
+        while case let count = write(socket, bytes, bytes.count), count > 0 { written += count }
+        // What is acknowledged between two looks is in neither, so until nothing is. This side's SYN counts.
+        while sum(of: socket) != UInt64(written) + 1 { await Task.yield() }
+        #expect(TCPSocket.unacknowledgedByteCount(on: socket) ?? 0 > 0)
+        _ = try await peer.read(written)
+        while TCPSocket.unacknowledgedByteCount(on: socket) != 0 { await Task.yield() }
+        #expect(TCPSocket.information(on: socket)?.acknowledgedByteCount == UInt64(written) + 1)
+    }
+
+    private func sum(of socket: CInt) -> UInt64? {
+        guard let acknowledged = TCPSocket.information(on: socket)?.acknowledgedByteCount else { return nil }
+        return TCPSocket.unacknowledgedByteCount(on: socket).map { acknowledged + $0 }
     }
 
     @Test(

@@ -127,6 +127,31 @@ import Testing
         #expect(!test.channel.isActive && test.record.end?.code == .heartbeatTimeout)
     }
 
+    /// 1,000 bytes are in the kernel when the ping is written, which ends at 1,010 of the socket's bytes, whatever the
+    /// connection wrote. The peer reads some of them every 9 s.
+    @Test(arguments: [true, false]) func aPingOnItsWayToAPeerThatReadsSlowlyIsNotMissed(isOurs: Bool) throws {
+        let test = try WebSocketTest(liveness: LivenessOptions(heartbeat: HeartbeatConfiguration()))
+        if isOurs { test.record.pingFrame = { (_) throws(ConnectionError) in nil } }
+        (test.record.acknowledgedByteCount, test.record.unacknowledgedByteCount) = (10, 1000)
+        test.advance(seconds: 30)
+        #expect(try test.sent().map(\.opcode) == [isOurs ? .ping : .binary])
+        for count in 1...20 as ClosedRange<UInt64> {
+            test.advance(seconds: 9)
+            test.record.acknowledgedByteCount = 10 + count * 49
+        }
+        test.record.acknowledgedByteCount = 1009
+        test.advance(seconds: 10)
+        #expect(try test.channel.isActive && test.sent().isEmpty, "on its way")
+        test.record.acknowledgedByteCount = 1010
+        test.advance(seconds: 10)
+        test.record.acknowledgedByteCount = 5000
+        test.advance(seconds: 29)
+        #expect(test.channel.isActive, "the question has arrived, and time for an answer begins")
+        test.record.acknowledgedByteCount = 9000
+        test.advance(seconds: 10)
+        #expect(test.record.end?.code == .heartbeatTimeout)
+    }
+
     @Test func theUsersOwnHeartbeatGoesFirst() throws {
         let test = try WebSocketTest(liveness: LivenessOptions(heartbeat: HeartbeatConfiguration()))
         test.advance(seconds: 30)
@@ -168,6 +193,33 @@ import Testing
         #expect(!test.channel.isActive && test.report?.failure == nil)
         let error = #expect(throws: ConnectionError.self) { try test.offer([0x00]) }
         #expect(error?.code == .closedByPeer)
+    }
+
+    @Test(arguments: [WebSocketStateMachine.Role.client, .server])
+    func anEndInsideAMessageIsAnErrorThatIsAnswered(role: WebSocketStateMachine.Role) throws {
+        let test = try WebSocketTest(role: role, messages: true)
+        try test.receive([0xA1], .binary)
+        try test.receive(Array("lo".utf8), .text, isFinal: false)
+        try test.receive([0x03, 0xE8], .connectionClose)
+        #expect(test.record.batches == [[[2, 0xA1]]], "what is whole is delivered")
+        let sent = try test.sent()
+        #expect(sent.map(\.opcode) == [.connectionClose] && sent[0].bytes == [0x03, 0xE8])
+        test.advance(seconds: 1)
+        #expect(!test.channel.isActive && test.report?.failure?.code == .protocolViolation)
+        #expect(test.record.end?.code == .protocolViolation)
+        #expect((test.record.end?.cause as? FramingError)?.code == .truncatedFrame)
+    }
+
+    /// There a message ends nothing: a peer may cut its stream of frames anywhere.
+    @Test func anEndInsideAMessageOfWholeFramesIsNone() throws {
+        let test = try WebSocketTest()
+        try test.receive([0x01, 0xA1], .binary, isFinal: false)
+        try test.receive([0x03, 0xE8], .connectionClose)
+        #expect(test.record.batches == [[[0xA1]]] && test.record.hasEnded && test.record.end == nil)
+        let cut = try WebSocketTest()
+        try cut.receive([0x02, 0xA1], .binary)
+        try cut.receive([0x03, 0xE8], .connectionClose)
+        #expect((cut.record.end?.cause as? FramingError)?.code == .truncatedFrame)
     }
 
     @Test func whatIsAcceptedAndNotWrittenFailsWithThePeersEnd() throws {
@@ -371,7 +423,9 @@ private struct WebSocketTest {
         handler = ConnectionHandler(
             receiver: RecordingReceiver(inbox: record),
             options: options,
-            now: { MonotonicTime(nanoseconds: Int64(loop.now.uptimeNanoseconds)) }
+            now: { MonotonicTime(nanoseconds: Int64(loop.now.uptimeNanoseconds)) },
+            acknowledgedByteCount: { [record] _ in record.acknowledgedByteCount },
+            unacknowledgedByteCount: { [record] _ in record.unacknowledgedByteCount }
         )
         let opening = WebSocketOpening(subprotocol: nil, target: "/", headers: [:])
         try channel.pipeline.syncOperations.addHandlers(SocketEnd(), outputEnd)

@@ -70,6 +70,18 @@ import Testing
         #expect((test.outcome.error as? HandshakeTimeout)?.handshakeName == "the WebSocket handshake")
     }
 
+    @Test(arguments: ["", "HTTP/1.1 101 Switching Protocols\r\nUpgra"])
+    func aServerThatDoesNotAnswerIsNotWaitedForForever(start: String) throws {
+        let test = try LayerTest(role: .client)
+        #expect(try test.sent().hasPrefix("GET / HTTP/1.1\r\n"))
+        if !start.isEmpty { try test.receive(Array(start.utf8)) }
+        test.channel.embeddedEventLoop.advanceTime(by: .milliseconds(9999))
+        #expect(test.channel.isActive)
+        test.channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
+        #expect(!test.channel.isActive)
+        #expect((test.outcome.error as? HandshakeTimeout)?.handshakeName == "the WebSocket handshake")
+    }
+
     @Test func aRefusedPeerHasTheTimeToReadWhy() throws {
         let test = try LayerTest()
         try test.receive(Array("GET /x HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
@@ -88,15 +100,52 @@ import Testing
         #expect(test.outcome.error is HandshakeCut && !test.channel.isActive)
     }
 
-    @Test func bytesAreBoundedWhileSomebodyIsAsked() async throws {
-        var configuration = WebSocketServerConfiguration()
-        configuration.authorize = { _ in true }
-        let test = try LayerTest(configuration)
-        let request = Self.request.dropLast() + "Authorization: Basic YTpi\r\n\r\n"
-        try test.receive(Array(request.utf8))
-        // The answer comes through the loop, which does not run here.
-        for _ in 0..<5 { try test.receive([UInt8](repeating: 0, count: 65_536)) }
-        #expect(test.outcome.error is ByteToMessageDecoderError.PayloadTooLargeError)
+    // MARK: Peers that never shake hands
+
+    /// What the decoder takes does not count as a head, and what it leaves would grow.
+    @Test(
+        arguments: [
+            (.server, "", "\r\n"), (.client, "", "\r\n"), (.client, "", "HTTP/1.1 103 Early Hints\r\n\r\n"),
+            (.client, "HTTP/1.1 101 ", "x"), (.server, "GET /", "x"), (.server, "GET / HTTP/1.1\r\nA:", " "),
+            (.client, "HTTP/1.1 103 Early Hints\r\nA:", " "),
+        ] as [(WebSocketStateMachine.Role, String, String)]
+    )
+    func anEndlessHeadIsRefused(role: WebSocketStateMachine.Role, start: String, part: String) throws {
+        let test = try LayerTest(role: role)
+        if !start.isEmpty { try test.receive(Array(start.utf8)) }
+        let piece = [UInt8](repeating: 0, count: 2000).indices.map { Array(part.utf8)[$0 % part.utf8.count] }
+        var sent = 0
+        while test.outcome.error == nil, sent < 1 << 20 {
+            try test.receive(piece)
+            sent += piece.count
+            if role == .server { test.channel.embeddedEventLoop.advanceTime(by: .milliseconds(20)) }
+        }
+        #expect(sent < 1 << 20 && !test.channel.isActive)
+        if role == .server {
+            #expect(try test.sent().hasPrefix("HTTP/1.1 431 "))
+            #expect((test.outcome.error as? ConnectionError)?.code == .webSocketRefused)
+        } else {
+            #expect((test.outcome.error as? ConnectionError)?.code == .protocolViolation)
+        }
+    }
+
+    @Test func ofARefusedPeerNothingIsKept() throws {
+        let test = try LayerTest()
+        let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\n\r\n"
+        try test.receive(Array(head.utf8) + [UInt8](repeating: 1, count: 70_000))
+        #expect(try test.sent().hasPrefix("HTTP/1.1 405 "))
+        for _ in 0..<100 { try test.receive([UInt8](repeating: 0, count: 65_536)) }
+        let reader = try test.channel.pipeline.syncOperations.handler(type: HTTPHeadReader<HTTPRequestDecoder>.self)
+        #expect(reader.takeRest().storageCapacity == 0)
+        #expect(test.outcome.error == nil, "it has the time to read why")
+    }
+
+    @Test func aReaderGivesBackWhatIsDecoded() throws {
+        let test = try LayerTest()
+        let fields = (0..<90).map { "A\($0): \(String(repeating: "a", count: 200))\r\n" }.joined()
+        for byte in Array("GET / HTTP/1.1\r\n\(fields)".utf8) { try test.receive([byte]) }
+        let reader = try test.channel.pipeline.syncOperations.handler(type: HTTPHeadReader<HTTPRequestDecoder>.self)
+        #expect(reader.takeRest().storageCapacity < 1024)
     }
 }
 
@@ -105,18 +154,20 @@ private final class Outcome {
     var error: (any Error)?
 }
 
-/// A server's side in a channel whose bytes a test gives.
+/// One side in a channel whose bytes a test gives.
 private struct LayerTest {
     let channel = EmbeddedChannel()
     let record = Record()
     let outcome = Outcome()
 
-    init(_ configuration: WebSocketServerConfiguration = WebSocketServerConfiguration()) throws {
+    init(role: WebSocketStateMachine.Role = .server) throws {
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         try channel.pipeline.syncOperations.addHandler(OutputEnd())
-        let handshake = try WebSocketServerHandshake(on: Endpoint("ws://h:1"), configuration: configuration)
+        let endpoint = try Endpoint("ws://h:1")
         let layer = WebSocketLayer(
-            .server(handshake),
+            role == .server
+                ? .server(try WebSocketServerHandshake(on: endpoint, configuration: WebSocketServerConfiguration()))
+                : .client(try WebSocketRequest(to: endpoint, configuration: WebSocketConfiguration())),
             options: .init(maximumMessageLength: 65_536, maximumReceivedLength: 65_536)
         )
         var options = ConnectionOptions(

@@ -69,11 +69,11 @@ public struct Endpoint: Sendable, Hashable {
 }
 
 extension Endpoint: CustomStringConvertible {
-    /// The endpoint in the form that `init(_:)` reads.
+    /// The endpoint in the form that `init(_:)` reads, without the query of a WebSocket's URL, which may be a secret.
     public var description: String {
         switch address {
         case .tcp:
-            return "\(scheme)://\(address.authority)\(webSocketTarget ?? "")"
+            return "\(scheme)://\(address.authority)\(webSocketTarget?.withoutQuery ?? "")"
         case .unix(let path):
             return "unix://\(path)"
         }

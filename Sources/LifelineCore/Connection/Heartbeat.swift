@@ -124,10 +124,11 @@ package struct Heartbeat: Sendable {
         state = .probing(series)
     }
 
-    /// So many bytes were written since the connection was made, all pings that were queued among them.
-    package mutating func wrote(total: UInt64) {
+    /// All pings that were queued are written. `total` tells how many bytes that were since the connection was made, as the
+    /// peer's TCP counts them; nil where nobody can. It is called only when that is of interest.
+    package mutating func wrote(total: () -> UInt64?) {
         guard case .probing(var series) = state, series.question != nil, series.question?.end == nil else { return }
-        series.question?.end = total
+        series.question?.end = total()
         state = .probing(series)
     }
 

@@ -134,12 +134,25 @@ package struct Liveness: Sendable {
         heartbeat?.pingQueued(acknowledged: acknowledged)
     }
 
+    /// A ping was written that is none of the connection's frames. `total` is as of `wrote`.
+    package mutating func pingWritten(total: () -> UInt64?) {
+        heartbeat?.wrote(total: total)
+    }
+
     /// So many bytes were handed to the kernel, whether it has taken them yet or not. The time is needed only where there
     /// is a limit of unanswered bytes.
-    package mutating func wrote(byteCount: Int, now: @autoclosure () -> MonotonicTime) -> Action {
+    ///
+    /// `total` tells how many bytes that were since the connection was made, as the peer's TCP counts them, where they are
+    /// not those that were reported here; nil where nobody can.
+    package mutating func wrote(
+        byteCount: Int,
+        now: @autoclosure () -> MonotonicTime,
+        total: (() -> UInt64?)? = nil
+    ) -> Action {
         if heartbeat != nil {
             writtenByteCount &+= UInt64(byteCount)
-            heartbeat?.wrote(total: writtenByteCount)
+            let counted = writtenByteCount
+            heartbeat?.wrote { total.map { $0() } ?? counted }
         }
         guard let unansweredByteLimit, input == .reading, answerDeadline == nil else { return .none }
         unansweredByteCount += byteCount

@@ -83,3 +83,19 @@ public struct WebSocketOpening: Sendable, Hashable {
         self.headers = headers
     }
 }
+
+extension WebSocketOpening: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// What was agreed on, without what may be a secret: the query, and the values of fields.
+    public var description: String {
+        "WebSocketOpening(subprotocol: \(subprotocol ?? "none"), path: \(target.withoutQuery), headers: \(headers))"
+    }
+    /// The same.
+    public var debugDescription: String { description }
+    /// The same.
+    public var customMirror: Mirror { Mirror(self, children: ["opening": description]) }
+}
+
+extension String {
+    /// A URL, or path and query, without the query, where tokens travel.
+    var withoutQuery: Substring { prefix { $0 != "?" } }
+}

@@ -34,7 +34,9 @@ public struct WebSocketServerConfiguration: Sendable {
     public var subprotocols: [String] = []
 
     /// Says whether basic authorization (RFC 7617) lets somebody in; others are answered with 401. It may take its time, up to
-    /// the connect timeout. Default: nil, which asks nobody.
+    /// the connect timeout, and its task is cancelled when that is over or the client goes away meanwhile: what it waits for
+    /// must end with that, else such clients can have it run more often than there are connections. Default: nil, which asks
+    /// nobody.
     public var authorize: (@Sendable (WebSocketCredentials) async -> Bool)?
 
     /// What browsers show when they ask for the name and the password. Default: "Lifeline".

@@ -91,6 +91,14 @@ extension ConnectionError {
         )
     }
 
+    package static var webSocketMessageCut: ConnectionError {
+        ConnectionError(
+            code: .protocolViolation,
+            message: "The peer closed the WebSocket inside a message: what came of it is lost.",
+            cause: FramingError(code: .truncatedFrame, message: "A message of the WebSocket has no end.")
+        )
+    }
+
     package static func webSocketViolated(_ closure: WebSocketClosure) -> ConnectionError {
         ConnectionError(
             code: .protocolViolation,

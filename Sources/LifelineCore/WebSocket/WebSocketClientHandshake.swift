@@ -93,7 +93,10 @@ package struct WebSocketClientHandshake: Sendable {
             let location = (300...399).contains(status) ? fields["Location"] : nil
             throw .webSocketRefused(WebSocketRefusal(status: status, reason: reason, location: location))
         }
-        guard fields.lists("websocket", in: "Upgrade"), fields.lists("upgrade", in: "Connection") else {
+        // One protocol: RFC 6455, section 4.1.
+        let protocols = fields.elements(of: "Upgrade")
+        guard protocols.count == 1, fields.lists("websocket", in: "Upgrade"), fields.lists("upgrade", in: "Connection")
+        else {
             throw .badWebSocketAnswer("switches to another protocol")
         }
         let accept = fields.values(of: "Sec-WebSocket-Accept")

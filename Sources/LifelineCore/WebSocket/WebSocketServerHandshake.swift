@@ -47,8 +47,8 @@ package struct WebSocketServerHandshake: Sendable {
         do throws(Refusal) {
             let target = try checkForm(of: request)
             let key = try checkUpgrade(request.fields)
-            try checkPath(of: target)
-            try checkOrigin(request.fields)
+            try checkPath(of: target.pathAndQuery)
+            try checkOrigin(request.fields, host: target.host)
             let credentials = try credentials(in: request.fields)
             let offered = request.fields.elements(of: "Sec-WebSocket-Protocol")
             let subprotocol = configuration.subprotocols.first { offered.contains($0[...]) }
@@ -57,7 +57,7 @@ package struct WebSocketServerHandshake: Sendable {
             if let subprotocol { fields.append(subprotocol, named: "Sec-WebSocket-Protocol") }
             // Extensions, as permessage-deflate, are declined by naming none (section 9.1).
             return .open(
-                WebSocketOpening(subprotocol: subprotocol, target: target, headers: request.fields),
+                WebSocketOpening(subprotocol: subprotocol, target: target.pathAndQuery, headers: request.fields),
                 Answer(status: 101, fields: fields),
                 credentials
             )
@@ -90,8 +90,13 @@ package struct WebSocketServerHandshake: Sendable {
         }
     }
 
-    /// Returns path and query.
-    private func checkForm(of request: Request) throws(Refusal) -> String {
+    /// What a request is for.
+    private struct Target {
+        let pathAndQuery: String
+        let host: String
+    }
+
+    private func checkForm(of request: Request) throws(Refusal) -> Target {
         guard request.isAtLeastHTTP11 else { throw Refusal(400, "the request is not HTTP/1.1") }
         guard request.method == "GET" else { throw Refusal(405, "the method is \(request.method)", ["Allow": "GET"]) }
         let hosts = request.fields.values(of: "Host")
@@ -99,16 +104,24 @@ package struct WebSocketServerHandshake: Sendable {
         if request.fields["Transfer-Encoding"] != nil || request.fields["Content-Length"] ?? "0" != "0" {
             throw Refusal(400, "the request has a body")
         }
-        return try pathAndQuery(of: request.target)
+        return try target(request.target, host: hosts[0])
     }
 
-    /// A server has to take whole URLs, too (RFC 9112, section 3.2.2).
-    private func pathAndQuery(of target: String) throws(Refusal) -> String {
-        if target.first == "/" { return target }
+    /// A server has to take whole URLs, too, and what they name in place of the `Host` field (RFC 9112, section 3.2.2).
+    private func target(_ text: String, host: String) throws(Refusal) -> Target {
+        if text.utf8.contains(UInt8(ascii: "#")) { throw Refusal(400, "the request's target has a fragment") }
+        if text.first == "/" { return Target(pathAndQuery: text, host: host) }
         for scheme in ["http://", "https://", "ws://", "wss://"]
-        where HTTPFields.isEqual(target.prefix(scheme.count), scheme) {
-            let rest = target.dropFirst(scheme.count)
-            return rest.firstIndex(of: "/").map { String(rest[$0...]) } ?? "/"
+        where HTTPFields.isEqual(text.prefix(scheme.count), scheme) {
+            let rest = text.dropFirst(scheme.count)
+            let authority = rest.prefix { $0 != "/" && $0 != "?" }
+            // A user's name there is for misleading somebody (RFC 9110, section 4.2.4).
+            if authority.isEmpty || authority.contains("@") { throw Refusal(400, "the request's target has no host") }
+            let pathAndQuery = rest[authority.endIndex...]
+            return Target(
+                pathAndQuery: pathAndQuery.first == "/" ? String(pathAndQuery) : "/\(pathAndQuery)",
+                host: String(authority)
+            )
         }
         throw Refusal(400, "the request has no path")
     }
@@ -149,13 +162,13 @@ package struct WebSocketServerHandshake: Sendable {
 
     private static func path(of target: String) -> Substring { target.prefix { $0 != "?" } }
 
-    private func checkOrigin(_ fields: HTTPFields) throws(Refusal) {
+    private func checkOrigin(_ fields: HTTPFields, host: String) throws(Refusal) {
         guard let origin = fields["Origin"] else { return }
         let isTaken =
             switch configuration.origins {
             case .any: true
             case .only(let origins): origins.contains { HTTPFields.isEqual($0, origin) }
-            case .sameHost: isSameHost(origin, fields["Host"] ?? "")
+            case .sameHost: isSameHost(origin, host)
             }
         if !isTaken { throw Refusal(403, "scripts of the page \(WebSocketRefusal.printable(origin)) may not connect") }
     }

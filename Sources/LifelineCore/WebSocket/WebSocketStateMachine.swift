@@ -30,6 +30,8 @@ package struct WebSocketStateMachine {
             self.opcode = opcode
             self.isMasked = isMasked
         }
+
+        fileprivate var firstByte: UInt8 { (isFinal ? 0x80 : 0) | (hasReservedBits ? 0x40 : 0) | opcode }
     }
 
     private enum Input {
@@ -41,8 +43,7 @@ package struct WebSocketStateMachine {
         case ended
     }
 
-    private let role: Role
-    private let takesText: Bool
+    private let rules: WebSocketFrameRules
     private let maximumMessageLength: Int?
     private var input = Input.idle
     /// Whether a Close frame was sent, after which nothing may be.
@@ -50,17 +51,25 @@ package struct WebSocketStateMachine {
     /// Whether the peer has closed in order, whatever its reason.
     private(set) package var hasPeerClosed = false
 
-    /// - Parameters:
-    ///   - takesText: Whether text messages are taken.
-    ///   - maximumMessageLength: The most bytes of a message; nil when somebody else bounds frames, and messages need no bound.
-    package init(role: Role, takesText: Bool, maximumMessageLength: Int?) {
-        self.role = role
-        self.takesText = takesText
+    /// - Parameter maximumMessageLength: The most bytes of a message; nil when somebody else bounds frames, and messages need
+    ///   no bound.
+    package init(rules: WebSocketFrameRules, maximumMessageLength: Int?) {
+        self.rules = rules
         self.maximumMessageLength = maximumMessageLength
     }
 
     /// Whether frames may still be sent.
     package var maySend: Bool { !hasSentClose }
+
+    /// How the peer has closed.
+    package enum PeerEnd: Equatable {
+        /// All is said.
+        case regular
+        /// In order, and inside a message of the user's: what came of it is lost. (Of frames, others know where they end.)
+        case insideMessage
+        /// Because something is wrong for it.
+        case failed(WebSocketClosure)
+    }
 
     /// What to do with a frame.
     package enum FrameAction: Equatable {
@@ -70,8 +79,8 @@ package struct WebSocketStateMachine {
         case answerPing
         /// Nothing.
         case none
-        /// The peer has closed: send the Close, if there is one, and end the input, with the error where there is one.
-        case peerClosed(answer: [UInt8]?, WebSocketClosure?)
+        /// The peer has closed: send the Close, if there is one, and end the input.
+        case peerClosed(answer: [UInt8]?, PeerEnd)
         /// The peer has violated the protocol: send the Close, if there is one, and give the connection up.
         case violated(answer: [UInt8]?, WebSocketClosure)
     }
@@ -80,18 +89,14 @@ package struct WebSocketStateMachine {
     package mutating func received(_ header: Header, payload: UnsafeRawBufferPointer) -> FrameAction {
         if case .ended = input { return .none }
         do throws(WebSocketClosure) {
-            if header.hasReservedBits { throw .protocolError("a reserved bit is set, and no extension was agreed on") }
-            if header.isMasked != (role == .server) {
-                throw .protocolError(role == .server ? "a client's frame is not masked" : "a server's frame is masked")
-            }
+            try rules.check(header.firstByte, header.isMasked ? 0x80 : 0)
             guard header.opcode >= 0x8 else { return try receivedData(header, payload) }
-            if !header.isFinal { throw .protocolError("a control frame is fragmented") }
             if payload.count > 125 { throw .protocolError("a control frame is too long") }
             switch header.opcode {
             case 0x8: return try receivedClose(payload)
             case 0x9: return hasSentClose ? .none : .answerPing
-            case 0xA: return .none
-            default: throw .protocolError("a control frame has a reserved opcode")
+            // Of opcodes, the rules leave the Pong.
+            default: return .none
             }
         } catch {
             return violated(error)
@@ -127,11 +132,10 @@ package struct WebSocketStateMachine {
         case (0x0, _): throw .protocolError("a frame continues a message, and none has begun")
         case (0x1, .idle): (kind, byteCount, validator) = (.text, 0, UTF8Validator())
         case (0x2, .idle): (kind, byteCount, validator) = (.binary, 0, UTF8Validator())
-        case (0x1...0x2, _): throw .protocolError("a message begins inside another one")
-        default: throw .protocolError("a frame has a reserved opcode")
+        // Of opcodes, the rules leave these two.
+        default: throw .protocolError("a message begins inside another one")
         }
         if kind == .text {
-            if !takesText { throw WebSocketClosure(.unsupportedData, reason: "only binary messages are taken here") }
             guard validator.accepts(payload), !header.isFinal || validator.isAtBoundary else {
                 throw WebSocketClosure(.invalidPayload, reason: "a text is not UTF-8")
             }
@@ -144,19 +148,22 @@ package struct WebSocketStateMachine {
     }
 
     private mutating func receivedClose(_ payload: UnsafeRawBufferPointer) throws(WebSocketClosure) -> FrameAction {
-        guard !payload.isEmpty else {
-            (input, hasPeerClosed) = (.ended, true)
-            return .peerClosed(answer: answer([]), nil)
-        }
+        guard !payload.isEmpty else { return peerClosed(answer: [], .regular) }
         guard payload.count >= 2 else { throw .protocolError("a close code has one byte") }
         let code = WebSocketCloseCode(rawValue: UInt16(payload[0]) << 8 | UInt16(payload[1]))
         guard code.mayBeSent else { throw .protocolError("the close code \(code) must not be sent") }
         guard let reason = String(validating: payload[2...], as: UTF8.self) else {
             throw WebSocketClosure(.invalidPayload, reason: "the reason of a close is not UTF-8")
         }
+        let end = code.isRegularEnd ? PeerEnd.regular : .failed(WebSocketClosure(code, reason: reason))
+        return peerClosed(answer: Array(payload[..<2]), end)
+    }
+
+    private mutating func peerClosed(answer payload: [UInt8], _ end: PeerEnd) -> FrameAction {
+        var end = end
+        if case .message = input, rules.receivesMessages, end == .regular { end = .insideMessage }
         (input, hasPeerClosed) = (.ended, true)
-        let failure = code.isRegularEnd ? nil : WebSocketClosure(code, reason: reason)
-        return .peerClosed(answer: answer(Array(payload[..<2])), failure)
+        return .peerClosed(answer: answer(payload), end)
     }
 
     private mutating func answer(_ payload: [UInt8]) -> [UInt8]? {
@@ -171,8 +178,12 @@ package struct WebSocketStateMachine {
 }
 
 extension WebSocketClosure {
-    fileprivate static func protocolError(_ what: String) -> WebSocketClosure {
+    static func protocolError(_ what: String) -> WebSocketClosure {
         WebSocketClosure(.protocolError, reason: what)
+    }
+
+    static var textWhereFramesAreTaken: WebSocketClosure {
+        WebSocketClosure(.unsupportedData, reason: "only binary messages are taken here")
     }
 
     package static func tooBig(limit: Int) -> WebSocketClosure {

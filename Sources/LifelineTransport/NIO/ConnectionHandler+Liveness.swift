@@ -45,7 +45,19 @@ extension ConnectionHandler {
         metrics.heartbeatSent()
         let sent = context.eventLoop.makePromise(of: Void.self)
         sent.futureResult.assumeIsolated().whenFailure { _ in self.liveness?.askingBecameImpossible() }
+        liveness?.pingQueued { acknowledgedByteCount(context.channel) }
         context.triggerUserOutboundEvent(LayerPing(number: number), promise: sent)
+        liveness?.pingWritten { socketByteCount }
+    }
+
+    /// How many bytes the socket was given since the connection was made: what layers have made of the frames' bytes.
+    ///
+    /// What the peer acknowledges between the two looks is missing from it: then the next acknowledgement brings it.
+    private var socketByteCount: UInt64? {
+        guard let channel = context?.channel, let acknowledged = acknowledgedByteCount(channel),
+            let unacknowledged = unacknowledgedByteCount(channel)
+        else { return nil }
+        return acknowledged + unacknowledged + UInt64(channelByteCount)
     }
 
     /// Sees to it that the timer fires by the next deadline. One that fires earlier finds nothing to do and is set anew:
@@ -77,7 +89,8 @@ extension ConnectionHandler {
 
     /// Takes a write that was just handed to the channel into account.
     func watchWrite(byteCount: Int) {
-        let action = liveness?.wrote(byteCount: byteCount, now: now()) ?? .none
+        let total: (() -> UInt64?)? = hasLayers ? { self.socketByteCount } : nil
+        let action = liveness?.wrote(byteCount: byteCount, now: now(), total: total) ?? .none
         if action != .none {
             perform(action)
             armLivenessTimer()

@@ -21,6 +21,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     let livenessOptions: LivenessOptions
     let now: () -> MonotonicTime
     let acknowledgedByteCount: (any Channel) -> UInt64?
+    let unacknowledgedByteCount: (any Channel) -> UInt64?
     private let whenActive: ((ConnectionHandler, any Channel) -> Void)?
 
     private var machine = ConnectionStateMachine()
@@ -32,7 +33,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private var closeTimer: Scheduled<Void>?
     let metrics: TransportMetrics
     private let tracksDelivery: Bool
-    private let hasLayers: Bool
+    let hasLayers: Bool
     let layersAskForLife: Bool
     var watch: SocketWatch?
     /// While the end waits for acknowledgements.
@@ -51,6 +52,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     ///   - whenActive: called when the connection stands.
     ///   - now: reads the clock by which the peer's liveness is judged.
     ///   - acknowledgedByteCount: what the peer's kernel has acknowledged of what was written; nil where nobody can tell.
+    ///   - unacknowledgedByteCount: what it has not, of what our kernel has taken; nil where nobody can tell.
     init(
         receiver: Receiver,
         options: ConnectionOptions,
@@ -58,6 +60,9 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         now: @escaping () -> MonotonicTime = MonotonicTime.now,
         acknowledgedByteCount: @escaping (any Channel) -> UInt64? = {
             withSocket(of: $0) { TCPSocket.information(on: $0)?.acknowledgedByteCount } ?? nil
+        },
+        unacknowledgedByteCount: @escaping (any Channel) -> UInt64? = {
+            withSocket(of: $0) { TCPSocket.unacknowledgedByteCount(on: $0) } ?? nil
         }
     ) {
         self.receiver = receiver
@@ -72,8 +77,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         self.livenessOptions = options.liveness
         self.replies = ReplyBacklog(marks: options.outboundMarks)
         self.now = now
-        // Behind layers, what is written here is not what TCP counts.
-        self.acknowledgedByteCount = hasLayers ? { _ in nil } : acknowledgedByteCount
+        self.acknowledgedByteCount = acknowledgedByteCount
+        self.unacknowledgedByteCount = unacknowledgedByteCount
         self.whenActive = whenActive
     }
 

@@ -18,6 +18,13 @@ enum TCPSocket {
         }
     }
 
+    /// How many of the bytes that the kernel took the peer's TCP has not acknowledged; nil when the socket has no such number.
+    static func unacknowledgedByteCount(on socket: CInt) -> UInt64? {
+        // `SIOCOUTQ` of linux/sockios.h.
+        var count: Int32 = 0
+        return ioctl(socket, UInt(TIOCOUTQ), &count) == 0 ? UInt64(max(count, 0)) : nil
+    }
+
     /// How long the kernel may wait for an acknowledgement at most until it sends again what was lost: from 1 s on.
     ///
     /// By default it doubles its wait up to 2 minutes, out of care for a congested path, and where many packets are lost,

@@ -12,7 +12,7 @@ import Testing
         var heartbeat = heartbeat()
         _ = heartbeat.timerFired(lastInboundAt: nil, now: at(30))
         heartbeat.pingQueued { 100 }
-        heartbeat.wrote(total: 5000)
+        heartbeat.wrote { 5000 }
         return heartbeat
     }
 
@@ -78,8 +78,8 @@ import Testing
         _ = heartbeat.timerFired(lastInboundAt: nil, now: at(30))
         heartbeat.pingQueued { 100 }
         expect(&heartbeat, [(40, 101, .none), (50, 1000, .none)])
-        heartbeat.wrote(total: 1010)
-        heartbeat.wrote(total: 9999)
+        heartbeat.wrote { 1010 }
+        heartbeat.wrote { 9999 }
         expect(
             &heartbeat,
             [
@@ -95,22 +95,22 @@ import Testing
         var heartbeat = Heartbeat(configuration, connectedAt: at(0))
         _ = heartbeat.probe(now: at(20))
         heartbeat.pingQueued { 0 }
-        heartbeat.wrote(total: 10)
+        heartbeat.wrote { 10 }
         expect(&heartbeat, [(30, 9, .none), (40, 10, .none), (50, 11, .timedOut)])
     }
 
     @Test func eachSeriesHasItsOwnQuestion() {
         var heartbeat = askedBehindOthers()
         heartbeat.received(at: at(35))
-        heartbeat.wrote(total: 5500)
+        heartbeat.wrote { 5500 }
         #expect(heartbeat.timerFired(lastInboundAt: nil, now: at(65)) == .sendPing(number: 2))
         heartbeat.pingQueued { 5000 }
-        heartbeat.wrote(total: 6000)
+        heartbeat.wrote { 6000 }
         expect(&heartbeat, [(75, 5001, .none), (85, 5002, .none)])
         // Asked anew after a sleep: what was acknowledged meanwhile is none of the new question's.
         #expect(heartbeat.timerFired(lastInboundAt: nil, now: at(1000)) { 5500 } == .sendPing(number: 3))
         heartbeat.pingQueued { 5500 }
-        heartbeat.wrote(total: 7000)
+        heartbeat.wrote { 7000 }
         expect(&heartbeat, [(1010, 5500, .sendPing(number: 4)), (1020, 5501, .none)])
     }
 

@@ -120,7 +120,7 @@ private struct Stream {
     private mutating func write(_ byteCount: UInt64, _ timeout: Int) {
         guard byteCount > 0 else { return }
         written += byteCount
-        heartbeat.wrote(total: written)
+        heartbeat.wrote { written }
         if nextAcknowledgement == nil { scheduleAcknowledgement(timeout) }
     }
 

@@ -111,6 +111,7 @@ import Testing
         arguments: [
             .good(without: "Upgrade"), .good(without: "Connection"), .good(without: "Sec-WebSocket-Accept"),
             .good(with: ["Upgrade": "h2c"], without: "Upgrade"),
+            .good(with: ["Upgrade": "websocket, h2c"], without: "Upgrade"), .good(with: ["Upgrade": "h2c"]),
             .good(
                 with: ["Sec-WebSocket-Accept": "c3BwTE1CaVR4YVE5a1lHenpoWlJiSytYT289"],
                 without: "Sec-WebSocket-Accept"

@@ -37,6 +37,44 @@ import Testing
         #expect(try decide(.good(), target: target).status == 101)
     }
 
+    /// RFC 9112, section 3.2.2.
+    @Test(
+        arguments: [
+            ("http://h/x?y", "/x?y"), ("http://h?y=/z", "/?y=/z"), ("http://h:80", "/"), ("wss://[::1]:1/", "/"),
+            ("http://h?y?z", "/?y?z"), ("/x?http://h/", "/x?http://h/"),
+        ] as [(String, String)]
+    )
+    func pathsOfWholeURLs(target: String, path: String) throws {
+        let decision = try decide(.good(), target: target) { $0.paths = .any }
+        guard case .open(let opening, _, _) = decision else {
+            Issue.record("\(decision)")
+            return
+        }
+        #expect(opening.target == path)
+    }
+
+    @Test(arguments: ["http:///x", "http://?x", "http://user@h/", "http://h#f", "/x#f", "h/x", ""])
+    func targetsThatAreNone(target: String) throws {
+        #expect(try decide(.good(), target: target) { $0.paths = .any }.status == 400)
+    }
+
+    @Test func theHostOfAWholeURLReplacesTheField() throws {
+        let fields = HTTPFields.good(["Origin": "http://other.org:7000"])
+        #expect(try decide(fields, target: "http://other.org:7000/").status == 101)
+        #expect(try decide(fields, target: "/").status == 403)
+        #expect(try decide(.good(["Origin": "http://example.org"]), target: "http://other.org/").status == 403)
+    }
+
+    @Test func descriptionsHaveNoSecrets() throws {
+        let decision = try decide(.good(["Cookie": "a=secret"]), target: "/?token=secret")
+        guard case .open(let opening, _, _) = decision else {
+            Issue.record("\(decision)")
+            return
+        }
+        let texts = ["\(opening)", String(reflecting: opening), "\(Mirror(reflecting: opening).children.map(\.value))"]
+        for text in texts { #expect(!text.contains("secret") && text.contains("Cookie") && text.contains("path: /")) }
+    }
+
     @Test(
         arguments: [
             (["a", "b"], ["b, a"], "a"), (["b", "a"], ["a", "b"], "b"), (["a"], ["A"], nil), ([], ["a"], nil),

@@ -53,7 +53,7 @@ private typealias Machine = WebSocketStateMachine
     @Test func maskingDependsOnTheRole() {
         var server = Machine.server()
         #expect(server.received(0x82, "x", isMasked: false).violation == .protocolError)
-        var client = Machine(role: .client, takesText: true, maximumMessageLength: nil)
+        var client = Machine(rules: .init(role: .client, receivesMessages: true), maximumMessageLength: nil)
         #expect(client.received(0x82, "x", isMasked: false) == .deliver(.binary, isLast: true))
         #expect(client.received(0x82, "x", isMasked: true).violation == .protocolError)
     }
@@ -71,13 +71,13 @@ private typealias Machine = WebSocketStateMachine
     }
 
     @Test func textsAreRefusedWhereFramesAreExpected() {
-        var machine = Machine(role: .server, takesText: false, maximumMessageLength: nil)
+        var machine = Machine(rules: .init(role: .server, receivesMessages: false), maximumMessageLength: nil)
         #expect(machine.received(0x82, "x") == .deliver(.binary, isLast: true))
         #expect(machine.received(0x81, "x").violation == .unsupportedData)
     }
 
     @Test func messagesAreBoundedOverTheirFragments() {
-        var machine = Machine(role: .server, takesText: true, maximumMessageLength: 4)
+        var machine = Machine(rules: .init(role: .server, receivesMessages: true), maximumMessageLength: 4)
         #expect(machine.received(0x82, "1234") == .deliver(.binary, isLast: true))
         #expect(machine.received(0x02, "12") == .deliver(.binary, isLast: false))
         #expect(machine.received(0x00, "34") == .deliver(.binary, isLast: false))
@@ -90,7 +90,9 @@ private typealias Machine = WebSocketStateMachine
 
     @Test func aCloseIsAnsweredWithItsCode() {
         var machine = Machine.server()
-        #expect(machine.received(0x88, [0x03, 0xE8] + Array("bye".utf8)) == .peerClosed(answer: [0x03, 0xE8], nil))
+        #expect(
+            machine.received(0x88, [0x03, 0xE8] + Array("bye".utf8)) == .peerClosed(answer: [0x03, 0xE8], .regular)
+        )
         #expect(machine.hasPeerClosed && !machine.maySend)
         #expect(machine.endRequested() == nil, "only one")
         #expect(machine.transportEnded() == false, "that is how it ends")
@@ -99,7 +101,29 @@ private typealias Machine = WebSocketStateMachine
 
     @Test func aCloseWithoutACodeIsAnsweredWithoutOne() {
         var machine = Machine.server()
-        #expect(machine.received(0x88, []) == .peerClosed(answer: [], nil))
+        #expect(machine.received(0x88, []) == .peerClosed(answer: [], .regular))
+    }
+
+    @Test(arguments: [[], [0x03, 0xE8], [0x03, 0xE9]] as [[UInt8]])
+    func aMessageThatWasBegunIsNotLostInSilence(close: [UInt8]) {
+        var machine = Machine.server()
+        _ = machine.received(0x01, "a")
+        #expect(machine.received(0x88, close) == .peerClosed(answer: close, .insideMessage))
+        #expect(machine.hasPeerClosed && !machine.maySend)
+        var whole = Machine.server()
+        _ = whole.received(0x01, "a")
+        _ = whole.received(0x80, "b")
+        #expect(whole.received(0x88, close) == .peerClosed(answer: close, .regular))
+        var ofFrames = Machine(rules: .init(role: .server, receivesMessages: false), maximumMessageLength: nil)
+        _ = ofFrames.received(0x02, "a")
+        #expect(ofFrames.received(0x88, close) == .peerClosed(answer: close, .regular))
+    }
+
+    @Test func theReasonOfAFailureGoesBeforeTheMessageThatItCut() {
+        var machine = Machine.server()
+        _ = machine.received(0x01, "a")
+        let closure = WebSocketClosure(.internalError, reason: "")
+        #expect(machine.received(0x88, [0x03, 0xF3]) == .peerClosed(answer: [0x03, 0xF3], .failed(closure)))
     }
 
     @Test func aCloseThatAnswersOursIsNotAnswered() {
@@ -110,7 +134,7 @@ private typealias Machine = WebSocketStateMachine
             "the peer may still have had something to say"
         )
         #expect(machine.received(0x89, "x") == .none, "nothing follows a Close, no Pong either")
-        #expect(machine.received(0x88, [0x03, 0xE8]) == .peerClosed(answer: nil, nil))
+        #expect(machine.received(0x88, [0x03, 0xE8]) == .peerClosed(answer: nil, .regular))
     }
 
     @Test(arguments: [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999])
@@ -120,7 +144,8 @@ private typealias Machine = WebSocketStateMachine
         let closure = WebSocketClosure(WebSocketCloseCode(rawValue: code), reason: "why")
         let isEnd = code == 1000 || code == 1001
         #expect(
-            machine.received(0x88, payload + Array("why".utf8)) == .peerClosed(answer: payload, isEnd ? nil : closure)
+            machine.received(0x88, payload + Array("why".utf8))
+                == .peerClosed(answer: payload, isEnd ? .regular : .failed(closure))
         )
     }
 
@@ -163,7 +188,8 @@ private typealias Machine = WebSocketStateMachine
     @Test func randomFrames() {
         var random = SeededGenerator(seed: 4)
         for _ in 0..<3000 {
-            var machine = Machine(role: .server, takesText: Bool.random(using: &random), maximumMessageLength: 20)
+            let rules = WebSocketFrameRules(role: .server, receivesMessages: Bool.random(using: &random))
+            var machine = Machine(rules: rules, maximumMessageLength: 20)
             var (closes, hasEnded, length) = (0, false, 0)
             for _ in 0..<30 {
                 let opcode: UInt8 = [0x0, 0x0, 0x1, 0x2, 0x2, 0x8, 0x9, 0xA, UInt8.random(in: 0...15, using: &random)]
@@ -195,7 +221,7 @@ private typealias Machine = WebSocketStateMachine
 
 extension Machine {
     fileprivate static func server() -> Machine {
-        Machine(role: .server, takesText: true, maximumMessageLength: nil)
+        Machine(rules: .init(role: .server, receivesMessages: true), maximumMessageLength: nil)
     }
 
     fileprivate mutating func received(_ firstByte: UInt8, _ payload: [UInt8], isMasked: Bool = true) -> FrameAction {

@@ -73,6 +73,7 @@ final class WebSocketClientOpener: ChannelInboundHandler, RemovableChannelHandle
             }
         case .end:
             isHeadComplete = true
+            reader.keepRest()
         case .body:
             return
         }
@@ -80,8 +81,8 @@ final class WebSocketClientOpener: ChannelInboundHandler, RemovableChannelHandle
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
-        case let event as HTTPBytesDecoded:
-            if isHeadComplete, let opening, let opened { open(opening, opened, early: event.rest, context) }
+        case is HTTPBytesDecoded:
+            if isHeadComplete, let opening, let opened { open(opening, opened, context) }
         case ChannelEvent.inputClosed:
             fail(HandshakeCut())
         default:
@@ -92,10 +93,10 @@ final class WebSocketClientOpener: ChannelInboundHandler, RemovableChannelHandle
     private func open(
         _ opening: WebSocketOpening,
         _ opened: EventLoopPromise<Void>,
-        early: ByteBuffer,
         _ context: ChannelHandlerContext
     ) {
         self.opened = nil
+        let early = reader.takeRest()
         let pipeline = context.pipeline.syncOperations
         pipeline.removeHandler(encoder, promise: nil)
         pipeline.removeHandler(reader, promise: nil)
@@ -115,6 +116,7 @@ final class WebSocketClientOpener: ChannelInboundHandler, RemovableChannelHandle
     private func fail(_ error: ConnectionError) { fail(error as any Error) }
 
     private func fail(_ error: any Error) {
+        reader.drop()
         opened?.fail(error)
         opened = nil
     }

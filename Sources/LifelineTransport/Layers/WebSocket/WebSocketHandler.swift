@@ -48,8 +48,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         self.opening = opening
         self.options = options
         machine = WebSocketStateMachine(
-            role: role,
-            takesText: options.receivesMessages,
+            rules: WebSocketFrameRules(role: role, receivesMessages: options.receivesMessages),
             // As a stream of frames, a message needs no bound: nothing of it is held.
             maximumMessageLength: options.receivesMessages ? options.maximumReceivedLength : nil
         )
@@ -92,9 +91,14 @@ final class WebSocketHandler: ChannelDuplexHandler {
             take(payload, kind, isLast: isLast)
         case .answerPing:
             answerPing(payload, context)
-        case .peerClosed(let answer, let closure):
+        case .peerClosed(let answer, let end):
             deliver(context)
-            let failure = closure.map { ConnectionError.webSocketClosed($0) }
+            let failure: ConnectionError? =
+                switch end {
+                case .regular: nil
+                case .insideMessage: .webSocketMessageCut
+                case .failed(let closure): .webSocketClosed(closure)
+                }
             writeFailure = failure ?? .webSocketEnded
             if let answer { writeClose(answer, context) }
             if role == .client { beginLinger(isAfterFailure: failure != nil, context) }
@@ -164,6 +168,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch error {
+        case let closure as WebSocketClosure:
+            perform(machine.violated(closure), ByteBuffer(), context)
         case NIOWebSocketError.invalidFrameLength:
             perform(machine.violated(.tooBig(limit: options.maximumReceivedLength)), ByteBuffer(), context)
         case is NIOWebSocketError:

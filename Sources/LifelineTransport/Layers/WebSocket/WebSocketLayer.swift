@@ -88,7 +88,9 @@ struct WebSocketInstallation {
         let pipeline = context.pipeline.syncOperations
         do {
             let maximumFrameSize = min(max(options.maximumReceivedLength, 125), Int(UInt32.max))
+            let rules = WebSocketFrameRules(role: role, receivesMessages: options.receivesMessages)
             try pipeline.addHandlers(
+                WebSocketHeaderHandler(rules),
                 ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: maximumFrameSize)),
                 WebSocketFrameEncoder(),
                 WebSocketHandler(role: role, opening: opening, options: options)

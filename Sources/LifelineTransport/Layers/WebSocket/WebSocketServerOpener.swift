@@ -31,7 +31,8 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
     private var opened: EventLoopPromise<Void>?
     /// What to fail with when the peer has had the time to read why.
     private var refusal: ConnectionError?
-    private var early = ByteBuffer()
+    /// Ends with the connection.
+    private var authorization: Task<Void, Never>?
 
     static func add(
         to channel: any Channel,
@@ -72,6 +73,7 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
             if case .refuse(let answer) = decision { refuse(answer, context) }
         case (.end, .decided(let decision)):
             state = .complete(decision)
+            reader.keepRest()
         default:
             return
         }
@@ -79,8 +81,7 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
-        case let event as HTTPBytesDecoded:
-            early = event.rest
+        case is HTTPBytesDecoded:
             guard case .complete(.open(let opening, let answer, let credentials)) = state else { return }
             if let credentials {
                 authorize(credentials, opening, answer, context)
@@ -102,15 +103,17 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
     ) {
         state = .authorizing
         let handshake = handshake
-        context.eventLoop.makeFutureWithTask { await handshake.refusal(of: credentials) }.assumeIsolated()
-            .whenSuccess { refusal in
-                guard case .authorizing = self.state, self.opened != nil else { return }
-                if let refusal {
-                    self.refuse(refusal, context)
-                } else {
-                    self.open(opening, answer, context)
-                }
+        let answered = context.eventLoop.makePromise(of: WebSocketServerHandshake.Answer?.self)
+        answered.futureResult.assumeIsolated().whenSuccess { refusal in
+            self.authorization = nil
+            guard case .authorizing = self.state, self.opened != nil else { return }
+            if let refusal {
+                self.refuse(refusal, context)
+            } else {
+                self.open(opening, answer, context)
             }
+        }
+        authorization = answered.completeWithTask { await handshake.refusal(of: credentials) }
     }
 
     private func open(
@@ -121,6 +124,7 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
         write(answer, context)
         guard let opened else { return }
         self.opened = nil
+        let early = reader.takeRest()
         let pipeline = context.pipeline.syncOperations
         pipeline.removeHandler(encoder, promise: nil)
         pipeline.removeHandler(reader, promise: nil)
@@ -129,9 +133,10 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
         pipeline.removeHandler(self, promise: nil)
     }
 
-    /// Answers, and ends this side. The connection is closed when the peer has ended its own, so that the answer is not lost
+    /// Answers, and ends this side; what comes is dropped. The connection is closed when the peer has ended its own, so that the answer is not lost
     /// by closing a socket that has unread bytes; but a peer that sends on is not waited for.
     private func refuse(_ answer: WebSocketServerHandshake.Answer, _ context: ChannelHandlerContext) {
+        reader.drop()
         write(answer, context).assumeIsolated().whenSuccess { context.close(mode: .output, promise: nil) }
         refusal = ConnectionError(
             code: .webSocketRefused,
@@ -160,7 +165,7 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch (error, state) {
-        case (HTTPParserError.headerOverflow, .waiting):
+        case (HTTPParserError.headerOverflow, .waiting), (is ByteToMessageDecoderError.PayloadTooLargeError, .waiting):
             refuse(WebSocketServerHandshake.refusal(tooLong: true), context)
         case (is HTTPParserError, .waiting):
             refuse(WebSocketServerHandshake.refusal(tooLong: false), context)
@@ -170,6 +175,8 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
     }
 
     private func fail(_ error: any Error) {
+        reader.drop()
+        authorization?.cancel()
         opened?.fail(refusal ?? error)
         opened = nil
     }
