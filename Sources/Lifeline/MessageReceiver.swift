@@ -125,7 +125,7 @@ private struct HeartbeatFrames<Received: DelimitedMessage>: Sendable {
     let isHeartbeat: @Sendable (Received, inout [UInt8]) throws(ConnectionError) -> Bool
 
     init<Sent>(_ messages: HeartbeatMessages<Received, Sent>, _ configuration: ConnectionConfiguration) {
-        let encoder = FrameEncoder(maximumFrameLength: configuration.frameLimit(for: Sent.self))
+        let encoder = configuration.encoder(for: Sent.self)
         if let makePing = messages.ping {
             ping = { (number) throws(ConnectionError) in try HeartbeatFrames.frame(of: makePing(number), encoder) }
         } else {

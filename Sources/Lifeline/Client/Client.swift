@@ -106,7 +106,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
             observerBell: observerBell
         )
         self.inbox = inbox
-        encoder = FrameEncoder(maximumFrameLength: configuration.connection.frameLimit(for: Sent.self))
+        encoder = configuration.connection.encoder(for: Sent.self)
         let metricsFactory = environment.metricsFactory ?? MetricsSystem.factory
         let asksForLife = heartbeat?.ping != nil || endpoint.isWebSocket
         options = configuration.connection.transportOptions(
