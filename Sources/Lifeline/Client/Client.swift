@@ -247,7 +247,11 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
                         inbox.receive($0, cost: $1, from: attempt.id)
                     },
                     inbox: inbox,
-                    inputEnded: { driver.inputEnded(attempt.id) }
+                    inputEnded: {
+                        let reason = driver.reasonOfInputEnd
+                        driver.inputEnded(attempt.id)
+                        return reason
+                    }
                 )
             }.connection
         }
