@@ -28,7 +28,7 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     init(_ opened: OpenedConnection<BatchQueue<Received>>, configuration: ConnectionConfiguration) {
         self.messages = MessageSequence(inbox: opened.inbox, connection: opened.connection)
         self.transport = opened.connection
-        self.encoder = FrameEncoder(maximumFrameLength: configuration.frameLimit(for: Sent.self))
+        self.encoder = configuration.encoder(for: Sent.self)
     }
 
     /// Sends a message: returns when it is accepted, which means that it is written before a graceful close.

@@ -19,6 +19,7 @@ extension ConnectionConfiguration {
     ) throws(ConnectionError) -> ConnectionOptions {
         var options = options
         options.layers = []
+        if let refusal = types.refusal { throw refusal }
         if let proxy = try proxyServer(for: endpoint) {
             options.proxyAddress = proxy.address
             options.layers.append(try ProxyLayer(route: ProxyRoute(proxy: proxy, endpoint: endpoint)))
@@ -67,6 +68,7 @@ extension ServerConfiguration {
         carrying types: CarriedTypes,
         logger: Logger
     ) throws(ConnectionError) -> [any ChannelLayer] {
+        if let refusal = types.refusal { throw refusal }
         var layers: [any ChannelLayer] = []
         if endpoint.isEncrypted {
             guard let tls else {
@@ -128,6 +130,8 @@ struct CarriedTypes {
     let sendsMessages: Bool
     /// The framing that the peer speaks instead of delimited messages.
     let framing: OlderFraming?
+    /// Why the two types are not for one connection.
+    let refusal: ConnectionError?
     /// Learns which requests are written.
     let observer: (any RequestObserver)?
 
@@ -138,15 +142,30 @@ struct CarriedTypes {
     ) {
         receivesMessages = Received.self == WebSocketMessage.self
         sendsMessages = Sent.self == WebSocketMessage.self
-        framing = OlderFraming(receiving: Received.self, sending: Sent.self)
+        do throws(ConnectionError) {
+            framing = try OlderFraming(receiving: Received.self, sending: Sent.self)
+            refusal = nil
+        } catch {
+            framing = nil
+            refusal = error
+        }
         self.observer = observer
     }
 }
 
 extension ConnectionConfiguration {
-    /// The frame limit for messages of a type: some have bytes in their frames that are not on the wire.
+    /// The frame limit for messages of a type that come in: some have bytes in their frames that are not on the wire. What
+    /// is on the wire, their layer has judged.
     func frameLimit<Message: DelimitedMessage>(for type: Message.Type) -> Int {
         guard let type = Message.self as? any CarriedMessage.Type else { return maximumFrameLength }
-        return min(max(maximumFrameLength, 0), Int.max - type.uncountedByteCount) + type.uncountedByteCount
+        return min(max(maximumFrameLength, 0), Int.max - type.maximumUncountedLength) + type.maximumUncountedLength
+    }
+
+    /// Checks messages of a type that are to be sent.
+    func encoder<Message: DelimitedMessage>(for type: Message.Type) -> FrameEncoder {
+        guard let type = Message.self as? any CarriedMessage.Type else {
+            return FrameEncoder(maximumFrameLength: maximumFrameLength)
+        }
+        return FrameEncoder(maximumFrameLength: maximumFrameLength) { type.uncountedLength(in: $0) }
     }
 }

@@ -58,8 +58,8 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
 
     mutating func finishBatch() -> ReadDemand {
         defer { (batch, cost) = ([], 0) }
-        if let intake { takeMessages(intake) }
         if let heartbeat { takeHeartbeats(heartbeat) }
+        if let intake { takeMessages(intake) }
         return deliver(batch, cost)
     }
 
@@ -74,13 +74,12 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
     }
 
     mutating func finish(throwing error: ConnectionError?) {
-        endIntake(error)
         inbox.finish(throwing: error)
     }
 
     /// The same for an inbox that outlives the connection.
-    func endIntake(_ error: ConnectionError?) {
-        intake?.inputEnded(error)
+    func endIntake(_ end: AnswersEnd) {
+        intake?.inputEnded(end)
     }
 
     /// Lets the intake have what it takes, with its cost: nobody else has to make room for that.
@@ -107,6 +106,7 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
             for index in batch.indices {
                 if try heartbeat.isHeartbeat(batch[index], &answers) { continue }
                 if kept != index { batch.swapAt(kept, index) }
+                if intake != nil { costs[kept] = costs[index] }
                 kept += 1
             }
             replies = .success(answers)
@@ -125,7 +125,7 @@ private struct HeartbeatFrames<Received: DelimitedMessage>: Sendable {
     let isHeartbeat: @Sendable (Received, inout [UInt8]) throws(ConnectionError) -> Bool
 
     init<Sent>(_ messages: HeartbeatMessages<Received, Sent>, _ configuration: ConnectionConfiguration) {
-        let encoder = FrameEncoder(maximumFrameLength: configuration.frameLimit(for: Sent.self))
+        let encoder = configuration.encoder(for: Sent.self)
         if let makePing = messages.ping {
             ping = { (number) throws(ConnectionError) in try HeartbeatFrames.frame(of: makePing(number), encoder) }
         } else {

@@ -1,5 +1,6 @@
 import Foundation
 import Lifeline
+import LifelineTestSupport
 import Testing
 
 /// Our clients of the older framings at servers in Python: two implementations agree.
@@ -24,7 +25,42 @@ import Testing
         }
     }
 
+    private func cancelledWhenAsked(
+        _ request: Task<FixedHeaderResponse, any Error>,
+        _ client: FixedHeaderClient
+    ) async throws {
+        while client.statistics.waitingCount == 0 { await Task.yield() }
+        request.cancel()
+        #expect(await failure { try await request.value }?.code == .cancelled)
+    }
+
     // MARK: Fixed headers
+
+    /// A client that counts its own way may come to a serial that is the url: both servers answer it.
+    @Test func aSerialThatIsTheURL() async throws {
+        let request: [UInt8] = [0, 0, 5, 0, 0, 0, 5, 0, 0, 0, 0, 1, 9]
+        let answer: [UInt8] = [0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 1, 9]
+        func check(_ endpoint: Endpoint) async throws {
+            let peer = try await RawSocket.connect(toPort: Int(endpoint.port ?? 0))
+            try await peer.write(request)
+            #expect(try await peer.read(answer.count) == answer)
+            try peer.finish()
+            #expect(try await peer.read() == [])
+        }
+        try await ReferenceServer.fixedHeader.run { try await check($0) }
+        try await withServer(
+            listeningOn: Endpoint.tcp(host: "127.0.0.1", port: 0),
+            receiving: FixedHeaderRequest.self,
+            sending: FixedHeaderResponse.self
+        ) { connection in
+            for try await request in connection.messages {
+                #expect(!request.isNotification)
+                try await connection.send(request.response(content: request.content))
+            }
+        } _: { server in
+            try await check(server.endpoint)
+        }
+    }
 
     @Test(arguments: [[], ["--chunk", "1"], ["--chunk", "13"]]) func fixedHeaders(arguments: [String]) async throws {
         try await ReferenceServer.fixedHeader.run(arguments) { endpoint in
@@ -36,6 +72,10 @@ import Testing
                 let refusal = try await client.request(url: 0x501)
                 #expect(refusal.status == 404 && !refusal.content.isEmpty)
                 #expect(try await client.request(url: 0x999).status == 400)
+
+                async let slow = client.request(url: 0x502, content: number(20, "slow"))
+                #expect(try await client.request(url: 0x500, content: [1]).content == [1])
+                #expect(try await slow.content == Array("slow".utf8))
 
                 // The last one first.
                 let (first, second) = (number(2, "first"), number(2, "second"))
@@ -69,17 +109,19 @@ import Testing
     @Test func fixedHeadersTooLate() async throws {
         try await ReferenceServer.fixedHeader.run { endpoint in
             try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
-                // Connected: what times out before it is sent is never answered.
-                _ = try await client.request(url: 0x500, content: [1])
+                // Connecting counts, so that it is done first.
+                _ = try await client.request(url: 0x500)
+                // Two such requests are answered together, the last one first: the first one only when the second is there.
+                let (first, second) = (number(2, "late"), number(2))
                 let error = await failure {
-                    try await client.request(url: 0x502, content: number(100), timeout: .milliseconds(20))
+                    try await client.request(url: 0x503, content: first, timeout: .milliseconds(500))
                 }
                 #expect(error?.code == .timedOut)
                 let cancelled = Task { try await client.request(url: 0x504) }
-                // Answered after the late one.
-                _ = try await client.request(url: 0x502, content: number(300))
-                cancelled.cancel()
-                #expect(await failure { try await cancelled.value }?.code == .cancelled)
+                try await cancelledWhenAsked(cancelled, client)
+                _ = try await client.request(url: 0x503, content: second)
+                // What is answered after the late one has come.
+                _ = try await client.request(url: 0x500)
                 #expect(client.statistics.lateAnswerCount == 1)
                 _ = try await client.request(url: 0x506)
                 _ = try await client.request(url: 0x507)
@@ -103,18 +145,29 @@ import Testing
         }
     }
 
-    @Test(arguments: [true, false]) func fixedHeadersHeartbeat(isAnswered: Bool) async throws {
+    @Test func fixedHeadersHeartbeat() async throws {
         var configuration = configuration
-        configuration.connection.heartbeat.interval = .milliseconds(50)
-        configuration.connection.heartbeat.timeout = .milliseconds(500)
-        try await ReferenceServer.fixedHeader.run(isAnswered ? [] : ["--no-pong"]) { endpoint in
+        configuration.connection.heartbeat.interval = .milliseconds(20)
+        // However slow the machine is.
+        configuration.connection.heartbeat.timeout = .seconds(30)
+        try await ReferenceServer.fixedHeader.run { endpoint in
             try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
-                // Longer than a server may be silent; nothing else is said meanwhile.
-                let error = await failure {
-                    try await client.request(url: 0x504, timeout: .seconds(2))
-                }
-                #expect(error?.code == (isAnswered ? .timedOut : .connectionLost))
-                #expect((error?.cause as? ConnectionError)?.code == (isAnswered ? nil : .heartbeatTimeout))
+                // The server says nothing but pongs, and says how many at the end.
+                _ = try await client.request(url: 0x50B, content: number(5))
+                #expect(client.statistics.unknownAnswerCount == 0)
+            }
+        }
+    }
+
+    @Test func fixedHeadersWithoutHeartbeat() async throws {
+        var configuration = configuration
+        configuration.connection.heartbeat.interval = .milliseconds(20)
+        configuration.connection.heartbeat.timeout = .milliseconds(50)
+        try await ReferenceServer.fixedHeader.run(["--no-pong"]) { endpoint in
+            try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
+                let error = await failure { try await client.request(url: 0x504, timeout: .seconds(60)) }
+                #expect(error?.code == .connectionLost)
+                #expect((error?.cause as? ConnectionError)?.code == .heartbeatTimeout)
             }
         }
     }
@@ -142,11 +195,29 @@ import Testing
         }
     }
 
+    @Test func headLinesInLargeContents() async throws {
+        try await ReferenceServer.headLine.run { endpoint in
+            try await withHeadLineClient(to: endpoint, configuration: configuration) { client in
+                // The limit of both.
+                let content = (0..<(4 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+                for _ in 0..<2 {
+                    let answer = try await client.request(type: "echo", content: content)
+                    #expect(answer.content == content)
+                    let error = await failure { try await client.request(type: "echo", content: content + [0]) }
+                    #expect(error?.code == .notSent)
+                }
+            }
+        }
+    }
+
     @Test func headLinesTooLate() async throws {
         try await ReferenceServer.headLine.run { endpoint in
             try await withHeadLineClient(to: endpoint, configuration: configuration) { client in
+                // Connecting counts, so that it is done first.
+                _ = try await client.request(type: "echo")
+                // It comes back when there is another request, and not before.
                 let error = await failure {
-                    try await client.request(type: "delay", content: number(100, "late"), timeout: .milliseconds(20))
+                    try await client.request(type: "delay", content: number(.max, "late"), timeout: .milliseconds(500))
                 }
                 #expect(error?.code == .timedOut)
                 let answer = try await client.request(type: "delay", content: number(0, "in time"))

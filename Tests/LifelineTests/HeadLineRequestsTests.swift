@@ -121,6 +121,25 @@ import Testing
         }
     }
 
+    @Test func whatNoConnectionHasTakenGoesOverTheNextOne() async throws {
+        try await withScene { client, listener, _ in
+            var peer = try await listener.accept()
+            let sent = try await ask("1", client, peer)
+            try peer.reset()
+            #expect(await sent.requestError?.code == .connectionLost)
+            var events = client.events.makeAsyncIterator()
+            _ = try await events.reach(.backingOff)
+            let waiting = Task { try await client.request(type: "q", content: Array("2".utf8)) }
+            try await until { client.statistics.waitingCount == 1 }
+            client.reconnect()
+            peer = try await listener.accept()
+            let frame = "{\"type\":\"q\",\"size\":1}\r\n2"
+            #expect(String(decoding: try await peer.read(frame.utf8.count), as: UTF8.self) == frame)
+            try await peer.say("q", "two")
+            #expect(try await waiting.value.text == "two")
+        }
+    }
+
     /// What was given up before a connection took it has no place.
     @Test func whatWasNotWrittenIsNotAnswered() async throws {
         try await withScene { client, listener, clock in

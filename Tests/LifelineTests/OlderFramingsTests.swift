@@ -54,7 +54,7 @@ import Testing
                 }
                 try await client.notify(7, content: [9])
                 for try await push in client.pushes {
-                    #expect(push == .push(7, content: [9]) && push.isPush)
+                    #expect(try push == .push(7, content: [9]) && push.isPush)
                     break
                 }
             }
@@ -89,6 +89,76 @@ import Testing
         }
     }
 
+    @Test func headLinesOverAUnixSocket() async throws {
+        try await withTemporaryPath("lines.sock") { path in
+            try await withServer(
+                listeningOn: .unix(path: path),
+                logger: TestLog().logger,
+                receiving: HeadLineMessage.self,
+                sending: HeadLineMessage.self
+            ) { connection in
+                for try await message in connection.messages { try await connection.send(message) }
+            } _: { server in
+                try await withHeadLineClient(to: server.endpoint) { client in
+                    let answer = try await client.request(type: "q", content: [1])
+                    #expect(answer.content == [1])
+                }
+            }
+        }
+    }
+
+    @Test func throughAProxy() async throws {
+        let listener = try await RawSocket.listen()
+        var configuration = ClientConfiguration()
+        configuration.connection.proxy = .http(host: "127.0.0.1", port: UInt16(listener.port))
+        let endpoint = Endpoint.tcp(host: "device.invalid", port: 7000)
+        try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
+            async let answer = client.request(url: 0x500, content: [1])
+            let proxy = try await listener.accept()
+            let connect = Array("CONNECT device.invalid:7000 HTTP/1.1\r\nHost: device.invalid:7000\r\n\r\n".utf8)
+            #expect(try await proxy.read(connect.count) == connect)
+            // A push comes with the proxy's last byte.
+            let push: [UInt8] = [0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0]
+            try await proxy.write(Array("HTTP/1.1 200 OK\r\n\r\n".utf8) + push)
+            #expect(try await proxy.read(13) == [0, 0, 5, 0, 0, 0, 4, 1, 0, 0, 0, 1, 1])
+            try await proxy.write([0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 1, 2])
+            #expect(try await answer.content == [2])
+            for try await push in client.pushes {
+                #expect(push.url == 7)
+                break
+            }
+            try proxy.finish()
+        }
+    }
+
+    // MARK: Types
+
+    @Test func typesThatNoFramingHas() async throws {
+        func refusal<Received: DelimitedMessage, Sent: DelimitedMessage>(
+            _ received: Received.Type,
+            _ sent: Sent.Type
+        ) async -> [ConnectionError.Code?] {
+            let client = await connectionError {
+                let endpoint = Endpoint.tcp(host: "127.0.0.1", port: 1)
+                try await withConnection(to: endpoint, receiving: received, sending: sent) { _ in }
+            }
+            let server = await connectionError {
+                try await withServer(listeningOn: anyPort, receiving: received, sending: sent) { _ in
+                } _: { _ in
+                }
+            }
+            return [client?.code, server?.code]
+        }
+        let refused: [ConnectionError.Code?] = [.invalidConfiguration, .invalidConfiguration]
+        #expect(await refusal(FixedHeaderRequest.self, FixedHeaderRequest.self) == refused)
+        #expect(await refusal(FixedHeaderResponse.self, FixedHeaderResponse.self) == refused)
+        #expect(await refusal(FixedHeaderRequest.self, TestMessage.self) == refused)
+        #expect(await refusal(TestMessage.self, FixedHeaderRequest.self) == refused)
+        #expect(await refusal(HeadLineMessage.self, TestMessage.self) == refused)
+        #expect(await refusal(WebSocketMessage.self, HeadLineMessage.self) == refused)
+        #expect(await refusal(HeadLineMessage.self, FixedHeaderRequest.self) == refused)
+    }
+
     @Test func overAUnixSocket() async throws {
         try await withTemporaryPath("older.sock") { path in
             try await withFixedHeaderServer(on: .unix(path: path)) { endpoint in
@@ -106,13 +176,16 @@ import Testing
             let peer = try await RawSocket.connect(toPort: endpoint.port ?? 0)
             try await peer.write(
                 [0, 0, 0, 1, 0, 0, 4, 1, 0, 0, 0, 0]  // a ping
+                    // A client that counts its own way may come to a serial that is the url.
+                    + [0, 0, 5, 0, 0, 0, 5, 0, 0, 0, 0, 0]
                     + [0, 0, 5, 0, 0, 0, 4, 2, 0, 0, 0, 1, 0xAA]
                     + [0, 0, 0, 7, 0, 0, 0, 7, 0, 0, 0, 0]
             )
             let ping: [UInt8] = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0]
+            let other: [UInt8] = [0, 0, 5, 0, 0, 0, 0, 3, 0, 0, 5, 0, 0, 0, 0, 0]
             let answer: [UInt8] = [0, 0, 5, 0, 0, 0, 0, 3, 0, 0, 4, 2, 0, 0, 0, 1, 0xAA]
             let push: [UInt8] = [0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0]
-            #expect(try await peer.read(49) == ping + answer + push)
+            #expect(try await peer.read(65) == ping + other + answer + push)
             try peer.finish()
             #expect(try await peer.read().isEmpty)
         }
@@ -140,6 +213,41 @@ import Testing
             }
             #expect(error?.code == (limit == 3 ? nil : .messageRefused))
             #expect((error?.cause as? FramingError)?.code == (limit == 3 ? nil : .payloadTooLarge))
+        }
+    }
+
+    /// Of the content alone, however long the type, both ways.
+    @Test(arguments: ["", String(repeating: "x", count: 4000)]) func theLimitOfHeadLines(type: String) async throws {
+        let listener = try await RawSocket.listen()
+        var configuration = ClientConfiguration()
+        configuration.connection.maximumFrameLength = 3
+        let endpoint = Endpoint.tcp(host: "127.0.0.1", port: UInt16(listener.port))
+        try await withHeadLineClient(to: endpoint, configuration: configuration) { client in
+            let peer = try await listener.accept()
+            let frame = Array("{\"type\":\"\(type)\",\"size\":3}\r\nabc".utf8)
+            for _ in 0..<2 {
+                async let answer = client.request(type: type, content: Array("abc".utf8))
+                #expect(try await peer.read(frame.count) == frame)
+                try await peer.write(frame)
+                #expect(try await answer.content == Array("abc".utf8))
+                let error = await #expect(throws: RequestError.self) {
+                    try await client.request(type: type, content: Array("abcd".utf8))
+                }
+                let refusal = (error?.cause as? ConnectionError)?.cause as? FramingError
+                #expect(refusal?.code == .payloadTooLarge)
+                #expect(refusal?.message.contains("4 bytes is over the limit of 3") == true)
+            }
+            async let lost = client.request(type: type)
+            _ = try await peer.read(frame.count - 3)
+            try await peer.write(Array("{\"type\":\"\(type)\",\"size\":4}\r\nabcd".utf8))
+            do {
+                _ = try await lost
+                Issue.record("over the limit")
+            } catch {
+                let violation = ((error as? RequestError)?.cause as? ConnectionError)?.cause as? FramingError
+                #expect(violation?.code == .frameTooLarge)
+                #expect(violation?.message.contains("4 bytes, over the limit of 3") == true)
+            }
         }
     }
 

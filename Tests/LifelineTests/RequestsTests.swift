@@ -1,3 +1,4 @@
+import Glibc
 import Lifeline
 import LifelineCore
 import LifelineTestSupport
@@ -157,7 +158,9 @@ import Testing
             let task = Task { try await client.request(url: 0x500) }
             _ = try await peer.readRequest()
             try peer.finish()
-            #expect(await task.requestError?.code == .connectionLost)
+            let error = await task.requestError
+            #expect(error?.code == .connectionLost)
+            #expect((error?.cause as? ConnectionError)?.code == .closedByPeer)
         }
     }
 
@@ -170,12 +173,14 @@ import Testing
             let task = Task { try await client.request(url: 0x500) }
             _ = try await peer.readRequest()
             try await peer.write(bytes)
-            try peer.finish()
+            if code == .truncatedFrame { try peer.finish() }
             let error = await task.requestError
             #expect(error?.code == .connectionLost)
             let cause = error?.cause as? ConnectionError
             #expect(cause?.code == .protocolViolation)
             #expect((cause?.cause as? FramingError)?.code == code)
+            let failure = await #expect(throws: RawSocket.Failure.self) { try await peer.read() }
+            #expect(failure?.code == ECONNRESET, "no regular end")
         }
     }
 
@@ -217,7 +222,9 @@ import Testing
                 let error = await #expect(throws: RequestError.self) {
                     try await client.request(url: url, content: content)
                 }
-                #expect(error?.code == .notSent && error?.cause != nil)
+                #expect(error?.code == .notSent)
+                #expect((error?.cause as? ConnectionError)?.code == .messageRefused)
+                #expect((error?.cause as? ConnectionError)?.cause is FramingError)
             }
             #expect(client.statistics.waitingCount == 0)
             await client.close()
@@ -228,7 +235,39 @@ import Testing
         }
     }
 
+    @Test(arguments: [0, 1, 0x401, .max] as [UInt32]) func numbersThatNotifyNobody(number: UInt32) async throws {
+        try await withScene { client, listener, _ in
+            let error = await connectionError { try await client.notify(number) }
+            #expect(error?.code == .messageRefused)
+            #expect((error?.cause as? FramingError)?.code == .invalidHead)
+            let push = #expect(throws: FramingError.self) { try FixedHeaderResponse.push(number) }
+            #expect(push?.code == .invalidHead)
+            withExtendedLifetime(listener) {}
+        }
+    }
+
     // MARK: Pushes
+
+    /// A server whose pushes have higher numbers: our requests never have such serials.
+    @Test func aPushWithTheNumberOfARequest() async throws {
+        try await withScene { client, listener, _ in
+            let peer = try await listener.accept()
+            async let first = client.request(url: 0x402)
+            let request = try await peer.readRequest()
+            try await peer.push(0x402)
+            try await peer.answer(request, content: [1])
+            #expect(try await first.content == [1])
+            async let second = client.request(url: 0x402)
+            let next = try await peer.readRequest()
+            #expect(next.serial == 0x403, "not the url")
+            try await peer.answer(next)
+            _ = try await second
+            for try await push in client.pushes {
+                #expect(push.isPush && push.url == 0x402)
+                break
+            }
+        }
+    }
 
     @Test func pushesThatWaitDoNotHoldAnswersUp() async throws {
         try await withScene { client, listener, _ in

@@ -105,6 +105,42 @@ import Testing
         test.expectViolation(.truncatedFrame, after: [])
     }
 
+    /// What was accepted is written, whatever the peer says that nobody wants any more.
+    @Test(arguments: [false, true]) func aViolationAfterThisSideCloses(byEnding: Bool) throws {
+        let test = try LayerTest(FixedHeader.ClientFraming(maximumContentLength: Self.limit), holdsWrites: true)
+        try test.send(head: FixedHeader.Request(url: 0x500, serial: 0x401), content: [1])
+        test.handler.flush()
+        test.handler.close()
+        if byEnding {
+            try test.receive(Self.responses[..<3])
+            test.endInput()
+        } else {
+            try test.receive([UInt8](repeating: 0xFF, count: 16))
+            try test.receive(Self.responses)
+        }
+        #expect(test.channel.isActive)
+        test.writes.completeFirst()
+        test.channel.embeddedEventLoop.run()
+        let outputEnd = try #require(test.handler.outputEnded.value)
+        #expect(outputEnd == nil)
+        if !byEnding { test.endInput() }
+        #expect(!test.channel.isActive)
+        let report = try #require(test.handler.closed.value)
+        #expect(report.failure == nil && report.unwrittenByteCount == 0 && report.peerEndedInTime)
+        #expect(test.record.hasEnded && test.record.end == nil)
+    }
+
+    @Test func aViolationThatNobodyReceives() throws {
+        let test = try LayerTest(FixedHeader.ClientFraming(maximumContentLength: Self.limit))
+        test.handler.stopReceiving()
+        try test.receive([UInt8](repeating: 0xFF, count: 16))
+        try test.receive(Self.responses)
+        #expect(test.channel.isActive && test.record.end == nil)
+        try test.send(head: FixedHeader.Request(url: 0x500, serial: 0x401), content: [])
+        test.handler.flush()
+        #expect(try test.written().count == 12)
+    }
+
     // MARK: Output
 
     @Test func requestsAreWrittenAndReportedInOrder() throws {
@@ -113,7 +149,7 @@ import Testing
             try test.send(head: FixedHeader.Request(url: 0x500, serial: serial), content: [1, 2])
         }
         try test.send(head: FixedHeader.Request(url: 7, serial: 7), content: [])
-        try test.send(head: FixedHeader.Request.ping(number: 1), content: [])
+        try test.send(head: FixedHeader.Request(url: 1, serial: 0x401), content: [])
         test.handler.flush()
         let header: [UInt8] = [0, 0, 5, 0, 0, 0, 4]
         #expect(
@@ -157,8 +193,9 @@ where Framing.InboundHead: CarriedHead, Framing.OutboundHead: CarriedHead {
     let record = Record()
     let observer = TagRecord()
     let handler: ConnectionHandler<RecordingReceiver>
+    let writes = WriteHolder()
 
-    init(_ framing: Framing, limit: Int = 300) throws {
+    init(_ framing: Framing, limit: Int = 300, holdsWrites: Bool = false) throws {
         let layer = HeadedFramingLayer(framing, observer: observer)
         var options = ConnectionOptions(
             maximumFrameLength: limit + 12,
@@ -171,6 +208,7 @@ where Framing.InboundHead: CarriedHead, Framing.OutboundHead: CarriedHead {
         handler = ConnectionHandler(receiver: RecordingReceiver(inbox: record), options: options)
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         try channel.pipeline.syncOperations.addHandler(SocketEnd())
+        if holdsWrites { try channel.pipeline.syncOperations.addHandler(writes) }
         try layer.add(to: channel).wait()
         try channel.pipeline.syncOperations.addHandler(handler)
     }

@@ -106,7 +106,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
             observerBell: observerBell
         )
         self.inbox = inbox
-        encoder = FrameEncoder(maximumFrameLength: configuration.connection.frameLimit(for: Sent.self))
+        encoder = configuration.connection.encoder(for: Sent.self)
         let metricsFactory = environment.metricsFactory ?? MetricsSystem.factory
         let asksForLife = heartbeat?.ping != nil || endpoint.isWebSocket
         options = configuration.connection.transportOptions(
@@ -247,7 +247,11 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
                         inbox.receive($0, cost: $1, from: attempt.id)
                     },
                     inbox: inbox,
-                    inputEnded: { driver.inputEnded(attempt.id) }
+                    inputEnded: {
+                        let reason = driver.reasonOfInputEnd
+                        driver.inputEnded(attempt.id)
+                        return reason
+                    }
                 )
             }.connection
         }

@@ -298,6 +298,11 @@ extension ConnectionError {
         )
     }
 
+    /// In order.
+    static var peerEnded: ConnectionError {
+        ConnectionError(code: .closedByPeer, message: "The peer ended its side of the connection.")
+    }
+
     static var clientClosed: ConnectionError {
         ConnectionError(code: .closedLocally, message: "The client is closed. Make another one to go on.")
     }

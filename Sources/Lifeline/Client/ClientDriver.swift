@@ -127,6 +127,14 @@ final class ClientDriver: Sendable {
     /// Where the connection stands.
     var connectionState: ConnectionState { state.withLockedValue { $0.manager.state } }
 
+    /// Why an input that ends in order does so now: asked before the end is reported.
+    var reasonOfInputEnd: ConnectionError {
+        switch connectionState {
+        case .draining, .closed: .clientClosed
+        default: .peerEnded
+        }
+    }
+
     /// How many messages wait for a connection.
     var queuedCount: Int { state.withLockedValue { $0.queue.count } }
 

@@ -123,13 +123,13 @@ final class ClientInbox<Received: DelimitedMessage>: Sendable {
 struct ClientReceiver<Received: DelimitedMessage>: FrameReceiver {
     let inbox: ClientInbox<Received>
     private var base: MessageReceiver<Received>
-    /// The peer has ended its side in order.
-    private let inputEnded: @Sendable () -> Void
+    /// The input has ended in order. Tells why.
+    private let inputEnded: @Sendable () -> ConnectionError
 
     init(
         _ base: MessageReceiver<Received>,
         inbox: ClientInbox<Received>,
-        inputEnded: @escaping @Sendable () -> Void
+        inputEnded: @escaping @Sendable () -> ConnectionError
     ) {
         self.base = base
         self.inbox = inbox
@@ -157,9 +157,10 @@ struct ClientReceiver<Received: DelimitedMessage>: FrameReceiver {
     }
 
     mutating func finish(throwing error: ConnectionError?) {
-        // With an error, the end of the connection tells it.
-        if error == nil { inputEnded() }
+        // With an error, the end of the connection tells the client.
+        if let error { return base.endIntake(.failed(error)) }
+        let reason = inputEnded()
         // After that: who learns of it and sends again sends over the next connection.
-        base.endIntake(error)
+        base.endIntake(.regular(reason))
     }
 }

@@ -7,17 +7,19 @@ enum OlderFraming {
     case fixedHeaderClient, fixedHeaderServer, headLine
 
     /// Nil: they are delimited messages.
-    init?<Received: DelimitedMessage, Sent: DelimitedMessage>(receiving: Received.Type, sending: Sent.Type) {
-        if Received.self == FixedHeaderResponse.self, Sent.self == FixedHeaderRequest.self {
-            self = .fixedHeaderClient
-        } else if Received.self == FixedHeaderRequest.self, Sent.self == FixedHeaderResponse.self {
-            self = .fixedHeaderServer
-        } else if Received.self == HeadLineMessage.self,
-            Sent.self == HeadLineMessage.self || Sent.self == HeadLineRequest.self
-        {
+    ///
+    /// - Throws: `ConnectionError` `invalidConfiguration`, when a framing has one of the types, but not for this direction.
+    init?<Received: DelimitedMessage, Sent: DelimitedMessage>(
+        receiving: Received.Type,
+        sending: Sent.Type
+    ) throws(ConnectionError) {
+        switch (Received.self as? any OlderFramingMessage.Type, Sent.self as? any OlderFramingMessage.Type) {
+        case (nil, nil): return nil
+        case (is FixedHeaderResponse.Type, is FixedHeaderRequest.Type): self = .fixedHeaderClient
+        case (is FixedHeaderRequest.Type, is FixedHeaderResponse.Type): self = .fixedHeaderServer
+        case (is HeadLineMessage.Type, is HeadLineMessage.Type), (is HeadLineMessage.Type, is HeadLineRequest.Type):
             self = .headLine
-        } else {
-            return nil
+        default: throw .typesThatDoNotMatch(receiving: Received.self, sending: Sent.self)
         }
     }
 
@@ -46,28 +48,61 @@ enum OlderFraming {
     }
 }
 
+/// A message of an older framing.
+private protocol OlderFramingMessage {}
+
+extension FixedHeaderRequest: OlderFramingMessage {}
+extension FixedHeaderResponse: OlderFramingMessage {}
+extension HeadLineMessage: OlderFramingMessage {}
+extension HeadLineRequest: OlderFramingMessage {}
+
 /// A message that has bytes in its frame which the frame limit does not count.
-protocol CarriedMessage {
-    static var uncountedByteCount: Int { get }
+protocol CarriedMessage: SendableMetatype {
+    /// The most of them.
+    static var maximumUncountedLength: Int { get }
+    /// How many a frame's payload has.
+    static func uncountedLength(in payload: UnsafeRawBufferPointer) -> Int
 }
 
-extension FixedHeaderRequest: CarriedMessage {
-    static var uncountedByteCount: Int { FixedHeader.Request.carriedOverhead }
+/// The form of a head.
+private protocol HeadCarryingMessage: CarriedMessage {
+    associatedtype CarriedForm: CarriedHead
 }
 
-extension FixedHeaderResponse: CarriedMessage {
-    static var uncountedByteCount: Int { FixedHeader.Response.carriedOverhead }
+extension HeadCarryingMessage {
+    static var maximumUncountedLength: Int { CarriedForm.maximumCarriedLength }
+    static func uncountedLength(in payload: UnsafeRawBufferPointer) -> Int { CarriedForm.carriedLength(in: payload) }
 }
 
-extension HeadLineMessage: CarriedMessage {
-    static var uncountedByteCount: Int { HeadLine.carriedOverhead }
+extension FixedHeaderRequest: HeadCarryingMessage {
+    fileprivate typealias CarriedForm = FixedHeader.Request
 }
 
-extension HeadLineRequest: CarriedMessage {
-    static var uncountedByteCount: Int { HeadLine.carriedOverhead }
+extension FixedHeaderResponse: HeadCarryingMessage {
+    fileprivate typealias CarriedForm = FixedHeader.Response
+}
+
+extension HeadLineMessage: HeadCarryingMessage {
+    fileprivate typealias CarriedForm = HeadLine
+}
+
+extension HeadLineRequest: HeadCarryingMessage {
+    fileprivate typealias CarriedForm = HeadLine
 }
 
 extension WebSocketMessage: CarriedMessage {
     /// Its kind.
-    static var uncountedByteCount: Int { 1 }
+    static var maximumUncountedLength: Int { 1 }
+    static func uncountedLength(in payload: UnsafeRawBufferPointer) -> Int { min(payload.count, 1) }
+}
+
+extension ConnectionError {
+    fileprivate static func typesThatDoNotMatch(receiving: Any.Type, sending: Any.Type) -> ConnectionError {
+        ConnectionError(
+            code: .invalidConfiguration,
+            message: "No framing has \(receiving) for what is received and \(sending) for what is sent. "
+                + "A client receives FixedHeaderResponse and sends FixedHeaderRequest, a server the other way round; "
+                + "with head lines, both do both with HeadLineMessage."
+        )
+    }
 }

@@ -27,11 +27,13 @@ public struct FixedHeaderResponse: Sendable, Hashable {
     /// Something that nobody asked for.
     ///
     /// - Parameter number: what it is about, 2 to 0x400.
-    public static func push(_ number: UInt32, content: [UInt8] = []) -> FixedHeaderResponse {
-        FixedHeaderResponse(url: number, serial: number, content: content)
+    /// - Throws: `FramingError` `invalidHead` for any other number.
+    public static func push(_ number: UInt32, content: [UInt8] = []) throws(FramingError) -> FixedHeaderResponse {
+        try FixedHeader.checkNotification(number)
+        return FixedHeaderResponse(url: number, serial: number, content: content)
     }
 
-    /// Whether nobody asked for it.
+    /// Whether nobody asked for it, as our clients see it: its serial is its url.
     public var isPush: Bool { head.meaning == .push }
 
     var head: FixedHeader.Response { FixedHeader.Response(url: url, status: status, serial: serial) }

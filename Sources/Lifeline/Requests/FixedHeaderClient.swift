@@ -19,7 +19,7 @@ public import ServiceLifecycle
 /// without use for pushes says so in `RequestConfiguration.takesPushes`.
 public final class FixedHeaderClient: Service {
     private let client: Client<FixedHeaderResponse, FixedHeaderRequest>
-    private let exchange: RequestExchange<SerialMatching>
+    private let exchange: RequestExchange<FixedHeaderResponse, SerialMatching>
 
     /// Makes a client that does nothing until it is run. Deadlines are looked at from then on.
     public convenience init(
@@ -72,7 +72,7 @@ public final class FixedHeaderClient: Service {
         content: [UInt8] = [],
         timeout: Duration = .seconds(30)
     ) async throws(RequestError) -> FixedHeaderResponse {
-        if url == FixedHeader.heartbeatURL { throw .notSent(FramingError.heartbeatURL) }
+        if url == FixedHeader.heartbeatURL { throw .notSent(ConnectionError.refused(.heartbeatURL)) }
         return try await exchange.request(answerKind: (), timeout: timeout, avoiding: url) { [client] serial, limit in
             let request = FixedHeaderRequest(url: url, serial: serial, content: content)
             return try await client.sendAndTell(request, policy: .wait(upTo: limit)).connection
@@ -82,14 +82,17 @@ public final class FixedHeaderClient: Service {
     /// Tells the server something, without an answer.
     ///
     /// - Parameter number: what it is about, 2 to 0x400.
-    /// - Throws: what `Client.send` throws.
+    /// - Throws: what `Client.send` throws; `messageRefused` for any other number.
     @discardableResult
     public nonisolated(nonsending) func notify(
         _ number: UInt32,
         content: [UInt8] = [],
         policy: SendPolicy = .wait()
     ) async throws -> SendOutcome {
-        try await client.send(FixedHeaderRequest(url: number, serial: number, content: content), policy: policy)
+        do throws(FramingError) { try FixedHeader.checkNotification(number) } catch {
+            throw ConnectionError.refused(error)
+        }
+        return try await client.send(FixedHeaderRequest(url: number, serial: number, content: content), policy: policy)
     }
 
     /// What nobody asked for, over all connections, in order; its `url` says what it is about. For one task at a time.
@@ -149,6 +152,12 @@ extension HeartbeatMessages where Received == FixedHeaderResponse, Sent == Fixed
         var messages = self
         if !asks { messages.ping = nil }
         return messages
+    }
+}
+
+extension ConnectionError {
+    fileprivate static func refused(_ cause: FramingError) -> ConnectionError {
+        ConnectionError(code: .messageRefused, message: "It was not sent; the client goes on.", cause: cause)
     }
 }
 

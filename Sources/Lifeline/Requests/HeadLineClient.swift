@@ -19,7 +19,7 @@ public import ServiceLifecycle
 /// Back-pressure is as in `FixedHeaderClient`.
 public final class HeadLineClient: Service {
     private let client: Client<HeadLineMessage, HeadLineRequest>
-    private let exchange: RequestExchange<OrderMatching>
+    private let exchange: RequestExchange<HeadLineMessage, OrderMatching>
 
     /// Makes a client that does nothing until it is run. Deadlines are looked at from then on.
     public convenience init(

@@ -7,8 +7,8 @@ protocol MessageIntake<Message>: AnyObject, Sendable {
     func connectionBegan()
     /// Whether this takes the message.
     func takes(_ message: Message) -> Bool
-    /// No more messages come on this connection: normally when `error` is nil.
-    func inputEnded(_ error: ConnectionError?)
+    /// No more messages come on this connection.
+    func inputEnded(_ end: AnswersEnd)
     /// A connection, or an attempt to make it, is over, and takes no more messages.
     func connectionClosed(_ id: ConnectionManager.ConnectionID)
 }

@@ -2,69 +2,51 @@ internal import LifelineCore
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
-/// The requests of one client, from being asked to their end. `RequestTable` and the matching decide, under one lock;
-/// who waits is woken after it.
+/// A message that says in its head which request it answers, or can be told by it.
+protocol AnswerMessage: Sendable {
+    associatedtype Head
+    var head: Head { get }
+}
+
+extension FixedHeaderResponse: AnswerMessage {}
+
+extension HeadLineMessage: AnswerMessage {
+    var head: HeadLine { HeadLine(type: type) }
+}
+
+/// The requests of one client, from being asked to their end. `RequestStateMachine` decides, under one lock; who waits is
+/// woken after it.
 ///
 /// Messages come in, and requests are reported as written, on the loop of the connection of that time; requests begin and
 /// end in any task.
-final class RequestExchange<Matching: AnswerMatching>: Sendable {
-    typealias Message = Matching.Message
+final class RequestExchange<Message: AnswerMessage, Matching: AnswerMatching>: Sendable
+where Matching.Head == Message.Head {
+    typealias ConnectionID = ConnectionManager.ConnectionID
     private typealias Waiter = Latch<Result<Message, RequestError>>
-
-    private struct State {
-        var table: RequestTable<Waiter>
-        var matching: Matching
-        /// The serials of requests that no connection has taken yet, as far as is known.
-        var unsent: Set<UInt32> = []
-        /// Whether a connection is read: answers may come.
-        var isReceiving = false
-        /// Why it is not, when it failed.
-        var failure: ConnectionError?
-        /// The last connection that is over; those before it are, too.
-        var closedConnection: ConnectionManager.ConnectionID?
-        var droppedPushCount = 0
-        /// What the timer sleeps until; nil: it does not.
-        var armedDeadline: MonotonicTime?
-        var isClosed = false
-
-        /// No answers come any more to what was sent. What no connection has taken goes over the next one.
-        mutating func loseSent() -> [EndedRequest<Waiter>] {
-            matching.connectionLost(keeping: unsent)
-            return table.connectionLost { unsent.contains(RequestTable<Waiter>.serial(of: $0)) }
-        }
-
-        /// Whether the timer has to be set to an earlier time.
-        mutating func armTimer() -> Bool {
-            guard let next = table.nextDeadline, armedDeadline.map({ next < $0 }) ?? true else { return false }
-            armedDeadline = next
-            return true
-        }
-    }
+    private typealias Machine = RequestStateMachine<Waiter, Matching, ConnectionID>
 
     private let clock: any ClientClock
-    private let takesPushes: Bool
     private let timerBell = Doorbell()
-    private let state: NIOLockedValueBox<State>
+    private let machine: NIOLockedValueBox<Machine>
 
     init(_ matching: Matching, configuration: RequestConfiguration, clock: any ClientClock) {
         self.clock = clock
-        takesPushes = configuration.takesPushes
-        let maximumCount = max(configuration.maximumRequestCount, 1)
-        state = NIOLockedValueBox(
-            State(
-                table: RequestTable(maximumCount: maximumCount, serials: FixedHeader.serials),
-                matching: matching
+        machine = NIOLockedValueBox(
+            Machine(
+                matching,
+                maximumCount: configuration.maximumRequestCount,
+                takesPushes: configuration.takesPushes
             )
         )
     }
 
     var statistics: RequestStatistics {
-        state.withLockedValue { state in
+        machine.withLockedValue { machine in
             RequestStatistics(
-                waitingCount: state.table.count,
-                lateAnswerCount: state.table.lateResponseCount,
-                unknownAnswerCount: state.table.unknownResponseCount,
-                droppedPushCount: state.droppedPushCount
+                waitingCount: machine.waitingCount,
+                lateAnswerCount: machine.lateAnswerCount,
+                unknownAnswerCount: machine.unknownAnswerCount,
+                droppedPushCount: machine.droppedPushCount
             )
         }
     }
@@ -81,21 +63,19 @@ final class RequestExchange<Matching: AnswerMatching>: Sendable {
         answerKind: Matching.AnswerKind,
         timeout: Duration,
         avoiding reserved: UInt32? = nil,
-        send:
-            @escaping @Sendable (_ serial: UInt32, _ timeLimit: Duration) async throws -> ConnectionManager
-            .ConnectionID?
+        send: @escaping @Sendable (_ serial: UInt32, _ timeLimit: Duration) async throws -> ConnectionID?
     ) async throws(RequestError) -> Message {
         let timeout = timeout.clamped(atLeast: .zero)
         let answer = Waiter()
-        let id = try begin(answer, answerKind, deadline: clock.now + timeout, avoiding: reserved)
+        let request = try begin(answer, answerKind, deadline: clock.now + timeout, avoiding: reserved)
         let result = await withTaskCancellationHandler {
             await withTaskGroup { group in
                 group.addTask {
                     do {
-                        let connection = try await send(RequestTable<Waiter>.serial(of: id), timeout)
-                        self.sent(id, over: connection)
+                        let connection = try await send(request.serial, timeout)
+                        self.end { $0.accepted(request.id, by: connection) }
                     } catch {
-                        self.sendFailed(id, error)
+                        self.end { $0.sendFailed(request.id, error) }
                     }
                 }
                 let result = await answer.waitUninterrupted()
@@ -104,7 +84,7 @@ final class RequestExchange<Matching: AnswerMatching>: Sendable {
                 return result
             }
         } onCancel: {
-            end(id, with: .cancelled)
+            end { $0.cancelled(request.id) }
         }
         return try result.get()
     }
@@ -114,53 +94,23 @@ final class RequestExchange<Matching: AnswerMatching>: Sendable {
         _ answerKind: Matching.AnswerKind,
         deadline: MonotonicTime,
         avoiding reserved: UInt32?
-    ) throws(RequestError) -> UInt64 {
-        let (result, setsTimer) = state.withLockedValue { state -> (Result<UInt64, RequestError>, Bool) in
-            if state.isClosed { return (.failure(.notSent(ConnectionError.clientClosed)), false) }
-            // Places that nobody waits at are held by a peer that does not answer: they count.
-            let maximumCount = state.table.maximumCount
-            guard state.unsent.count + state.matching.owedCount < maximumCount else {
-                return (.failure(.tooManyInFlight(limit: maximumCount)), false)
-            }
-            do throws(RequestError) {
-                let id = try state.table.began(answer, deadline: deadline, avoiding: reserved)
-                let serial = RequestTable<Waiter>.serial(of: id)
-                state.unsent.insert(serial)
-                state.matching.began(serial: serial, answerKind: answerKind)
-                return (.success(id), state.armTimer())
-            } catch {
-                return (.failure(error), false)
+    ) throws(RequestError) -> Machine.BeginAction {
+        let result = machine.withLockedValue { machine in
+            Result { () throws(RequestError) in
+                try machine.began(answer, answerKind: answerKind, deadline: deadline, avoiding: reserved)
             }
         }
-        if setsTimer { timerBell.ring() }
-        return try result.get()
+        let action = try result.get()
+        if action.setsTimer { timerBell.ring() }
+        return action
     }
 
-    /// A connection has taken the request: maybe one that is over by now.
-    private func sent(_ id: UInt64, over connection: ConnectionManager.ConnectionID?) {
-        let (lost, failure) = state.withLockedValue { state -> (Waiter?, ConnectionError?) in
-            state.unsent.remove(RequestTable<Waiter>.serial(of: id))
-            guard let connection, let closed = state.closedConnection, connection <= closed else { return (nil, nil) }
-            return (state.table.cancelled(id), state.failure)
-        }
-        lost?.open(with: .failure(.connectionLost(failure)))
+    private func end(_ event: (inout Machine) -> Machine.Ended?) {
+        endAll { machine in event(&machine).map { [$0] } ?? [] }
     }
 
-    /// No connection has taken the request, and none will.
-    private func sendFailed(_ id: UInt64, _ error: any Error) {
-        state.withLockedValue { state in
-            let serial = RequestTable<Waiter>.serial(of: id)
-            state.unsent.remove(serial)
-            state.matching.gaveUp(serial: serial)
-        }
-        // The client's timer may be a little ahead of this one.
-        let isLate = (error as? ConnectionError)?.code == .sendTimedOut
-        end(id, with: isLate ? .timedOut : .notSent(error))
-    }
-
-    /// The request ends without its answer, if it has not ended.
-    private func end(_ id: UInt64, with error: RequestError) {
-        state.withLockedValue { $0.table.cancelled(id) }?.open(with: .failure(error))
+    private func endAll(_ event: (inout Machine) -> [Machine.Ended]) {
+        for request in machine.withLockedValue({ event(&$0) }) { request.waiter.open(with: .failure(request.error)) }
     }
 
     // MARK: Running
@@ -168,16 +118,13 @@ final class RequestExchange<Matching: AnswerMatching>: Sendable {
     /// Ends requests at their deadlines while `body` runs, and those that are left after it.
     nonisolated(nonsending) func run(_ body: nonisolated(nonsending) () async throws -> Void) async throws {
         async let _: Void = keepTime()
-        defer { close() }
+        defer { endAll { $0.closed(.clientClosed) } }
         try await body()
     }
 
     private func keepTime() async {
         while !Task.isCancelled {
-            let deadline = state.withLockedValue { state in
-                state.armedDeadline = state.table.nextDeadline
-                return state.armedDeadline
-            }
+            let deadline = machine.withLockedValue { $0.timerWillBeSet() }
             await withTaskGroup { group in
                 group.addTask { await self.timerBell.wait() }
                 if let deadline { group.addTask { try? await self.clock.sleep(until: deadline) } }
@@ -185,75 +132,27 @@ final class RequestExchange<Matching: AnswerMatching>: Sendable {
                 group.cancelAll()
             }
             let now = clock.now
-            wake(state.withLockedValue { $0.table.timerFired(now: now) }, cause: nil)
-        }
-    }
-
-    private func close() {
-        let left = state.withLockedValue { state in
-            state.isClosed = true
-            state.unsent = []
-            return state.loseSent()
-        }
-        wake(left, cause: ConnectionError.clientClosed)
-    }
-
-    private func wake(_ ended: [EndedRequest<Waiter>], cause: ConnectionError?) {
-        for request in ended {
-            request.waiter.open(with: .failure(request.code == .timedOut ? .timedOut : .connectionLost(cause)))
+            endAll { $0.timerFired(now: now) }
         }
     }
 }
 
 // What a connection tells, on its loop.
 extension RequestExchange: MessageIntake, RequestObserver {
-    func connectionBegan() {
-        state.withLockedValue { state in
-            state.isReceiving = true
-            state.failure = nil
-        }
-    }
+    func connectionBegan() { machine.withLockedValue { $0.connectionBegan() } }
 
-    func wroteRequest(tag: UInt32) {
-        let lost = state.withLockedValue { state -> [EndedRequest<Waiter>] in
-            state.unsent.remove(tag)
-            state.matching.wrote(serial: tag)
-            // The peer has ended its side, and this one still writes what it had accepted.
-            return state.isReceiving ? [] : state.loseSent()
-        }
-        wake(lost, cause: nil)
-    }
+    func wroteRequest(tag: UInt32) { endAll { $0.wrote(serial: tag) } }
 
     func takes(_ message: Message) -> Bool {
-        let (waiter, isTaken) = state.withLockedValue { state -> (Waiter?, Bool) in
-            guard case .answer(let serial) = state.matching.received(message) else {
-                if !takesPushes { state.droppedPushCount += 1 }
-                return (nil, !takesPushes)
-            }
-            guard case .answer(_, let waiter) = state.table.receivedResponse(serial: serial) else { return (nil, true) }
-            state.unsent.remove(serial)
-            return (waiter, true)
+        switch machine.withLockedValue({ $0.received(message.head) }) {
+        case .answer(let waiter): waiter.open(with: .success(message))
+        case .drop: break
+        case .push: return false
         }
-        waiter?.open(with: .success(message))
-        return isTaken
+        return true
     }
 
-    func inputEnded(_ error: ConnectionError?) {
-        let lost = state.withLockedValue { state -> [EndedRequest<Waiter>] in
-            state.isReceiving = false
-            state.failure = error
-            // One that failed takes messages yet, for a moment; who asks again shall not ask it.
-            return error == nil ? state.loseSent() : []
-        }
-        wake(lost, cause: nil)
-    }
+    func inputEnded(_ end: AnswersEnd) { endAll { $0.inputEnded(end) } }
 
-    func connectionClosed(_ id: ConnectionManager.ConnectionID) {
-        let (lost, failure) = state.withLockedValue { state in
-            state.isReceiving = false
-            state.closedConnection = id
-            return (state.loseSent(), state.failure)
-        }
-        wake(lost, cause: failure)
-    }
+    func connectionClosed(_ id: ConnectionID) { endAll { $0.connectionClosed(id) } }
 }

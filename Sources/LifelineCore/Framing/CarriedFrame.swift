@@ -1,10 +1,12 @@
 /// A head in the form in which it stands before the content in Lifeline's own frames: between the layer that speaks an
 /// older framing and who uses the connection, and never on the wire.
 package protocol CarriedHead: Sendable {
-    /// The bytes of the form that do not depend on what the head says. The frame limit does not count them.
-    static var carriedOverhead: Int { get }
+    /// The most bytes of the form. The frame limit, which is that of the content, does not count them.
+    static var maximumCarriedLength: Int { get }
     /// The bytes of the form.
     var carriedLength: Int { get }
+    /// The bytes of the form at the start of a frame's payload; all of the payload when it has no whole one.
+    static func carriedLength(in payload: UnsafeRawBufferPointer) -> Int
     /// Writes the form to `destination`, which has room for it.
     ///
     /// - Parameter tag: the number of the request that this frame makes; 0 for none.
@@ -16,7 +18,7 @@ package protocol CarriedHead: Sendable {
 /// Lifeline's own frames with such heads.
 package enum CarriedFrame {
     /// The most bytes that a content may have, so that any frame with it can say its length.
-    package static let maximumContentLength = Int(UInt32.max) - 4096 - 12
+    package static let maximumContentLength = Int(UInt32.max) - HeadLine.maximumCarriedLength
 
     /// A whole frame, prefix included.
     ///
@@ -68,8 +70,9 @@ extension FixedHeader.Response: CarriedHead {
 }
 
 extension CarriedHead where Self: FixedHeaderFields {
-    package static var carriedOverhead: Int { byteCount }
+    package static var maximumCarriedLength: Int { byteCount }
     package var carriedLength: Int { Self.byteCount }
+    package static func carriedLength(in payload: UnsafeRawBufferPointer) -> Int { min(payload.count, byteCount) }
 
     package func writeCarried(tag: UInt32, into destination: UnsafeMutableRawBufferPointer) {
         write(into: destination)
@@ -78,24 +81,31 @@ extension CarriedHead where Self: FixedHeaderFields {
 
 /// The tag, the length of the type in 16 bits, and the type.
 extension HeadLine: CarriedHead {
-    package static var carriedOverhead: Int { 6 }
-    package var carriedLength: Int { Self.carriedOverhead + type.utf8.count }
+    private static var beforeType: Int { 6 }
+    package static var maximumCarriedLength: Int { beforeType + HeadLineFraming.maximumHeadLength }
+    package var carriedLength: Int { Self.beforeType + type.utf8.count }
+
+    package static func carriedLength(in payload: UnsafeRawBufferPointer) -> Int {
+        guard payload.count >= beforeType else { return payload.count }
+        let typeLength = UInt16(bigEndian: payload.loadUnaligned(fromByteOffset: 4, as: UInt16.self))
+        return min(payload.count, beforeType + Int(typeLength))
+    }
 
     package func writeCarried(tag: UInt32, into destination: UnsafeMutableRawBufferPointer) {
         destination.storeBigEndian(tag, at: 0)
         // A type that fits into a head line is shorter by far.
         destination.storeBytes(of: UInt16(clamping: type.utf8.count).bigEndian, toByteOffset: 4, as: UInt16.self)
-        UnsafeMutableRawBufferPointer(rebasing: destination[Self.carriedOverhead...]).copyBytes(from: type.utf8)
+        UnsafeMutableRawBufferPointer(rebasing: destination[Self.beforeType...]).copyBytes(from: type.utf8)
     }
 
     package static func carried(
         in payload: UnsafeRawBufferPointer
     ) -> (head: HeadLine, tag: UInt32, length: Int)? {
-        guard payload.count >= carriedOverhead else { return nil }
+        guard payload.count >= beforeType else { return nil }
         let typeLength = Int(UInt16(bigEndian: payload.loadUnaligned(fromByteOffset: 4, as: UInt16.self)))
-        let length = carriedOverhead + typeLength
+        let length = beforeType + typeLength
         guard payload.count >= length else { return nil }
-        let text = UnsafeRawBufferPointer(rebasing: payload[carriedOverhead..<length])
+        let text = UnsafeRawBufferPointer(rebasing: payload[beforeType..<length])
         guard let type = String(validating: text, as: UTF8.self) else { return nil }
         return (HeadLine(type: type), payload.bigEndian(at: 0), length)
     }

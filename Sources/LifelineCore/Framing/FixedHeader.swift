@@ -34,16 +34,20 @@
 ///     00 00 00 01  00 00 00 00  00 00 04 02  00 00 00 00
 ///
 /// Three rules keep a frame from being taken for another:
-/// - A request never has its url for a serial. So a serial that is the url always means a push, even of a peer whose
-///   pushes have higher numbers.
+/// - Our requests never have their urls for serials. So to our client a serial that is the url always means a push, even of
+///   a peer whose pushes have higher numbers. Other clients count through them all: to our server, what is over 0x400 is
+///   a request with any serial, and is answered with that.
 /// - The url 1 is looked at first: the serial of a ping need not differ from those of requests.
 /// - Only the client asks and only the server answers. A heartbeat in response form is never answered, so that two peers
-///   cannot answer each other for ever. A client that pings with the serial 1 gets its pong.
+///   cannot answer each other for ever. A client that pings with the serial 1 gets its pong. Which ping a pong answers
+///   makes no difference to who asked: any byte that comes is the sign of life, and a pong late by one is no worse.
 package enum FixedHeader {
     /// The url of pings and their answers.
     package static let heartbeatURL: UInt32 = 1
+    /// The numbers that notifications and pushes are sent with.
+    package static let notifications: ClosedRange<UInt32> = 2...0x400
     /// The highest number of a notification.
-    package static let lastNotification: UInt32 = 0x400
+    package static let lastNotification = notifications.upperBound
     /// What requests count through, again and again. 0xFFFFFFFF is never used.
     package static let serials: ClosedRange<UInt32> = 0x401...0xFFFF_FFFE
 
@@ -51,12 +55,6 @@ package enum FixedHeader {
     package static func serial(ofPing number: UInt64) -> UInt32 {
         // 1 subtracted with wrap-around, for 0, which no ping has.
         serials.lowerBound + UInt32(truncatingIfNeeded: (number &- 1) % UInt64(serials.count))
-    }
-
-    /// The number of the ping that a pong answers; nil when no ping of ours has this serial. Off after 4 billion pings of
-    /// a connection: those pongs are signs of life as any byte is, and only the round trip is not measured.
-    package static func pingNumber(ofSerial serial: UInt32) -> UInt64? {
-        serials.contains(serial) ? UInt64(serial - serials.lowerBound) + 1 : nil
     }
 }
 
@@ -86,11 +84,6 @@ extension FixedHeader {
             self.serial = serial
         }
 
-        /// A ping with a number that `Heartbeat` gave.
-        package static func ping(number: UInt64) -> Request {
-            Request(url: heartbeatURL, serial: FixedHeader.serial(ofPing: number))
-        }
-
         /// What a request means to the server.
         package enum Meaning: Equatable, Sendable {
             /// A question: answer it.
@@ -104,7 +97,7 @@ extension FixedHeader {
         /// What it means to the server.
         package var meaning: Meaning {
             if url == heartbeatURL { return .ping }
-            return serial == url ? .notification : .request
+            return serial == url && url <= lastNotification ? .notification : .request
         }
     }
 
@@ -122,11 +115,6 @@ extension FixedHeader {
             self.url = url
             self.status = status
             self.serial = serial
-        }
-
-        /// The answer to a request or a ping.
-        package init(to request: Request, status: UInt32 = 0) {
-            self.init(url: request.url, status: status, serial: request.serial)
         }
 
         /// What a response means to the client.
@@ -162,6 +150,10 @@ extension FixedHeader.Request {
     package func checkSendable() throws(FramingError) {
         switch meaning {
         case .notification: try FixedHeader.checkNotification(url)
+        case .request where serial == url:
+            throw .invalidHead(
+                "The serial \(serial) is the request's url: its answer would be a push. Count on by one."
+            )
         case .request, .ping:
             guard FixedHeader.serials.contains(serial) else {
                 throw .invalidHead("The serial \(serial) is none of a request: those are \(FixedHeader.serials).")
@@ -184,15 +176,18 @@ extension FixedHeader.Response {
     }
 
     package func checkSendable() throws(FramingError) {
-        // A response has the serial that the client chose, whatever that is.
-        if meaning == .push { try FixedHeader.checkNotification(url) }
+        // A response has the serial that the client chose, whatever that is; one over 0x400 may be the url.
+        if serial == url, url == 0 { try FixedHeader.checkNotification(url) }
     }
 }
 
 extension FixedHeader {
-    fileprivate static func checkNotification(_ url: UInt32) throws(FramingError) {
-        guard url <= lastNotification else {
-            throw .invalidHead("The number \(url) is none of a notification: those are at most \(lastNotification).")
+    /// Throws `invalidHead` when a number is none of a notification, or of a push.
+    package static func checkNotification(_ number: UInt32) throws(FramingError) {
+        guard notifications.contains(number) else {
+            throw .invalidHead(
+                "\(number) is no number of a notification or a push. Choose one from 2 to 1,024; 1 is the heartbeat's."
+            )
         }
     }
 }

@@ -2,10 +2,14 @@
 package struct FrameEncoder: Sendable {
     /// The most bytes that a payload may have, prefix excluded.
     package let maximumFrameLength: Int
+    private let uncountedLength: (@Sendable (UnsafeRawBufferPointer) -> Int)?
 
     /// Makes an encoder. A limit below 0 counts as 0, one that no prefix can declare as 2³²−1.
-    package init(maximumFrameLength: Int) {
+    ///
+    /// - Parameter uncountedLength: how many bytes of a frame's payload `checkFrame` does not count; nil: it counts all.
+    package init(maximumFrameLength: Int, uncountedLength: (@Sendable (UnsafeRawBufferPointer) -> Int)? = nil) {
         self.maximumFrameLength = FrameDecoder.clamped(maximumFrameLength)
+        self.uncountedLength = uncountedLength
     }
 
     /// Writes the prefix of a payload to `destination`, which must have room for five bytes, and returns its length.
@@ -27,6 +31,8 @@ package struct FrameEncoder: Sendable {
     /// Throws when the payload of a frame that has its prefix already is over the limit.
     package func checkFrame(_ frame: UnsafeRawBufferPointer) throws(FramingError) {
         guard case .value(_, let prefixLength) = Varint.decode(frame) else { throw .malformedPrefix }
-        try checkPayload(ofLength: frame.count - prefixLength)
+        guard let uncountedLength else { return try checkPayload(ofLength: frame.count - prefixLength) }
+        let payload = UnsafeRawBufferPointer(rebasing: frame[prefixLength...])
+        try checkPayload(ofLength: payload.count - uncountedLength(payload))
     }
 }

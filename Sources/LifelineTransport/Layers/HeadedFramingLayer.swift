@@ -31,6 +31,12 @@ where Framing.InboundHead: CarriedHead, Framing.OutboundHead: CarriedHead {
     }
 }
 
+/// What the peer sends is no stream of frames any more: told once. Who receives the frames decides what that means, as it
+/// is nobody's concern once nobody does.
+struct FramingViolated {
+    let error: ConnectionError
+}
+
 /// Translates; `HeadedFrameAssembler` and the framing decide.
 ///
 /// What a read completes goes up together, and a read that completes nothing as no bytes: that is a sign of life.
@@ -54,7 +60,8 @@ where Framing.InboundHead: CarriedHead, Framing.OutboundHead: CarriedHead {
     // MARK: Input
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        if hasFailed { return }
+        // No frames any more, and a sign of life.
+        if hasFailed { return context.fireChannelRead(wrapInboundOut(ByteBuffer())) }
         let bytes = unwrapInboundIn(data)
         // Our form of a frame is shorter than the wire's, so that this grows only for what came in earlier reads.
         var sink = Sink(frames: context.channel.allocator.buffer(capacity: bytes.readableBytes))
@@ -91,7 +98,7 @@ where Framing.InboundHead: CarriedHead, Framing.OutboundHead: CarriedHead {
 
     private func fail(_ error: any Error, _ context: ChannelHandlerContext) {
         hasFailed = true
-        context.fireErrorCaught(ConnectionError.protocolViolation(error))
+        context.fireUserInboundEventTriggered(FramingViolated(error: .protocolViolation(error)))
     }
 
     // MARK: Output

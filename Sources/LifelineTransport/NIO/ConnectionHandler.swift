@@ -124,10 +124,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             try bytes.withUnsafeReadableBytes { try assembler.receive($0, into: &receiver) }
         } catch {
             _ = receiver.finishBatch()
-            // What is for nobody may be anything.
-            cannotAnswer = true
-            if action == .answer { return }
-            return fail(.protocolViolation(error), resetting: true)
+            return framingViolated(.protocolViolation(error), action)
         }
         if receiver.finishBatch() == .pause { pauseReading(.receiver) }
         do throws(ConnectionError) {
@@ -135,6 +132,13 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         } catch {
             fail(error, resetting: true)
         }
+    }
+
+    /// - Parameter action: what was done with the bytes.
+    private func framingViolated(_ error: ConnectionError, _ action: ConnectionStateMachine.BytesAction) {
+        // What is for nobody may be anything.
+        cannotAnswer = true
+        if action == .parse { fail(error, resetting: true) }
     }
 
     private func reply(_ frames: [UInt8]) {
@@ -182,6 +186,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             let flushNow = outbound.finish(refusing: .webSocketEnded)
             perform(machine.inputEnded())
             if flushNow { flush() }
+        } else if let violation = event as? FramingViolated {
+            framingViolated(violation.error, machine.receivedBytes())
         }
         context.fireUserInboundEventTriggered(event)
     }

@@ -12,7 +12,7 @@ import Testing
     @Test func goldenBytes() throws {
         let request = FixedHeader.Request(url: 0x500, serial: 0x401)
         #expect(try CarriedFrame.bytes(head: request, content: [7]) == [9, 0, 0, 5, 0, 0, 0, 4, 1, 7])
-        let response = FixedHeader.Response(to: request, status: 2)
+        let response = FixedHeader.Response(url: 0x500, status: 2, serial: 0x401)
         #expect(try CarriedFrame.bytes(head: response, content: []) == [12, 0, 0, 5, 0, 0, 0, 0, 2, 0, 0, 4, 1])
         let line = HeadLine(type: "é")
         #expect(try CarriedFrame.bytes(head: line, tag: 0x102, content: [7]) == [9, 0, 0, 1, 2, 0, 2, 0xC3, 0xA9, 7])
@@ -29,6 +29,20 @@ import Testing
         }
     }
 
+    /// What the frame limit does not count.
+    @Test func theFormsLength() throws {
+        for type in ["", "é", String(repeating: "x", count: 4000)] {
+            let payload = try payload(of: CarriedFrame.bytes(head: HeadLine(type: type), content: [1, 2, 3]))
+            #expect(payload.withUnsafeBytes { HeadLine.carriedLength(in: $0) } == payload.count - 3)
+            #expect(payload.count - 3 <= HeadLine.maximumCarriedLength)
+            for cut in 0..<min(payload.count, 9) {
+                #expect(payload[..<cut].withUnsafeBytes { HeadLine.carriedLength(in: $0) } <= cut)
+            }
+        }
+        let response = try payload(of: CarriedFrame.bytes(head: FixedHeader.Response(url: 2, serial: 2), content: [1]))
+        #expect(response.withUnsafeBytes { FixedHeader.Response.carriedLength(in: $0) } == 12)
+    }
+
     @Test func requestsAreTaggedWithTheirSerials() throws {
         func tag(_ head: FixedHeader.Request) throws -> UInt32? {
             let payload = try payload(of: CarriedFrame.bytes(head: head, content: []))
@@ -36,7 +50,8 @@ import Testing
         }
         #expect(try tag(FixedHeader.Request(url: 0x500, serial: 0x401)) == 0x401)
         #expect(try tag(FixedHeader.Request(url: 7, serial: 7)) == 0)
-        #expect(try tag(.ping(number: 1)) == 0)
+        #expect(try tag(FixedHeader.Request(url: 1, serial: 0x401)) == 0)
+        #expect(try tag(FixedHeader.Request(url: 0x500, serial: 0x500)) == 0x500)
     }
 
     @Test func everyCutOfAHeadIsNone() throws {

@@ -14,7 +14,7 @@ private let server = FixedHeader.ServerFraming(maximumContentLength: 4 << 20)
         #expect(try client.frame(request, Array("hello".utf8)) == requestBytes)
         #expect(try server.frames(in: [requestBytes]) == [HeadedFrame(head: request, content: Array("hello".utf8))])
 
-        let response = FixedHeader.Response(to: request)
+        let response = FixedHeader.Response(url: request.url, serial: request.serial)
         let responseBytes: [UInt8] = [0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 2] + Array("ok".utf8)
         #expect(try server.frame(response, Array("ok".utf8)) == responseBytes)
         #expect(try client.frames(in: [responseBytes]) == [HeadedFrame(head: response, content: Array("ok".utf8))])
@@ -27,13 +27,12 @@ private let server = FixedHeader.ServerFraming(maximumContentLength: 4 << 20)
     }
 
     @Test func aPingAndItsPong() throws {
-        let ping = FixedHeader.Request.ping(number: 2)
+        let ping = FixedHeader.Request(url: 1, serial: FixedHeader.serial(ofPing: 2))
         #expect(try client.frame(ping, []) == [0, 0, 0, 1, 0, 0, 4, 2, 0, 0, 0, 0])
         #expect(ping.meaning == .ping)
-        let pong = FixedHeader.Response(to: ping)
+        let pong = FixedHeader.Response(url: 1, serial: ping.serial)
         #expect(try server.frame(pong, []) == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 4, 2, 0, 0, 0, 0])
         #expect(pong.meaning == .heartbeat)
-        #expect(FixedHeader.pingNumber(ofSerial: pong.serial) == 2)
     }
 
     @Test func everyBitOfEveryField() throws {
@@ -51,6 +50,9 @@ private let server = FixedHeader.ServerFraming(maximumContentLength: 4 << 20)
         #expect(FixedHeader.Request(url: 0x400, serial: 0x400).meaning == .notification)
         #expect(FixedHeader.Request(url: 2, serial: 0x401).meaning == .request)
         #expect(FixedHeader.Request(url: 0x401, serial: 0x402).meaning == .request)
+        for number: UInt32 in [0x401, 0x500, .max] {
+            #expect(FixedHeader.Request(url: number, serial: number).meaning == .request, "a client that counts so far")
+        }
     }
 
     @Test func whatResponsesMeanToTheClient() {
@@ -64,18 +66,25 @@ private let server = FixedHeader.ServerFraming(maximumContentLength: 4 << 20)
     @Test func whatCannotBeSaidIsRefused() throws {
         let refused: [FixedHeader.Request] = [
             .init(url: 0x401, serial: 0x401), .init(url: 0x500, serial: 0x400), .init(url: 0x500, serial: .max),
-            .init(url: 1, serial: 1), .init(url: 0, serial: 1),
+            .init(url: 1, serial: 1), .init(url: 0, serial: 1), .init(url: 0, serial: 0),
         ]
         for head in refused {
             let error = #expect(throws: FramingError.self) { try client.headLength(of: head, contentLength: 0) }
             #expect(error?.code == .invalidHead)
         }
-        let push = FixedHeader.Response(url: 0x401, serial: 0x401)
+        let push = FixedHeader.Response(url: 0, serial: 0)
         let error = #expect(throws: FramingError.self) { try server.headLength(of: push, contentLength: 0) }
         #expect(error?.code == .invalidHead)
         // Whatever a client chose is answered.
-        for request in [FixedHeader.Request(url: 1, serial: 1), .init(url: 9, serial: 0), .init(url: 9, serial: .max)] {
-            #expect(try server.head(FixedHeader.Response(to: request), contentLength: 0).count == 16)
+        let requests: [FixedHeader.Request] = [
+            .init(url: 1, serial: 1), .init(url: 9, serial: 0), .init(url: 9, serial: .max),
+            .init(url: 0x500, serial: 0x500), .init(url: 0x401, serial: 0x401),
+        ]
+        for request in requests {
+            #expect(
+                try server.head(FixedHeader.Response(url: request.url, serial: request.serial), contentLength: 0).count
+                    == 16
+            )
         }
     }
 
@@ -84,10 +93,6 @@ private let server = FixedHeader.ServerFraming(maximumContentLength: 4 << 20)
         #expect(FixedHeader.serial(ofPing: 0xFFFF_FFFE - 0x400) == 0xFFFF_FFFE)
         #expect(FixedHeader.serial(ofPing: 0xFFFF_FFFF - 0x400) == 0x401, "wraps before 0xFFFFFFFF")
         for number in [0, UInt64.max] { #expect(FixedHeader.serials.contains(FixedHeader.serial(ofPing: number))) }
-        for number: UInt64 in [1, 2, 1000, 0xFFFF_FFFE - 0x400] {
-            #expect(FixedHeader.pingNumber(ofSerial: FixedHeader.serial(ofPing: number)) == number)
-        }
-        for serial in [0, 1, 0x400, UInt32.max] { #expect(FixedHeader.pingNumber(ofSerial: serial) == nil) }
     }
 
     // MARK: Limits

@@ -17,6 +17,7 @@ It prints its port, and answers by the url of a request. A number (`n`) is the f
     0x508  a header that declares 0xFFFFFFFF bytes, in place of an answer
     0x509  half an answer, then the connection is closed
     0x50A  the connection is closed
+    0x50B  an empty answer, when n more pings have come over this connection
     other  status 400
 
 The url 1 is the heartbeat: it is answered with the same serial. Another url up to 0x400 that is its own serial is a
@@ -41,6 +42,8 @@ class FixedHeaderConnection(Connection):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.gathered: list[tuple[int, int, bytes]] = []
+        self.ping_count = 0
+        self.counting: list[tuple[int, int]] = []
 
     async def run(self) -> None:
         try:
@@ -56,9 +59,6 @@ class FixedHeaderConnection(Connection):
         except Closed:
             pass
 
-    def push_regularly(self) -> None:
-        self.respond(LAST_NOTIFICATION, 0, LAST_NOTIFICATION, b"again")
-
     def respond(self, url: int, status: int, serial: int, content: bytes) -> None:
         self.send(struct.pack(">IIII", url, status, serial, len(content)) + content)
 
@@ -66,6 +66,10 @@ class FixedHeaderConnection(Connection):
         if url == HEARTBEAT:
             if not self.arguments.no_pong:
                 self.respond(HEARTBEAT, 0, serial, b"")
+            self.ping_count += 1
+            for count, asked in self.counting:
+                if count == self.ping_count:
+                    self.respond(0x50B, 0, asked, b"")
             return
         if url <= LAST_NOTIFICATION and serial == url:
             return self.respond(url, 0, url, content)
@@ -103,6 +107,8 @@ class FixedHeaderConnection(Connection):
                 raise Closed
             case 0x50A:
                 raise Closed
+            case 0x50B:
+                self.counting.append((self.ping_count + n, serial))
             case _:
                 self.respond(url, 400, serial, b"unknown url")
 

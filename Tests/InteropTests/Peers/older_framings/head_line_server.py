@@ -5,7 +5,8 @@ It prints its port, and answers in the order of the requests, by the type of eac
 of the content, big-endian.
 
     echo       the content comes back
-    delay      the rest of the content comes back after n milliseconds; what comes meanwhile waits for its turn
+    delay      the rest of the content comes back after n milliseconds; what comes meanwhile waits for its turn. With
+               n = 0xFFFFFFFF it comes back when the next request has come
     silent     no answer, ever
     note       no answer: none is expected
     push       first something of the type `news`, with the content; then an empty answer
@@ -71,6 +72,8 @@ def read_head(line: bytes) -> tuple[str, int]:
 
 
 class HeadLineConnection(Connection):
+    delayed: bytes | None = None
+
     async def run(self) -> None:
         while line := await self.read_line():
             type, size = read_head(line)
@@ -92,16 +95,18 @@ class HeadLineConnection(Connection):
             raise ProtocolError("a head is too long")
         return line
 
-    def push_regularly(self) -> None:
-        self.answer("news", b"again")
-
     def answer(self, type: str, content: bytes) -> None:
         self.send(head(type, len(content)) + content)
 
     async def received(self, type: str, content: bytes) -> bool:
         """Answers a request. Returns False when the connection is to be closed."""
         n, rest = number(content)
+        if self.delayed is not None:
+            self.answer("delay", self.delayed)
+            self.delayed = None
         match type:
+            case "delay" if n == 0xFFFFFFFF:
+                self.delayed = rest
             case "echo":
                 self.answer(type, content)
             case "delay":

@@ -19,7 +19,6 @@ def argument_parser(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--chunk", type=int, metavar="BYTES",
                         help="write no more than so many bytes at once, so that frames come in pieces")
     parser.add_argument("--no-pong", action="store_true", help="leave pings without an answer")
-    parser.add_argument("--push-every", type=float, metavar="SECONDS", help="push something again and again")
     return parser
 
 
@@ -37,14 +36,8 @@ class Connection:
         """Reads frames until there are no more. To be made of the framing."""
         raise NotImplementedError
 
-    def push_regularly(self) -> None:
-        """Pushes something, with --push-every."""
-        raise NotImplementedError
-
     async def serve(self) -> None:
         sender = asyncio.create_task(self.send_all())
-        if self.arguments.push_every:
-            self.start(self.keep_pushing())
         try:
             await self.run()
             # Answers that are under way still go out, those that are never given do not.
@@ -76,11 +69,6 @@ class Connection:
                 await self.writer.drain()
                 if self.arguments.chunk:
                     await asyncio.sleep(0.001)  # else the kernel joins them again
-
-    async def keep_pushing(self) -> None:
-        while True:
-            await asyncio.sleep(self.arguments.push_every)
-            self.push_regularly()
 
 
 def serve(make_connection, arguments: argparse.Namespace) -> None:
