@@ -16,7 +16,7 @@ package final class RawSocket: Sendable {
         return pool
     }()
 
-    private let descriptor: Int32
+    package let descriptor: Int32
 
     private init(descriptor: Int32) {
         self.descriptor = descriptor

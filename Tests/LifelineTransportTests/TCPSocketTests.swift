@@ -18,20 +18,10 @@ import Testing
     /// To a peer that does not read, until the kernels hold no more.
     @Test func whatIsNotAcknowledgedEndsWhereTheLastWriteDoes() async throws {
         let listener = try await RawSocket.listen()
-        let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
-        try #require(socket >= 0)
-        defer { close(socket) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(listener.port).bigEndian
-        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        try #require(result == 0 || errno == EINPROGRESS)
+        let own = try await RawSocket.connect(toPort: listener.port)
         let peer = try await listener.accept()
+        let socket = own.descriptor
+        #expect(fcntl(socket, F_SETFL, O_NONBLOCK) == 0)
         let bytes = [UInt8](repeating: 0, count: 100_000)
         var written = 0
         while case let count = write(socket, bytes, bytes.count), count > 0 { written += count }
