@@ -342,6 +342,7 @@ import Testing
         var configuration = ConnectionConfiguration()
         configuration.heartbeat.interval = .milliseconds(20)
         configuration.heartbeat.timeout = .milliseconds(20)
+        configuration.connectTimeout = .seconds(100)
         let endpoint = try Endpoint("ws://127.0.0.1:\(listener.port)")
         async let error = connectionError { [configuration] in
             try await withTestConnection(to: endpoint, configuration: configuration) { connection in
