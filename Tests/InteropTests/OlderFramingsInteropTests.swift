@@ -152,7 +152,7 @@ import Testing
         configuration.connection.heartbeat.timeout = .seconds(30)
         try await ReferenceServer.fixedHeader.run { endpoint in
             try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
-                // The server says nothing but pongs, and says how many at the end.
+                // Answered when five more pings have come; until then the server says nothing but pongs.
                 _ = try await client.request(url: 0x50B, content: number(5))
                 #expect(client.statistics.unknownAnswerCount == 0)
             }
