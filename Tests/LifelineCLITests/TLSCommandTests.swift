@@ -1,4 +1,5 @@
 import Foundation
+import LifelineCore
 import LifelineMessages
 import LifelineProtos
 import LifelineTestSupport
@@ -126,6 +127,13 @@ import Testing
             #expect(outcome.errorText.contains("is no endpoint"), "\(outcome.errorText)")
             let output = outcome.errorText + String(decoding: outcome.output, as: UTF8.self)
             #expect(!output.contains("s3cret"), "\(output)")
+        }
+    }
+
+    /// Of the tests' environment.
+    @Test func programsInheritNoProxiesAndNoAuthorities() {
+        for name in ProxyConfiguration.environmentVariables + ["SSL_CERT_FILE"] {
+            #expect(Program.environment(from: [name: "x", "PATH": "y"]) == ["PATH": "y"])
         }
     }
 
