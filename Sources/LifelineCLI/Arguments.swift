@@ -7,7 +7,10 @@ enum MessageFormat: String, CaseIterable, ExpressibleByArgument {
 }
 
 /// Reads the endpoint that an option names, with an error that says what is wrong with it.
-@Sendable func parseEndpoint(_ text: String) throws -> Endpoint {
+///
+/// Options keep the text, and have it read in `validate()`: what the parser says of a value that is wrong has the value in
+/// it, and so a password that somebody wrote there.
+func parseEndpoint(_ text: String) throws -> Endpoint {
     do throws(ConnectionError) {
         return try Endpoint(text)
     } catch {

@@ -37,11 +37,8 @@ struct MonitorCommand: AsyncParsableCommand {
     @Flag(help: "Print a JSON object a line.")
     var json = false
 
-    @Option(
-        help: ArgumentHelp("Tell whether this endpoint can be reached.", valueName: "url"),
-        transform: parseEndpoint
-    )
-    var reach: Endpoint?
+    @Option(help: ArgumentHelp("Tell whether this endpoint can be reached.", valueName: "url"))
+    var reach: String?
 
     @Flag(help: "Connect to the endpoint of --reach, and close the connection at once.")
     var probe = false
@@ -50,6 +47,11 @@ struct MonitorCommand: AsyncParsableCommand {
         if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
         if let timeout, !(timeout > 0 && timeout <= 1e9) { throw ValidationError("--timeout must be above 0.") }
         if probe && reach == nil { throw ValidationError("--probe needs --reach, which says what to connect to.") }
+        _ = try endpoint
+    }
+
+    private var endpoint: Endpoint? {
+        get throws { try reach.map(parseEndpoint) }
     }
 
     func run() async throws {
@@ -67,11 +69,12 @@ struct MonitorCommand: AsyncParsableCommand {
     /// Prints until there are enough lines or the task is cancelled; returns how many there were.
     private func printPaths() async throws -> Int {
         let monitor = NetworkMonitor(logger: Logger(label: "lifeline", factory: StandardErrorLogHandler.init))
+        let endpoint = try endpoint
         var printed = 0
         for await path in monitor.paths {
             let time = PathLine.Time.now
             var reachability: (Endpoint, Reachability)?
-            if let reach { reachability = (reach, await monitor.reachability(of: reach, probing: probe)) }
+            if let endpoint { reachability = (endpoint, await monitor.reachability(of: endpoint, probing: probe)) }
             let line = PathLine(path: path, reachability: reachability, time: time)
             try writeToStandardOutput(Array(((json ? line.json : line.text) + "\n").utf8))
             printed += 1

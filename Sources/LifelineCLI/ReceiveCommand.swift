@@ -30,10 +30,9 @@ struct ReceiveCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Where to listen: tcp://, tls://HOST:PORT, ws:// or wss://HOST:PORT/PATH, or unix:///PATH. Port 0 takes a free one.",
             valueName: "url"
-        ),
-        transform: parseEndpoint
+        )
     )
-    var on: Endpoint
+    var on: String
 
     @Option(help: "Stop after this many messages.")
     var count: Int?
@@ -45,7 +44,7 @@ struct ReceiveCommand: AsyncParsableCommand {
     var tls: ServerTLSArguments
 
     func validate() throws {
-        try tls.validate(for: on)
+        try tls.validate(for: parseEndpoint(on))
         if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
     }
 
@@ -61,10 +60,11 @@ struct ReceiveCommand: AsyncParsableCommand {
 
     func run() async throws {
         signal(SIGPIPE, SIG_IGN)
+        let endpoint = try parseEndpoint(on)
         try await exitingOnFailure {
             let printer = MessagePrinter(format: format, limit: count)
             try await withServer(
-                listeningOn: on,
+                listeningOn: endpoint,
                 configuration: serverConfiguration,
                 logger: Logger(label: "lifeline", factory: StandardErrorLogHandler.init),
                 receiving: RawMessage.self,

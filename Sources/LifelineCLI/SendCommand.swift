@@ -22,7 +22,8 @@ struct SendCommand: AsyncParsableCommand {
 
             The command succeeds when all messages were handed to a connection and the last one was closed in order, with \
             everything in the receiver's system. It fails with 69 when it has given up connecting with messages left to \
-            send, and with 74 when the last connection broke or the receiver did not end it within 5 s.
+            send, or the receiver has refused this side's certificate, and with 74 when the last connection broke or the \
+            receiver did not end it within 5 s.
 
             Over tls:// and wss:// the server's certificate must be valid, made out to HOST, and vouched for by an \
             authority of the system's or of --ca. One that is refused is not tried again. To pin the key of a certificate, take the last \
@@ -47,10 +48,9 @@ struct SendCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Where to connect: tcp:// or tls://HOST:PORT, ws:// or wss://HOST:PORT/PATH, or unix:///PATH.",
             valueName: "url"
-        ),
-        transform: parseEndpoint
+        )
     )
-    var to: Endpoint
+    var to: String
 
     @Option(help: "Send a message with this text.")
     var text: String?
@@ -89,7 +89,7 @@ struct SendCommand: AsyncParsableCommand {
         if from != nil, text == nil {
             throw ValidationError("--from goes with --text; a stream's messages have theirs.")
         }
-        try tls.validate(for: to)
+        try tls.validate(for: parseEndpoint(to))
         if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
     }
 
@@ -103,7 +103,7 @@ struct SendCommand: AsyncParsableCommand {
 
     private func send(_ input: consuming InputFile?) async throws {
         let client = Client(
-            to: to,
+            to: try parseEndpoint(to),
             configuration: try clientConfiguration,
             receiving: RawMessage.self,
             sending: RawMessage.self,

@@ -94,7 +94,8 @@ struct SendRecord {
             let message = giveUpReason.error.map { "\($0)" } ?? "\(giveUpReason)"
             return CommandFailure(status: .unavailable, message: message)
         }
-        return lastFailure.map { CommandFailure(status: .inputOutput, message: "\($0)") }
+        // Over TLS 1.3 a client that is refused learns it when it has sent.
+        return lastFailure.map { CommandFailure($0) ?? CommandFailure(status: .inputOutput, message: "\($0)") }
     }
 }
 

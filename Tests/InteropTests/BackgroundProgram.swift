@@ -41,11 +41,16 @@ struct BackgroundProgram: Sendable {
     }
 
     /// Ends the program when its standard input ends: by this process, or with it. Signals are blocked on dispatch's
-    /// threads, and children inherit that.
+    /// threads, and children inherit that. Where PID_FILE names a file, the program's number stands in it, whole or not at
+    /// all.
     static let watchdog = """
         import os, signal, subprocess, sys, threading
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         program = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+        pid_file = os.environ.get("PID_FILE")
+        if pid_file:
+            with open(pid_file + "~", "w") as file: file.write(str(program.pid))
+            os.rename(pid_file + "~", pid_file)
         def end():
             os.read(0, 1)
             program.terminate()

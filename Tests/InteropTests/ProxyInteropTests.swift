@@ -52,13 +52,15 @@ import Testing
     @Test(arguments: ProxyProgram.allCases, [false, true])
     func carriesAChat(program: ProxyProgram, wantsCredentials: Bool) async throws {
         try await withEchoServer { server in
-            try await program.run(wantingCredentials: wantsCredentials) { port in
+            try await program.runLogged(wantingCredentials: wantsCredentials) { port, log in
                 let credentials = wantsCredentials ? ProxyProgram.credentials : nil
                 let proxy = program.configuration(port: port, credentials: credentials)
                 // By address, and by a name that the proxy looks up.
                 for host in ["127.0.0.1", "localhost"] {
                     let echoed = try await chat(with: .tcp(host: host, port: server), through: proxy)
                     #expect(echoed == Self.messages)
+                    // It was the proxy that carried it.
+                    #expect(try log().contains("\(host):\(server)"))
                 }
             }
         }
@@ -127,11 +129,13 @@ import Testing
                 #expect(String(decoding: output, as: UTF8.self).contains("text: \"Hello\""))
             }
             // It is told once, and not tried again.
-            let wrong = ["all_proxy=\(program.url(port: port, user: "ada:wr0ng@"))"]
-            let outcome = try await send(to: "tcp://127.0.0.1:1", [], environment: wrong)
-            #expect(outcome.status == 69)
-            #expect(outcome.errorText.contains("proxyAuthenticationRequired"))
-            #expect(!outcome.errorText.contains("wr0ng"))
+            let wrong = program.url(port: port, user: "ada:wr0ng@")
+            for (arguments, environment) in [([], ["all_proxy=\(wrong)"]), (["--proxy", wrong], [])] {
+                let outcome = try await send(to: "tcp://127.0.0.1:1", arguments, environment: environment)
+                #expect(outcome.status == 69)
+                #expect(outcome.errorText.contains("proxyAuthenticationRequired"))
+                #expect(!outcome.errorText.contains("wr0ng"))
+            }
         }
     }
 

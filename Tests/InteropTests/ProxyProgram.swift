@@ -29,6 +29,28 @@ enum ProxyProgram: String, CaseIterable, Sendable, CustomTestStringConvertible {
 
     /// Runs the proxy while `body` runs, with the port on which it listens.
     func run(wantingCredentials: Bool, _ body: (_ port: Int) async throws -> Void) async throws {
+        try await runLogged(wantingCredentials: wantingCredentials) { port, _ in try await body(port) }
+    }
+
+    /// Runs the proxy while `body` runs, with the port on which it listens, and what it has told of what it does.
+    func runLogged(
+        wantingCredentials: Bool,
+        _ body: (_ port: Int, _ log: () throws -> String) async throws -> Void
+    ) async throws {
+        // A port that was free may be somebody else's by the time the program asks for it.
+        for _ in 0..<5 {
+            if try await runOnce(wantingCredentials: wantingCredentials, body) { return }
+        }
+        throw Failure(
+            description: "\(rawValue) does not run. Run scripts/install-dependencies test, which installs it."
+        )
+    }
+
+    /// Returns whether the program ran.
+    private func runOnce(
+        wantingCredentials: Bool,
+        _ body: (_ port: Int, _ log: () throws -> String) async throws -> Void
+    ) async throws -> Bool {
         let folder = FileManager.default.temporaryDirectory.appending(path: "proxy-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -40,16 +62,20 @@ enum ProxyProgram: String, CaseIterable, Sendable, CustomTestStringConvertible {
         let life = Pipe()
         process.executableURL = URL(filePath: "/usr/bin/python3")
         process.arguments = ["-c", BackgroundProgram.watchdog] + command
+        let (pid, log) = (folder.appending(path: "pid"), folder.appending(path: "log"))
+        try Data().write(to: log)
+        process.environment = ProcessInfo.processInfo.environment.merging(["PID_FILE": pid.path]) { $1 }
         process.standardInput = life
         process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
+        process.standardError = try FileHandle(forWritingTo: log)
         let ended = AsyncStream.makeStream(of: Never.self)
         process.terminationHandler = { _ in ended.continuation.finish() }
         try process.run()
         do {
-            try await waitUntilItListens(process, port: port)
-            try await body(port)
+            let listens = try await waitUntilItListens(process, pid: pid, port: port)
+            if listens { try await body(port) { String(decoding: try Data(contentsOf: log), as: UTF8.self) } }
             try await end(life, ended.stream)
+            return listens
         } catch {
             try await end(life, ended.stream)
             throw error
@@ -64,6 +90,7 @@ enum ProxyProgram: String, CaseIterable, Sendable, CustomTestStringConvertible {
             return ["microsocks", "-i", "127.0.0.1", "-p", "\(port)"] + credentials
         case .tinyproxy:
             var lines = ["Port \(port)", "Listen 127.0.0.1", "Timeout 60", "MaxClients 20", "Allow 127.0.0.1"]
+            lines += ["LogLevel Connect", "LogFile \"\(folder.appending(path: "log").path)\""]
             if wantingCredentials { lines.append("BasicAuth \(user) \(password)") }
             let file = folder.appending(path: "tinyproxy.conf")
             try Data(lines.map { "\($0)\n" }.joined().utf8).write(to: file)
@@ -71,15 +98,33 @@ enum ProxyProgram: String, CaseIterable, Sendable, CustomTestStringConvertible {
         }
     }
 
-    private func waitUntilItListens(_ process: Process, port: Int) async throws {
+    /// Returns whether the program itself listens; not when it has ended.
+    private func waitUntilItListens(_ process: Process, pid: URL, port: Int) async throws -> Bool {
         while process.isRunning {
-            if (try? await RawSocket.connect(toPort: port)) != nil { return }
+            if let number = try? String(contentsOf: pid, encoding: .utf8), listens(number, on: port) { return true }
             try Task.checkCancellation()
             await Task.yield()
         }
-        throw Failure(
-            description: "\(rawValue) does not run. Run scripts/install-dependencies test, which installs it."
-        )
+        return false
+    }
+
+    /// Whether one of a process's sockets listens on a port (proc(5)).
+    private func listens(_ pid: String, on port: Int) -> Bool {
+        let table = (try? String(contentsOfFile: "/proc/\(pid)/net/tcp", encoding: .utf8)) ?? ""
+        let suffix = String(format: ":%04X", port)
+        var sockets: Set<String> = []
+        for line in table.split(separator: "\n") {
+            let fields = line.split(separator: " ")
+            if fields.count > 9, fields[1].hasSuffix(suffix), fields[3] == "0A" {
+                sockets.insert("socket:[\(fields[9])]")
+            }
+        }
+        let folder = "/proc/\(pid)/fd"
+        for file in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(file)")
+            if let target, sockets.contains(target) { return true }
+        }
+        return false
     }
 
     private func end(_ life: Pipe, _ ended: AsyncStream<Never>) async throws {

@@ -38,6 +38,7 @@ import Testing
         messageCount: Int,
         log: LogLines = LogLines(),
         clientRoots: [PEMSource]? = nil,
+        minimumVersion: TLSProtocolVersion = .tls12,
         _ body: (_ port: Int) async throws -> Result
     ) async throws -> Result {
         var configuration = ServerConfiguration()
@@ -45,6 +46,7 @@ import Testing
             identity: TLSIdentity(certificateChain: .bytes(try certificate.pem), privateKey: .bytes(certificate.keyPEM))
         )
         configuration.tls?.clientRoots = clientRoots
+        configuration.tls?.minimumVersion = minimumVersion
         return try await withServer(
             listeningOn: .tls(host: "127.0.0.1", port: 0),
             configuration: configuration,
@@ -111,14 +113,25 @@ import Testing
         #expect(log.lines.contains { $0.contains("tlsVersionUnsupported") })
     }
 
-    @Test(arguments: [true, false]) func weAskForACertificate(isShown: Bool) async throws {
+    @Test func aClientBelowTheMinimumIsRefused() async throws {
+        let log = LogLines()
+        try await withEchoServer(messageCount: 1, log: log, minimumVersion: .tls13) { port in
+            let outcome = try await openssl("s_client", "-connect", "127.0.0.1:\(port)", "-tls1_2").outcome()
+            #expect(outcome.status != 0)
+            #expect(outcome.errorText.contains("alert protocol version"))
+        }
+        #expect(log.lines.contains { $0.contains("tlsVersionUnsupported") })
+    }
+
+    @Test(arguments: [true, false], ["-tls1_2", "-tls1_3"])
+    func weAskForACertificate(isShown: Bool, version: String) async throws {
         let client = try TestCertificate(issuedBy: root)
         let stream = try Self.messages()
         let log = LogLines()
         try await withFiles(["cert.pem": client.pem, "key.pem": client.keyPEM]) { path in
             try await withEchoServer(messageCount: 3, log: log, clientRoots: [.bytes(root.pem)]) { port in
                 let identity = isShown ? ["-cert", path("cert.pem"), "-key", path("key.pem")] : []
-                let arguments = ["s_client", "-connect", "127.0.0.1:\(port)", "-quiet"] + identity
+                let arguments = ["s_client", "-connect", "127.0.0.1:\(port)", version, "-quiet"] + identity
                 let outcome = try await Program(URL(filePath: "/usr/bin/openssl"), arguments).outcome(input: stream)
                 #expect((outcome.output == stream) == isShown)
             }
@@ -179,6 +192,29 @@ import Testing
             await #expect(throws: ConnectionError.self) { try await connect(endpoint, tls) }
         }
         #expect(error?.code == .tlsVersionUnsupported)
+    }
+
+    @Test func aServerBelowTheMinimumIsRefused() async throws {
+        let error = try await withOpenSSLServer("-rev -tls1_2") { endpoint, tls in
+            var newer = tls
+            newer.minimumVersion = .tls13
+            let configuration = newer
+            return await #expect(throws: ConnectionError.self) { try await connect(endpoint, configuration) }
+        }
+        #expect(error?.code == .tlsVersionUnsupported)
+    }
+
+    /// Where TLS 1.3 tells it after the handshake, TLS 1.2 does within.
+    @Test(arguments: [true, false]) func ourCertificateIsRefusedOverTLS12(isShown: Bool) async throws {
+        let stranger = try TestCertificate(issuedBy: .authority("Stranger"))
+        let identity = TLSIdentity(certificateChain: .bytes(try stranger.pem), privateKey: .bytes(stranger.keyPEM))
+        let error = try await withOpenSSLServer("-rev -tls1_2 -Verify 1 -verify_return_error") { endpoint, tls in
+            var other = tls
+            other.identity = isShown ? identity : nil
+            let configuration = other
+            return await #expect(throws: ConnectionError.self) { try await connect(endpoint, configuration) }
+        }
+        #expect(error?.code == .tlsRejected)
     }
 
     @Test func noCipherInCommon() async throws {

@@ -100,6 +100,12 @@ import Testing
         #expect(record.failure?.status == .inputOutput)
     }
 
+    @Test func aRefusalAfterEverythingWasTakenIs69() {
+        let refusal = ConnectionError(code: .tlsRejected, message: "By the test.")
+        let record = record(end: event(.draining, .closed, .ended(by: refusal), undelivered: nil))
+        #expect(record.failure?.status == .unavailable)
+    }
+
     @Test func stepsThatWereMissedLeaveTheNumbersOpen() throws {
         let missed = event(.connecting, .backingOff, .connectFailed(Self.reset), missed: 7)
         let summary = try #require(record(missed).summary(sentCount: 1))

@@ -1,4 +1,5 @@
 import Foundation
+import LifelineCore
 import LifelineMessages
 import LifelineProtos
 import LifelineTestSupport
@@ -97,6 +98,42 @@ import Testing
                 let outcome = try await lifeline("send", "--to", endpoint, "--text", "x", "--ca", path("ca.pem"))
                 #expect(outcome.status == 0)
             }
+        }
+    }
+
+    /// Over TLS 1.3 it learns that when it has sent.
+    @Test func aSenderThatIsRefusedFailsWith69() async throws {
+        try await withFiles { path in
+            let server = ["--certificate", path("cert.pem"), "--key", path("key.pem"), "--client-ca", path("ca.pem")]
+            _ = try await receive(on: "tls://127.0.0.1:0", options: server, count: 1, format: "text") { endpoint in
+                let send = ["send", "--to", endpoint, "--text", "x", "--ca", path("ca.pem")]
+                let refused = try await Program.product("lifeline", send).outcome()
+                #expect(refused.status == 69, "\(refused.errorText)")
+                #expect(refused.errorText.contains("did not accept this side's certificate"), "\(refused.errorText)")
+                let identity = ["--certificate", path("client.pem"), "--key", path("client-key.pem")]
+                let outcome = try await Program.product("lifeline", send + identity).outcome()
+                #expect(outcome.status == 0, "\(outcome.errorText)")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ["send", "--text", "x", "--to"], ["receive", "--on"], ["monitor", "--reach"],
+    ]) func endpointsArePrintedWithoutPasswords(arguments: [String]) async throws {
+        for endpoint in ["wss://ada:s3cret@host/", "wss://ada:s3cret", "ada:s3cret@host:1", "wss://ada:s3cret%40host/"]
+        {
+            let outcome = try await Program.product("lifeline", arguments + [endpoint]).outcome()
+            #expect(outcome.status == 64)
+            #expect(outcome.errorText.contains("is no endpoint"), "\(outcome.errorText)")
+            let output = outcome.errorText + String(decoding: outcome.output, as: UTF8.self)
+            #expect(!output.contains("s3cret"), "\(output)")
+        }
+    }
+
+    /// Of the tests' environment.
+    @Test func programsInheritNoProxiesAndNoAuthorities() {
+        for name in ProxyConfiguration.environmentVariables + ["SSL_CERT_FILE"] {
+            #expect(Program.environment(from: [name: "x", "PATH": "y"]) == ["PATH": "y"])
         }
     }
 

@@ -108,7 +108,13 @@ package struct Program: Sendable {
         let process = Process()
         process.executableURL = executable
         process.arguments = arguments
+        process.environment = Program.environment(from: ProcessInfo.processInfo.environment)
         return process
+    }
+
+    /// Without what would lead a program through a proxy, or have it trust others, on a developer's machine only.
+    package static func environment(from own: [String: String]) -> [String: String] {
+        own.filter { name, _ in !name.lowercased().hasSuffix("_proxy") && name != "SSL_CERT_FILE" }
     }
 
     private func failure(status: Int32, complaint: String) -> Failure {

@@ -16,6 +16,14 @@ package struct TestCertificate: Sendable {
         package var isAuthority = false
         package var isForServers = true
         package var isForClients = true
+        /// Whether the names and addresses are stated, even when there are none; nil when there are some.
+        package var statesNames: Bool?
+        /// What an authority may vouch for, by its name constraints; nil for everything.
+        package var permittedDomain: String?
+        /// Whether the key says that it is for signing certificates, or for something else; nil when it says nothing.
+        package var signsCertificates: Bool?
+        /// Whether it has a critical extension that nobody knows: 1.3.6.1.4.1.99999.7.
+        package var hasUnknownExtension = false
 
         package init() {}
     }
@@ -57,7 +65,14 @@ package struct TestCertificate: Sendable {
                         : BasicConstraints.notCertificateAuthority
                 )
                 if !content.isAuthority { try ExtendedKeyUsage(usages) }
-                if !names.isEmpty { SubjectAlternativeNames(names) }
+                if content.statesNames ?? !names.isEmpty { SubjectAlternativeNames(names) }
+                if let domain = content.permittedDomain { Critical(NameConstraints(permittedDNSDomains: [domain])) }
+                if let signs = content.signsCertificates {
+                    Critical(KeyUsage(digitalSignature: !signs, keyCertSign: signs))
+                }
+                if content.hasUnknownExtension {
+                    Certificate.Extension(oid: [1, 3, 6, 1, 4, 1, 99999, 7], critical: true, value: [5, 0])
+                }
             },
             issuerPrivateKey: .init(issuer?.key ?? key)
         )
@@ -67,11 +82,13 @@ package struct TestCertificate: Sendable {
     package static func authority(
         _ name: String = "Test root",
         issuedBy issuer: TestCertificate? = nil,
-        keyOf other: TestCertificate? = nil
+        keyOf other: TestCertificate? = nil,
+        _ configure: (inout Content) -> Void = { _ in }
     ) throws -> TestCertificate {
         try TestCertificate(issuedBy: issuer, keyOf: other) {
             $0.commonName = name
             $0.isAuthority = true
+            configure(&$0)
         }
     }
 

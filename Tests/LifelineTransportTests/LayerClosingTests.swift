@@ -77,6 +77,24 @@ import Testing
         if !hasFailed { promise.fail(Refused()) }
     }
 
+    /// A connection does not keep what was needed to set it up, for as long as it lives.
+    @Test(arguments: [true, false]) func whatSetsLayersUpIsGoneThen(hasFailed: Bool) throws {
+        final class Token {}
+        var token: Token? = Token()
+        weak let kept = token
+        let channel = EmbeddedChannel()
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        let added = channel.addLayers([], deadline: .uptimeNanoseconds(1_000_000_000)) { [token] _ in
+            withExtendedLifetime(token) {}
+            if hasFailed { throw ChannelError.eof }
+        }
+        token = nil
+        channel.embeddedEventLoop.run()
+        #expect((try? added.wait()) == nil ? hasFailed : !hasFailed)
+        #expect(channel.isActive == !hasFailed)
+        #expect(kept == nil)
+    }
+
     /// A peer that does not say in turn that it is the end must not hold up who wants to know why.
     @Test func aLayerThatHasFailedIsNotWaitedFor() throws {
         let channel = EmbeddedChannel()

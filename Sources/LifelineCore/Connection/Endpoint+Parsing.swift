@@ -4,19 +4,19 @@ extension Endpoint {
     ///
     /// A Unix path is taken as it stands, without percent-encoding. So are a WebSocket's path and query, which must have
     /// percent-encoding where a URL needs it.
-    /// - Throws: `ConnectionError` `invalidEndpoint`, whose message says what is wrong.
+    /// - Throws: `ConnectionError` `invalidEndpoint`, whose message says what is wrong, without user and password.
     public init(_ text: String) throws(ConnectionError) {
         guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else {
             throw Endpoint.invalid(text, "it has no scheme. Write \(Endpoint.forms)")
         }
         let rest = text[colon...].dropFirst(3)
         switch text[..<colon].lowercased() {
-        case "tcp": self.init(address: try Endpoint.parseTCP(rest, of: text))
-        case "tls": self.init(address: try Endpoint.parseTCP(rest, of: text), isEncrypted: true)
+        case "tcp": self.init(address: try Endpoint.parseTCP(rest, scheme: "tcp", of: text))
+        case "tls": self.init(address: try Endpoint.parseTCP(rest, scheme: "tls", of: text), isEncrypted: true)
         case "unix": self.init(address: try Endpoint.parseUnix(rest, of: text))
         case "ws": try self.init(webSocket: rest, defaultPort: 80, isEncrypted: false, of: text)
         case "wss": try self.init(webSocket: rest, defaultPort: 443, isEncrypted: true, of: text)
-        case let scheme: throw Endpoint.invalid(text, "nobody knows the scheme \"\(scheme)\". Write \(Endpoint.forms)")
+        default: throw Endpoint.invalid(text, "nobody knows the scheme. Write \(Endpoint.forms)")
         }
     }
 
@@ -29,11 +29,16 @@ extension Endpoint {
         isEncrypted: Bool,
         of text: String
     ) throws(ConnectionError) {
-        let authorityEnd = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? rest.endIndex
+        let authorityEnd = rest.firstIndex { "/?#".contains($0) } ?? rest.endIndex
         let target = rest[authorityEnd...]
         try Endpoint.checkTarget(target.first == "/" ? target : "/\(target)", of: text)
         self.init(
-            address: try Endpoint.parseTCP(rest[..<authorityEnd], defaultPort: defaultPort, of: text),
+            address: try Endpoint.parseTCP(
+                rest[..<authorityEnd],
+                scheme: isEncrypted ? "wss" : "ws",
+                defaultPort: defaultPort,
+                of: text
+            ),
             isEncrypted: isEncrypted,
             webSocketTarget: target.first == "/" ? String(target) : "/\(target)"
         )
@@ -41,20 +46,22 @@ extension Endpoint {
 
     private static func parseTCP(
         _ authority: Substring,
+        scheme: String,
         defaultPort: UInt16? = nil,
         of text: String
     ) throws(ConnectionError) -> Address {
         if authority.contains("@") { throw invalid(text, "it names a user. Credentials belong in the configuration") }
-        let (host, portText) = try splitAuthority(authority, of: text)
+        let (host, portText) = try splitAuthority(authority, scheme: scheme, of: text)
         guard let portText = portText ?? defaultPort.map({ "\($0)" }) else {
-            throw invalid(text, "the port is missing. Write tcp://host:port")
+            throw invalid(text, "the port is missing. Write \(scheme)://host:port")
         }
-        if host.isEmpty { throw invalid(text, "the host is missing. Write tcp://host:port") }
+        if host.isEmpty { throw invalid(text, "the host is missing. Write \(scheme)://host:port") }
         if host.contains(where: { $0 == "/" || $0.isWhitespace || $0 == "\0" }) {
             throw invalid(text, "the host has a character that no host has")
         }
         guard portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(portText) else {
-            throw invalid(text, "the port \"\(portText)\" is no number from 0 to 65535")
+            // It is not repeated: it may be a password, of a URL without a host.
+            throw invalid(text, "the port is no number from 0 to 65535")
         }
         return .tcp(host: String(host), port: Int(port))
     }
@@ -62,12 +69,15 @@ extension Endpoint {
     /// The host, without brackets, and the port's text where there is a colon.
     private static func splitAuthority(
         _ authority: Substring,
+        scheme: String,
         of text: String
     ) throws(ConnectionError) -> (host: Substring, port: String?) {
         guard authority.first == "[" else {
             guard let colon = authority.lastIndex(of: ":") else { return (authority, nil) }
             let host = authority[..<colon]
-            if host.contains(":") { throw invalid(text, "an IPv6 address needs brackets. Write tcp://[address]:port") }
+            if host.contains(":") {
+                throw invalid(text, "an IPv6 address needs brackets. Write \(scheme)://[address]:port")
+            }
             return (host, String(authority[authority.index(after: colon)...]))
         }
         guard let bracket = authority.firstIndex(of: "]") else {
@@ -77,7 +87,7 @@ extension Endpoint {
         let rest = authority[authority.index(after: bracket)...]
         if rest.isEmpty { return (host, nil) }
         guard rest.first == ":" else {
-            throw invalid(text, "after the bracket comes no port. Write tcp://[address]:port")
+            throw invalid(text, "after the bracket comes no port. Write \(scheme)://[address]:port")
         }
         return (host, String(rest.dropFirst()))
     }
@@ -100,6 +110,6 @@ extension Endpoint {
     }
 
     private static func invalid(_ text: String, _ reason: String) -> ConnectionError {
-        ConnectionError(code: .invalidEndpoint, message: "\"\(text)\" is no endpoint: \(reason).")
+        ConnectionError(code: .invalidEndpoint, message: "\"\(PrintableURL(text))\" is no endpoint: \(reason).")
     }
 }

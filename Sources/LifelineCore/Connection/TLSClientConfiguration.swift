@@ -1,7 +1,8 @@
 /// How a client speaks TLS, and whom it trusts.
 ///
 /// The server's certificate is always verified: against the roots of `trust`, for the endpoint's host, for its time, and
-/// against `pins` where there are some. There is no switch that turns this off; `TLSTrust.pinnedCertificates` is for
+/// against `pins` where there are some. The host must be among its alternative names; a common name does not count (RFC
+/// 9525). There is no switch that turns this off; `TLSTrust.pinnedCertificates` is for
 /// servers whose certificates nobody has issued.
 public struct TLSClientConfiguration: Sendable, Hashable {
     /// Whom the client trusts to vouch for the server. Default: the system's roots.
@@ -21,7 +22,7 @@ public struct TLSClientConfiguration: Sendable, Hashable {
     public var serverName: String?
 
     /// The application protocols to offer (ALPN, RFC 7301), the best one first. A server that chooses none of them is
-    /// accepted; `Connection.applicationProtocol` tells what it chose. Default: none.
+    /// accepted; `Connection.applicationProtocol` tells what it chose. A name has 1 to 255 bytes of ASCII. Default: none.
     public var applicationProtocols: [String] = []
 
     /// The oldest version to accept. Default: TLS 1.2, which every server that is looked after speaks. Older ones are

@@ -14,7 +14,8 @@ public struct TLSServerConfiguration: Sendable, Hashable {
     public var clientRoots: [PEMSource]?
 
     /// The application protocols to choose from (ALPN, RFC 7301), the best one first. A client that offers none of them is
-    /// accepted; `Connection.applicationProtocol` tells what was chosen. Default: none.
+    /// accepted; `Connection.applicationProtocol` tells what was chosen. A name has 1 to 255 bytes of ASCII. Default:
+    /// none.
     public var applicationProtocols: [String] = []
 
     /// The oldest version to accept. Default: TLS 1.2. Older ones are never accepted (RFC 8996).

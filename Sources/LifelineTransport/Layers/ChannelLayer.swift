@@ -37,7 +37,7 @@ extension Channel {
     }
 }
 
-/// Sets layers up; lives until the last one is, or one has failed.
+/// Sets layers up; lives until the last one is, or one has failed and the channel is closed.
 private final class LayerSetup {
     private let channel: any Channel
     private var layers: ArraySlice<any ChannelLayer>
@@ -64,9 +64,9 @@ private final class LayerSetup {
             self.channel.triggerUserOutboundEvent(SocketCut(), promise: nil)
         }
         // A peer that goes away is not every layer's to notice.
-        channel.closeFuture.assumeIsolated().whenComplete { _ in
-            self.end(with: .failure(HandshakeCut()))
-            self.timer?.cancel()
+        channel.closeFuture.assumeIsolated().whenComplete { [weak self] _ in
+            self?.end(with: .failure(HandshakeCut()))
+            self?.timer?.cancel()
         }
         do {
             try channel.pipeline.syncOperations.addHandler(SocketEnd(), position: .first)
@@ -116,5 +116,8 @@ struct HandshakeTimeout: Error {
     let handshakeName: String
 }
 
-/// The peer went away before a layer's handshake was done.
-struct HandshakeCut: Error {}
+/// The connection ended before a layer's handshake was done.
+struct HandshakeCut: Error {
+    /// What the operating system or the layer said of it; nil when the peer just went away.
+    var cause: (any Error)?
+}

@@ -69,11 +69,20 @@ extension ConnectionError {
                 message: "\(peerFirst) accepted a connection\(goal); \(error.handshakeName) was not done within "
                     + "\(timeout)."
             )
-        case is HandshakeCut:
+        case let cut as HandshakeCut where cut.isOurSystems:
+            self.init(
+                code: .connectFailed,
+                message:
+                    "The connection to \(endpoint) broke before the two sides had agreed on how to speak. Check the "
+                    + "network between them.",
+                cause: cut.cause
+            )
+        case let cut as HandshakeCut:
             self.init(
                 code: .connectFailed,
                 message: "\(endpoint) accepted a connection and closed it before the two sides had agreed on how to "
-                    + "speak. Check that what listens there speaks what the endpoint says."
+                    + "speak. Check that what listens there speaks what the endpoint says.",
+                cause: cut.cause
             )
         case ChannelError.connectTimeout:
             self.init(
@@ -109,8 +118,14 @@ extension ConnectionError {
         switch error {
         case let error as HandshakeTimeout:
             self.init(code: .connectTimeout, message: "\(error.handshakeName) was not done in time.")
-        case is HandshakeCut:
-            self.init(code: .closedByPeer, message: "The peer closed the connection before it was set up.")
+        case let cut as HandshakeCut where cut.isOurSystems:
+            self.init(ioError: cut.cause ?? cut)
+        case let cut as HandshakeCut:
+            self.init(
+                code: .closedByPeer,
+                message: "The peer closed the connection before it was set up.",
+                cause: cut.cause
+            )
         default:
             self.init(ioError: error)
         }
@@ -130,6 +145,14 @@ extension ConnectionError {
         default:
             self.init(code: .listenFailed, message: "Listening on \(endpoint) is not possible.", cause: error)
         }
+    }
+}
+
+extension HandshakeCut {
+    /// Whether it was not the peer that ended the connection, by its end or by a reset.
+    fileprivate var isOurSystems: Bool {
+        guard let error = cause as? IOError else { return false }
+        return ![ECONNRESET, EPIPE].contains(error.errnoCode)
     }
 }
 

@@ -15,12 +15,27 @@ struct IdentityPolicy: VerifierPolicy {
     let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = [.X509ExtensionID.subjectAlternativeName]
 
     mutating func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) -> PolicyEvaluationResult {
-        host?.chainMeetsPolicyRequirements(chain: chain) ?? .meetsPolicy
+        guard host != nil else { return .meetsPolicy }
+        // `ServerIdentityPolicy` would look at the subject's common name then, to which no authority's constraints apply.
+        if chain.leaf.hasNoAlternativeNames {
+            return .failsToMeetPolicy(
+                reason: "It has no alternative names (SAN), and what its subject says does not count (RFC 9525)"
+            )
+        }
+        return host?.chainMeetsPolicyRequirements(chain: chain) ?? .meetsPolicy
+    }
+}
+
+extension Certificate {
+    /// False when they cannot be read.
+    var hasNoAlternativeNames: Bool {
+        do { return try extensions.subjectAlternativeNames?.isEmpty ?? true } catch { return false }
     }
 }
 
 /// What `RFC5280Policy` does not look at: whether the certificates are for this use (RFC 5280, section 4.2.1.12), which
-/// those of a chain's authorities limit, too, and whether they were signed with SHA-1, which can be forged (RFC 9155).
+/// those of a chain's authorities limit, too, whether the authorities' keys are for signing certificates (section
+/// 4.2.1.3), where they say what they are for, and whether SHA-1 was signed with, which can be forged (RFC 9155).
 struct UsagePolicy: VerifierPolicy {
     let usage: ExtendedKeyUsage.Usage
 
@@ -39,6 +54,14 @@ struct UsagePolicy: VerifierPolicy {
                 }
             } catch {
                 return .failsToMeetPolicy(reason: "The key usage of \(certificate.subject) cannot be read: \(error)")
+            }
+        }
+        for issuer in chain.dropFirst() {
+            do {
+                guard let usage = try issuer.extensions.keyUsage, !usage.keyCertSign else { continue }
+                return .failsToMeetPolicy(reason: "The key of \(issuer.subject) is not for signing certificates")
+            } catch {
+                return .failsToMeetPolicy(reason: "The key usage of \(issuer.subject) cannot be read: \(error)")
             }
         }
         return .meetsPolicy

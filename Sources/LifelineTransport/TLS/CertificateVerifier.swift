@@ -2,6 +2,7 @@ internal import Crypto
 internal import FoundationEssentials
 internal import LifelineCore
 internal import NIOSSL
+internal import SwiftASN1
 internal import X509
 
 /// Decides whether a peer's certificates are accepted, and says why when they are not.
@@ -30,7 +31,14 @@ struct CertificateVerifier: Sendable {
         self.pins = pins
         switch trust.kind {
         case .system: self.trust = .system
-        case .roots(let sources): self.trust = .roots(try CertificateStore(sources))
+        case .roots(let sources):
+            if sources.isEmpty {
+                throw ConnectionError(
+                    code: .invalidConfiguration,
+                    message: "The list of roots is empty, so that nobody could be trusted. Give one at least."
+                )
+            }
+            self.trust = .roots(try CertificateStore(sources))
         case .pinnedCertificates:
             if pins.isEmpty {
                 throw ConnectionError(
@@ -59,7 +67,7 @@ struct CertificateVerifier: Sendable {
         }
         switch trust {
         case .pinnedCertificates: try checkPins(of: [leaf])
-        case .system: try await verify(leaf, certificates, roots: SystemRoots.loaded())
+        case .system: try await verify(leaf, certificates, roots: SystemRoots.shared.loaded())
         case .roots(let roots): try await verify(leaf, certificates, roots: roots)
         }
     }
@@ -69,16 +77,18 @@ struct CertificateVerifier: Sendable {
         _ presented: [Certificate],
         roots: CertificateStore
     ) async throws(ConnectionError) {
-        var verifier = Verifier(rootCertificates: roots) {
-            RFC5280Policy()
-            UsagePolicy(usage: peer.usage)
-            IdentityPolicy(peer: peer)
-        }
+        var verifier = Verifier(rootCertificates: roots) { policy }
         let issuers = CertificateStore(custom: BoundedCertificates(presented.dropFirst()))
         switch await verifier.validate(leaf: leaf, intermediates: issuers) {
         case .validCertificate(let chain): try checkPins(of: Array(chain))
         case .couldNotValidate(let failures): throw refusal(of: leaf, presented, failures)
         }
+    }
+
+    @PolicyBuilder private var policy: some VerifierPolicy {
+        RFC5280Policy()
+        UsagePolicy(usage: peer.usage)
+        IdentityPolicy(peer: peer)
     }
 
     // MARK: Pins
@@ -132,7 +142,10 @@ struct CertificateVerifier: Sendable {
             return ConnectionError(
                 code: .certificateHostMismatch,
                 message: "The certificate is not made out to \(peer). \(Printable.text("\(reason)")). "
-                    + "\(Self.describe(Array(failure.chain))). Connect to a name that it has."
+                    + "\(Self.describe(Array(failure.chain))). "
+                    + (failure.chain.leaf.hasNoAlternativeNames
+                        ? "Have it issued again with the host as an alternative name."
+                        : "Connect to a name that it has.")
             )
         }
         if let failure = failures.first {
@@ -142,8 +155,16 @@ struct CertificateVerifier: Sendable {
                     + "\(Self.reason(failure)). \(Self.describe(Array(failure.chain)))."
             )
         }
+        if let (certificate, critical) = extensionNobodyKnows(leaf, presented) {
+            return ConnectionError(
+                code: .certificateUntrusted,
+                message: "The certificate of \(peer) is not to be trusted: the extension \(critical) of "
+                    + "\(certificate.shortSubject) is critical, and nobody here knows it. \(Self.describe(presented)). "
+                    + "Have it issued without."
+            )
+        }
         let reason =
-            leaf.subject == leaf.issuer
+            leaf.isSelfSigned
             ? "it is self-signed"
             : "its issuer, \(Printable.text("\(leaf.issuer)")), is not known, or did not issue it so"
         return ConnectionError(
@@ -153,8 +174,30 @@ struct CertificateVerifier: Sendable {
         )
     }
 
+    /// What keeps a certificate out of every chain (RFC 5280, section 4.2): of the peer's own, or of an issuer that it sent.
+    private func extensionNobodyKnows(
+        _ leaf: Certificate,
+        _ presented: [Certificate]
+    ) -> (Certificate, ASN1ObjectIdentifier)? {
+        let known = policy.verifyingCriticalExtensions
+        let issuers = presented.dropFirst().filter { issuer in
+            presented.contains { $0 != issuer && issuer.hasSigned($0) }
+        }
+        for certificate in [leaf] + issuers.prefix(5) {
+            let unknown = certificate.extensions.first { $0.critical && !known.contains($0.oid) }
+            if let unknown { return (certificate, unknown.oid) }
+        }
+        return nil
+    }
+
     /// The library's words, with subjects in place of whole certificates.
     private static func reason(_ failure: CertificateValidationResult.PolicyFailure) -> String {
+        let leaf = failure.chain.leaf
+        if failure.chain.count == 1, leaf.version != .v1, !leaf.isAuthority {
+            // The library calls any such certificate self-signed.
+            return "it stands among the roots itself, and is not marked as an authority (CA). To trust it and nobody "
+                + "else, pin it (TLSTrust.pinnedCertificates)"
+        }
         let text = failure.chain.reduce("\(failure.policyFailureReason)") { text, certificate in
             text.replacing("\(certificate)", with: certificate.shortSubject)
         }
@@ -184,6 +227,16 @@ extension CertificateVerifier.Peer: CustomStringConvertible {
 
 extension Certificate {
     fileprivate func isValid(at time: Date) -> Bool { notValidBefore <= time && time <= notValidAfter }
+
+    fileprivate var isAuthority: Bool {
+        if case .isCertificateAuthority? = try? extensions.basicConstraints { true } else { false }
+    }
+
+    fileprivate var isSelfSigned: Bool { subject == issuer && hasSigned(self) }
+
+    fileprivate func hasSigned(_ other: Certificate) -> Bool {
+        other.issuer == subject && publicKey.isValidSignature(other.signature, for: other)
+    }
 
     fileprivate var shortSubject: String { "\"\(Printable.text("\(subject)"))\"" }
 }

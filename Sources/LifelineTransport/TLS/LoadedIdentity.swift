@@ -30,6 +30,27 @@ extension TLSConfiguration {
         certificateChain = identity.certificateChain.map { .certificate($0) }
         privateKey = .privateKey(identity.privateKey)
     }
+
+    /// What NIOSSL would end the process for is an error here.
+    ///
+    /// - Throws: `invalidConfiguration`.
+    mutating func offer(applicationProtocols names: [String]) throws(ConnectionError) {
+        for name in names where !(1...255).contains(name.utf8.count) || !name.utf8.allSatisfy({ $0 < 0x80 }) {
+            throw ConnectionError(
+                code: .invalidConfiguration,
+                message:
+                    "\"\(Printable.text(name))\" is no application protocol: its name must be 1 to 255 bytes of ASCII."
+            )
+        }
+        // Each with a byte that says how long it is; two bytes say how long all are (RFC 7301, section 3.1).
+        guard names.reduce(0, { $0 + 1 + $1.utf8.count }) <= UInt16.max else {
+            throw ConnectionError(
+                code: .invalidConfiguration,
+                message: "The names of all application protocols together must not be longer than 65535 bytes."
+            )
+        }
+        applicationProtocols = names
+    }
 }
 
 extension TLSVersion {

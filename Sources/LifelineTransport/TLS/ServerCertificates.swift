@@ -27,6 +27,9 @@ package final class ServerCertificates: Sendable {
     private let logger: Logger
     private let now: @Sendable () -> MonotonicTime
     private let state: NIOLockedValueBox<State>
+    /// Held while files are read: one reading at a time, or an older one could replace what a newer one has found. Only
+    /// taken by threads that may block.
+    private let reading = NIOLock()
 
     /// - Throws: `invalidConfiguration`.
     package init(
@@ -60,18 +63,15 @@ package final class ServerCertificates: Sendable {
 
     /// Loads the files again if they have changed. It blocks: not on an event loop.
     package func look() {
-        let stamps = Self.stamps(of: configuration)
-        let hasChanged = state.withLockedValue { $0.stamps != stamps }
-        if hasChanged {
-            do throws(ConnectionError) {
-                try reloadNow()
+        do throws(ConnectionError) {
+            if try reloadNow(onlyWhenChanged: true) {
                 logger.notice("The certificate has changed and was loaded again")
-            } catch {
-                logger.warning(
-                    "The certificate has changed and cannot be used; the one before stays in use",
-                    metadata: ["error": "\(error)"]
-                )
             }
+        } catch {
+            logger.warning(
+                "The certificate has changed and cannot be used; the one before stays in use",
+                metadata: ["error": "\(error)"]
+            )
         }
         state.withLockedValue { state in
             state.isLooking = false
@@ -84,19 +84,27 @@ package final class ServerCertificates: Sendable {
     /// - Throws: `invalidConfiguration`; what was loaded before stays in use then.
     package func reload() async throws(ConnectionError) {
         do {
-            try await NIOThreadPool.singleton.runIfActive { try self.reloadNow() }
+            _ = try await NIOThreadPool.singleton.runIfActive { try self.reloadNow(onlyWhenChanged: false) }
         } catch {
             throw error as? ConnectionError
                 ?? ConnectionError(code: .ioError, message: "The certificate was not loaded again.", cause: error)
         }
     }
 
-    private func reloadNow() throws(ConnectionError) {
+    /// Returns whether there was something to load.
+    private func reloadNow(onlyWhenChanged: Bool) throws(ConnectionError) -> Bool {
+        reading.lock()
+        defer { reading.unlock() }
         let stamps = Self.stamps(of: configuration)
-        // Even when they cannot be used: they are not tried again before they change again.
-        state.withLockedValue { $0.stamps = stamps }
+        // Kept even when they cannot be used: they are not tried again before they change again.
+        let hasChanged = state.withLockedValue { state in
+            defer { state.stamps = stamps }
+            return state.stamps != stamps
+        }
+        guard hasChanged || !onlyWhenChanged else { return false }
         let loaded = try Self.load(configuration)
         state.withLockedValue { $0.loaded = loaded }
+        return true
     }
 
     private static func load(_ configuration: TLSServerConfiguration) throws(ConnectionError) -> Loaded {
@@ -106,7 +114,7 @@ package final class ServerCertificates: Sendable {
             privateKey: .privateKey(identity.privateKey)
         )
         tls.use(identity)
-        tls.applicationProtocols = configuration.applicationProtocols
+        try tls.offer(applicationProtocols: configuration.applicationProtocols)
         tls.minimumTLSVersion = TLSVersion(configuration.minimumVersion)
         var verifier: CertificateVerifier?
         if let roots = configuration.clientRoots {

@@ -3,8 +3,8 @@ internal import LifelineCore
 internal import SwiftASN1
 internal import X509
 
-/// The certificate authorities that the system trusts, loaded once in a process.
-enum SystemRoots {
+/// The certificate authorities that the system trusts, loaded once in a process; while they cannot be, at every question.
+actor SystemRoots {
     /// Where distributions keep them.
     private static let paths = [
         "/etc/ssl/certs/ca-certificates.crt",  // Debian, Ubuntu, Arch, Alpine
@@ -12,28 +12,39 @@ enum SystemRoots {
         "/etc/ssl/ca-bundle.pem",  // openSUSE
     ]
 
-    private static let roots = Task<Result<CertificateStore, ConnectionError>, Never> { load() }
+    static let shared = SystemRoots(
+        paths: getenv("SSL_CERT_FILE").map { [String(cString: $0)] } ?? SystemRoots.paths
+    )
 
-    static func loaded() async throws(ConnectionError) -> CertificateStore {
-        try await roots.value.get()
+    private let paths: [String]
+    private var roots: CertificateStore?
+
+    /// - Parameter paths: files of certificates; the first one that has some counts.
+    init(paths: [String]) { self.paths = paths }
+
+    /// - Throws: `invalidConfiguration`.
+    func loaded() throws(ConnectionError) -> CertificateStore {
+        if let roots { return roots }
+        let loaded = try load()
+        roots = loaded
+        return loaded
     }
 
-    private static func load() -> Result<CertificateStore, ConnectionError> {
-        let named = getenv("SSL_CERT_FILE").map { String(cString: $0) }
-        for path in named.map({ [$0] }) ?? paths {
+    private func load() throws(ConnectionError) -> CertificateStore {
+        for path in paths {
             guard let text = try? PEMSource.file(path).bytes(),
                 let documents = try? PEMDocument.parseMultiple(pemString: String(decoding: text, as: UTF8.self))
             else { continue }
             // One that cannot be read vouches for nobody, and is no reason to distrust the others.
-            return .success(CertificateStore(documents.compactMap { try? Certificate(pemDocument: $0) }))
+            let certificates = documents.compactMap { try? Certificate(pemDocument: $0) }
+            if !certificates.isEmpty { return CertificateStore(certificates) }
         }
-        return .failure(
-            ConnectionError(
-                code: .invalidConfiguration,
-                message: "The system's certificate authorities were not found in "
-                    + "\((named.map { [$0] } ?? paths).joined(separator: ", ")). Install them (Debian: ca-certificates), or "
-                    + "set TLSClientConfiguration.trust."
-            )
+        throw ConnectionError(
+            code: .invalidConfiguration,
+            message:
+                "None of the system's certificate authorities was found in \(paths.joined(separator: ", ")). Install "
+                + "them (Debian: ca-certificates), have SSL_CERT_FILE name a file of them in PEM, or set "
+                + "TLSClientConfiguration.trust."
         )
     }
 }

@@ -25,7 +25,7 @@ package struct TLSClientLayer: ChannelLayer {
         tls.trustRoots = .certificates([])
         tls.certificateVerification = .noHostnameVerification
         if let identity = configuration.identity { try tls.use(LoadedIdentity(identity)) }
-        tls.applicationProtocols = configuration.applicationProtocols
+        try tls.offer(applicationProtocols: configuration.applicationProtocols)
         tls.minimumTLSVersion = TLSVersion(configuration.minimumVersion)
         context = try NIOSSLContext.make(tls)
     }

@@ -18,7 +18,7 @@ final class TLSHandler: ChannelDuplexHandler {
     private(set) var applicationProtocol: String?
 
     private let peer: String
-    private let gate = EndOfInputGate()
+    private let gate = VerificationGate()
     /// Nil once it is kept.
     private var handshakeDone: EventLoopPromise<Void>?
     /// Why the peer's certificate was refused, which NIOSSL does not know.
@@ -54,14 +54,24 @@ final class TLSHandler: ChannelDuplexHandler {
 
     /// Has the peer's certificates verified in a task, for it takes milliseconds.
     func verificationCallback(_ verifier: CertificateVerifier) -> NIOSSLCustomVerificationCallback {
+        verificationCallback { certificates, loop in
+            let verified = loop.makePromise(of: Void.self)
+            verified.completeWithTask { try await verifier.verify(certificates) }
+            return verified.futureResult
+        }
+    }
+
+    /// - Parameter verify: begins to verify; what it returns fails when the peer is refused, and is completed on the loop.
+    func verificationCallback(
+        _ verify: @escaping (_ certificates: [NIOSSLCertificate], _ loop: any EventLoop) -> EventLoopFuture<Void>
+    ) -> NIOSSLCustomVerificationCallback {
         { certificates, promise in
             self.gate.close()
-            let verified = promise.futureResult.eventLoop.makePromise(of: Void.self)
-            verified.completeWithTask { try await verifier.verify(certificates) }
-            verified.futureResult.assumeIsolated().whenComplete { result in
+            verify(certificates, promise.futureResult.eventLoop).assumeIsolated().whenComplete { result in
                 if case .failure(let error) = result { self.refusal = error as? ConnectionError }
                 let isVerified = (try? result.get()) != nil
                 promise.succeed(isVerified ? .certificateVerified : .failed)
+                self.gate.readOn()
             }
         }
     }
@@ -95,7 +105,7 @@ final class TLSHandler: ChannelDuplexHandler {
             return context.fireErrorCaught(translated ?? error)
         }
         let reason: (any Error)? = refusal ?? ConnectionError.tlsError(error, peer: peer)
-        end(with: .failure(reason ?? HandshakeCut()))
+        end(with: .failure(reason ?? HandshakeCut(cause: error)))
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -114,18 +124,39 @@ final class TLSHandler: ChannelDuplexHandler {
     }
 }
 
-/// Stands below NIOSSL's handler and holds the end of the peer's stream back while the peer's certificate is verified.
+/// Stands below NIOSSL's handler while the peer's certificate is verified.
 ///
-/// A client of TLS 1.3 may have said everything, and ended its side, before the server is done with its certificate.
-/// NIOSSL takes that for an end inside the handshake. What the client sent, NIOSSL keeps until the handshake is done.
-private final class EndOfInputGate: ChannelInboundHandler {
+/// It has nothing read from the socket then: NIOSSL keeps all that comes, and nobody knows yet whose it is. What the one
+/// read has brought that began it is kept, and, from a peer that has ended its side, what is in the socket's buffer.
+///
+/// It holds the end of the peer's stream back until the handshake is done. A client of TLS 1.3 may have said everything,
+/// and ended its side, before the server is done with its certificate; NIOSSL takes that for an end inside the handshake.
+private final class VerificationGate: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
 
     private var context: ChannelHandlerContext?
     private var isClosed = false
     private var holdsEnd = false
+    private var isVerifying = false
+    private var holdsRead = false
 
-    func close() { isClosed = true }
+    func close() {
+        isClosed = true
+        isVerifying = true
+    }
+
+    /// There is a verdict. In TLS 1.2 more of the handshake may come after it.
+    func readOn() {
+        isVerifying = false
+        guard holdsRead else { return }
+        holdsRead = false
+        context?.read()
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if isVerifying { holdsRead = true } else { context.read() }
+    }
 
     /// The end goes on in the next tick, after what the peer has sent before it.
     func open() {

@@ -94,6 +94,28 @@ import Testing
         #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
     }
 
+    @Test(arguments: [
+        "wss://ada:s3cret@host/", "wss://ada:s3cret@host:x/", "ada:s3cret@host:1", "ftp://ada:s3cret@host",
+        "wss://ada:s3cret",
+        "wss://ada:s3cret%40host:1/", "wss://ada:12/s3cret%40host:1/ x", "tcp://ada:s3cret@host:1",
+        "s3cret://ada@host:1",
+        "wss://ada:p@s3cret@host/#",
+    ])
+    func printsNoPassword(text: String) throws {
+        let error = try #require(throws: ConnectionError.self) { try Endpoint(text) }
+        #expect(!"\(error)".contains("s3cret") && !"\(error)".contains("ada"), "\(error)")
+    }
+
+    @Test(arguments: [
+        ("tls://h", "tls://host:port"), ("tcp://h", "tcp://host:port"), ("ws://", "ws://host:port"),
+        ("wss://::1/", "wss://[address]:port"), ("tls://[::1]1", "tls://[address]:port"),
+    ])
+    func advisesTheSchemeThatWasRead(text: String, advice: String) throws {
+        let error = try #require(throws: ConnectionError.self) { try Endpoint(text) }
+        #expect(error.message.contains("Write \(advice)"), "\(error)")
+        #expect(error.message.contains("\"\(text)\""), "what harms nobody is shown: \(error)")
+    }
+
     @Test func waterMarksAreClamped() {
         #expect(WaterMarks(low: 10, high: 5) == WaterMarks(low: 4, high: 5))
         #expect(WaterMarks(low: -1, high: 0) == WaterMarks(low: 0, high: 1))

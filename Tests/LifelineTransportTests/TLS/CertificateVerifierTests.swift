@@ -1,6 +1,7 @@
 import Foundation
 import LifelineCore
 import LifelineTestSupport
+import Logging
 import NIOSSL
 import Testing
 
@@ -108,6 +109,46 @@ import Testing
         #expect(message.utf8.count < 2000)
     }
 
+    // MARK: What is said of others
+
+    /// The library has no chain then that it could show.
+    @Test func anExtensionThatNobodyKnowsIsNamed() async throws {
+        let leaf = try TestCertificate.localhost(issuedBy: root) { $0.hasUnknownExtension = true }
+        let authority = try TestCertificate.authority("Authority", issuedBy: root) { $0.hasUnknownExtension = true }
+        let below = try TestCertificate.localhost(issuedBy: authority)
+        for (chain, name) in [([leaf], "CN=leaf"), ([below, authority], "CN=Authority")] {
+            let error = try await verify(chain)
+            #expect(error?.code == .certificateUntrusted)
+            #expect(error?.message.contains("the extension 1.3.6.1.4.1.99999.7 of \"\(name)\" is critical") == true)
+        }
+        // It vouches for nobody here.
+        #expect(try await verify([.localhost(issuedBy: root), authority]) == nil)
+        let stranger = try TestCertificate.localhost(issuedBy: .authority("Somebody else"))
+        let error = try await verify([stranger, authority])
+        #expect(error?.message.contains("Somebody else, is not known") == true, "\(error?.message ?? "")")
+    }
+
+    @Test func aServersCertificateAmongTheRootsIsNoRoot() async throws {
+        let selfSigned = try TestCertificate.localhost(issuedBy: nil)
+        let issued = try TestCertificate.localhost(issuedBy: .authority("Somebody else"))
+        for leaf in [selfSigned, issued] {
+            let error = try await verify([leaf], trusting: [leaf])
+            #expect(error?.code == .certificateUntrusted)
+            #expect(error?.message.contains("stands among the roots") == true, "\(error?.message ?? "")")
+            #expect(error?.message.contains("elf-signed") == false)
+        }
+        let authority = try TestCertificate.authority("localhost") { $0.names = ["localhost"] }
+        #expect(try await verify([authority], trusting: [authority]) == nil)
+    }
+
+    /// Only a signature says so.
+    @Test func theNameOfTheIssuerMakesNothingSelfSigned() async throws {
+        let issuer = try TestCertificate.authority("leaf")
+        let error = try await verify([.localhost(issuedBy: issuer)])
+        #expect(error?.code == .certificateUntrusted)
+        #expect(error?.message.contains("CN=leaf, is not known") == true, "\(error?.message ?? "")")
+    }
+
     // MARK: Time
 
     @Test func expired() async throws {
@@ -163,6 +204,28 @@ import Testing
         #expect(error.map { $0.message.contains("\"\(host)\"") } ?? true)
     }
 
+    /// No authority's constraints apply to a common name (RFC 9525, section 2).
+    @Test(arguments: [nil, true] as [Bool?]) func aCommonNameIsNoName(statesNames: Bool?) async throws {
+        let constrained = try TestCertificate.authority("Constrained", issuedBy: root) {
+            $0.permittedDomain = "allowed.example"
+        }
+        for issuer in [root, constrained] {
+            let leaf = try TestCertificate(issuedBy: issuer) {
+                $0.commonName = "localhost"
+                $0.statesNames = statesNames
+            }
+            let error = try await verify([leaf, constrained])
+            #expect(error?.code == .certificateHostMismatch)
+            #expect(error?.message.contains("no alternative names (SAN)") == true, "\(error?.message ?? "")")
+            #expect(error?.message.contains("Have it issued again") == true)
+        }
+        // The constraint is one.
+        let inside = try TestCertificate(issuedBy: constrained) { $0.names = ["a.allowed.example"] }
+        #expect(try await verify([inside, constrained], as: "a.allowed.example") == nil)
+        let outside = try TestCertificate.localhost(issuedBy: constrained)
+        #expect(try await verify([outside, constrained])?.code == .certificateUntrusted)
+    }
+
     @Test(
         arguments: [
             ("example.org", "example.org"), ("example.org.", "example.org"), ("127.0.0.1", nil), ("::1", nil),
@@ -187,6 +250,22 @@ import Testing
         #expect(try await verify([server], by: .client, trust: trust)?.code == .certificateUntrusted)
         let client = try TestCertificate(issuedBy: root) { $0.isForServers = false }
         #expect(try await verify([client], by: .client, trust: trust) == nil, "whatever its name")
+    }
+
+    @Test(arguments: [true, false, nil] as [Bool?]) func theKeyOfAnAuthorityIsForSigning(signs: Bool?) async throws {
+        let authority = try TestCertificate.authority("Authority", issuedBy: root) { $0.signsCertificates = signs }
+        let newRoot = try TestCertificate.authority("New root") { $0.signsCertificates = signs }
+        let chains = [
+            [try .localhost(issuedBy: authority), authority], [try TestCertificate.localhost(issuedBy: newRoot)],
+        ]
+        for chain in chains {
+            let error = try await verify(chain, trusting: [root, newRoot])
+            #expect(error?.code == (signs == false ? .certificateUntrusted : nil))
+            #expect(error.map { $0.message.contains("is not for signing certificates") } ?? true)
+        }
+        // The server's own is not.
+        let leaf = try TestCertificate.localhost(issuedBy: root) { $0.signsCertificates = false }
+        #expect(try await verify([leaf]) == nil)
     }
 
     // MARK: Pins
@@ -241,5 +320,40 @@ import Testing
     @Test func theSystemsRootsDoNotKnowUs() async throws {
         let error = try await verify([.localhost(issuedBy: root)], by: .server(TLSHost("localhost")), trust: .system)
         #expect(error?.code == .certificateUntrusted)
+    }
+
+    @Test func noRootsAreNoConfiguration() throws {
+        let error = #expect(throws: ConnectionError.self) {
+            try CertificateVerifier(peer: .client, trust: .roots([]), pins: [])
+        }
+        #expect(error?.code == .invalidConfiguration)
+        var server = TLSServerConfiguration(
+            identity: TLSIdentity(certificateChain: .bytes(try root.pem), privateKey: .bytes(root.keyPEM))
+        )
+        server.clientRoots = []
+        let other = #expect(throws: ConnectionError.self) {
+            try ServerCertificates(server, logger: Logger(label: "test"))
+        }
+        #expect(other?.code == .invalidConfiguration)
+    }
+
+    @Test func theSystemsRootsAreLookedForUntilTheyAreThere() async throws {
+        try await withTemporaryPath("roots.pem") { path in
+            let roots = SystemRoots(paths: ["/nowhere.pem", path])
+            func expectFailure() async {
+                let error = await #expect(throws: ConnectionError.self) { try await roots.loaded() }
+                #expect(error?.code == .invalidConfiguration)
+                #expect(error?.message.contains("/nowhere.pem, \(path). Install") == true)
+            }
+            await expectFailure()
+            for text in ["", "no PEM", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
+                try Data(text.utf8).write(to: URL(filePath: path))
+                await expectFailure()
+            }
+            try Data(root.pem).write(to: URL(filePath: path))
+            let loaded = try await roots.loaded()
+            try FileManager.default.removeItem(atPath: path)
+            #expect(try await roots.loaded() == loaded, "they are kept")
+        }
     }
 }

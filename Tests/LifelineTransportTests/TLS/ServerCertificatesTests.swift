@@ -157,7 +157,66 @@ import Testing
         }
     }
 
+    /// The first one has read the old certificate, and is slow; the second one begins after the new one is there.
+    @Test func theNewerOfTwoReloadsCounts() async throws {
+        let old = try TestCertificate.localhost(issuedBy: root)
+        let new = try TestCertificate(issuedBy: root, keyOf: old)
+        try await withFiles(of: old) { identity, replace in
+            let path = try #require(identity.certificateChain.path)
+            let certificates = try ServerCertificates(TLSServerConfiguration(identity: identity), logger: log.logger)
+            try FileManager.default.removeItem(atPath: path)
+            try #require(mkfifo(path, 0o600) == 0)
+            async let slow: Void = certificates.reload()
+            // Opened for writing as soon as somebody reads.
+            var writer: Int32 = -1
+            while writer < 0 {
+                writer = open(path, O_WRONLY | O_NONBLOCK)
+                await Task.yield()
+            }
+            try replace(new, nil)
+            let isDone = NIOLockedValueBox(false)
+            async let fast: Void = {
+                try await certificates.reload()
+                isDone.withLockedValue { $0 = true }
+            }()
+            // It must wait for the first one. This is time enough for one that does not.
+            for _ in 0..<20_000 where !isDone.withLockedValue({ $0 }) { await Task.yield() }
+            let pem = try old.pem
+            #expect(write(writer, pem, pem.count) == pem.count)
+            close(writer)
+            try await slow
+            try await fast
+            #expect(try current(certificates) == new.der)
+            certificates.look()
+            #expect(try current(certificates) == new.der)
+        }
+    }
+
     // MARK: What cannot be used
+
+    /// NIOSSL would end the process.
+    @Test(arguments: [
+        [""], ["chat", "grüezi"], [String(repeating: "x", count: 256)],
+        (0..<300).map { String(repeating: "x", count: 250) + "\($0)" },
+    ]) func namesOfProtocolsAreChecked(names: [String]) throws {
+        let certificate = try TestCertificate()
+        let identity = TLSIdentity(
+            certificateChain: .bytes(try certificate.pem),
+            privateKey: .bytes(certificate.keyPEM)
+        )
+        var (server, client) = (TLSServerConfiguration(identity: identity), TLSClientConfiguration())
+        (server.applicationProtocols, client.applicationProtocols) = (names, names)
+        let errors = [
+            #expect(throws: ConnectionError.self) { try ServerCertificates(server, logger: log.logger) },
+            #expect(throws: ConnectionError.self) { try TLSClientLayer(client, host: "localhost") },
+        ]
+        for error in errors {
+            #expect(error?.code == .invalidConfiguration)
+            #expect(error?.message.contains("application protocol") == true)
+        }
+        client.applicationProtocols = [String(repeating: "x", count: 255), "y"]
+        _ = try TLSClientLayer(client, host: "localhost")
+    }
 
     @Test func saysWhatIsWrong() async throws {
         let (one, other) = (try TestCertificate(), try TestCertificate())

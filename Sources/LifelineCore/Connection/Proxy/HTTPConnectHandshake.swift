@@ -73,10 +73,10 @@ struct HTTPConnectHandshake: ProxyHandshake {
         }
         let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
         guard name == "proxy-authenticate" else { return }
-        let value = line[colon...].dropFirst().drop { $0 == 0x20 || $0 == 0x09 }
-        let scheme = value.prefix { $0 > 0x20 && $0 != UInt8(ascii: ",") }
-        // For the message only.
-        if !scheme.isEmpty, schemes.count < 8 { schemes.append(printable(scheme.prefix(20))) }
+        // For the message only. Basic is never left out: it is what the message is about.
+        for scheme in authenticationSchemes(in: line[colon...].dropFirst()) {
+            if schemes.count < 8 || scheme.lowercased() == "basic" { schemes.append(scheme) }
+        }
     }
 
     private mutating func finish(_ code: Int, _ words: String) throws(ConnectionError) -> ProxyHandshakeAction {
@@ -122,6 +122,40 @@ struct HTTPConnectHandshake: ProxyHandshake {
         let detail = route.proxy.credentials == nil ? "wants credentials" : "did not accept the credentials"
         return route.authenticationRequired(detail, cause: answer)
     }
+}
+
+/// The schemes of the challenges in a header field's value (RFC 9110, section 11.6.1). The commas between challenges also
+/// stand between one's parameters: `Negotiate, Digest realm="a, b", nonce=c, Basic realm=d`.
+private func authenticationSchemes(in value: ArraySlice<UInt8>) -> [String] {
+    let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
+    var schemes: [String] = []
+    for element in elements(of: value) {
+        let text = element.drop(while: isBlank)
+        let token = text.prefix { !isBlank($0) && $0 != UInt8(ascii: "=") }
+        let isParameter = text.dropFirst(token.count).drop(while: isBlank).first == UInt8(ascii: "=")
+        if !token.isEmpty, !isParameter { schemes.append(printable(token.prefix(20))) }
+    }
+    return schemes
+}
+
+/// A list's elements. A comma in a quoted string, in which a backslash quotes the next byte, is a part of one.
+private func elements(of list: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+    var elements: [ArraySlice<UInt8>] = []
+    var start = list.startIndex
+    var (isQuoted, isEscaped) = (false, false)
+    for (index, byte) in zip(list.indices, list) {
+        if isEscaped {
+            isEscaped = false
+        } else if byte == UInt8(ascii: "\"") {
+            isQuoted.toggle()
+        } else if isQuoted {
+            isEscaped = byte == UInt8(ascii: "\\")
+        } else if byte == UInt8(ascii: ",") {
+            elements.append(list[start..<index])
+            start = index + 1
+        }
+    }
+    return elements + [list[start...]]
 }
 
 /// A part of what a peer sent as text that does no harm where it is printed.

@@ -136,13 +136,6 @@ extension Unicode.Scalar {
 extension ConnectionError {
     /// - Parameter url: printed without what may be user and password.
     static func invalidProxy(_ url: String, _ reason: String) -> ConnectionError {
-        var shown = url
-        if let at = url.lastIndex(of: "@") {
-            let scheme = url.firstIndex(of: ":").flatMap { url[$0...].hasPrefix("://") ? url[..<$0] + "://" : nil }
-            // Of what has a scheme that nobody knows, it may be a user's name.
-            let isKnown = ["http://", "https://", "socks5://", "socks5h://", "socks4://", "socks4a://"].contains(scheme)
-            shown = "\(isKnown ? scheme ?? "" : "")…\(url[at...])"
-        }
-        return ConnectionError(code: .invalidConfiguration, message: "\"\(shown)\" is no proxy: \(reason).")
+        ConnectionError(code: .invalidConfiguration, message: "\"\(PrintableURL(url))\" is no proxy: \(reason).")
     }
 }

@@ -21,7 +21,7 @@ struct ProxyExceptions {
     }
 
     func contain(host: String, port: Int) -> Bool {
-        let address = NumericAddress(host)?.unmapped
+        let address = NumericAddress(host.withoutZone)?.unmapped
         let name = host.lowercased().withoutTrailingDot
         return entries.contains { entry in
             if let only = entry.port, only != port { return false }
@@ -69,7 +69,7 @@ extension ProxyExceptions.Entry.Hosts {
         let slash = text.firstIndex(of: "/")
         if text == "*" {
             self = .all
-        } else if let address = NumericAddress(text[..<(slash ?? text.endIndex)]) {
+        } else if let address = NumericAddress(text[..<(slash ?? text.endIndex)].withoutZone) {
             var length = address.bytes.count * 8
             if let slash {
                 guard let number = UInt8(text[slash...].dropFirst()), number <= length else { return nil }
@@ -89,6 +89,11 @@ extension ProxyExceptions.Entry.Hosts {
             self = .domain(String(domain))
         }
     }
+}
+
+extension StringProtocol {
+    /// What follows a percent sign is this machine's name of an interface (RFC 4007, section 11), and no part of an address.
+    fileprivate var withoutZone: SubSequence { prefix { $0 != "%" } }
 }
 
 extension String {

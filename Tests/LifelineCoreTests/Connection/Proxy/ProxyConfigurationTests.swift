@@ -69,6 +69,10 @@ import Testing
         ("http://ada:s3cret%C2%9B@proxy", "control character"),
         ("socks5://:s3cret@proxy", "1 to 255 bytes"),
         ("http://ada:s3cret@proxy:99999", "colon and a port"),
+        ("http://ada:s3cret", "colon and a port"),
+        ("ada:s3cret", "colon and a port"),
+        ("http://ada:s3cret%40proxy:3128", "brackets"),
+        ("http://ada:12/s3cret%40proxy:3128", "brackets"),
         ("http://ada:pass/word:s3cret@proxy:99999", "colon and a port"),
     ])
     func refuses(url: String, reason: String) {
@@ -186,6 +190,8 @@ import Testing
         ("[::1]", ["[::1]"], ["[::2]"]),
         ("[::1]:7000", ["[::1]:7000"], ["[::1]:7001"]),
         ("fd00::/8", ["[fd12::1]"], ["[fe12::1]"]),
+        ("fe80::/10", ["[fe80::1%eth0]"], ["[fd80::1%eth0]"]),
+        ("fe80::1%eth0", ["[fe80::1%eth0]", "[fe80::1]"], ["[fe80::2%eth0]"]),
         ("[fd00::]/8", ["[fd12::1]"], ["[fe12::1]"]),
         ("::ffff:10.0.0.0/104", ["10.1.1.1", "[::ffff:10.1.1.1]"], ["11.1.1.1"]),
         (

@@ -120,9 +120,19 @@ import Testing
         ("Proxy-Authenticate: Negotiate\r\nPROXY-AUTHENTICATE:\tbasic\r\n", true, "Check user and password"),
         (
             "Proxy-Authenticate: Negotiate\r\nProxy-Authenticate: NTLM, x\r\n", true,
-            "only by Negotiate, NTLM; Lifeline has Basic"
+            "only by Negotiate, NTLM, x; Lifeline has Basic"
         ),
         ("Proxy-Authenticate: Digest realm=x\r\n", false, "only by Digest"),
+        // Several in one field; a comma in quotes, and one between parameters, begin none.
+        ("Proxy-Authenticate: Negotiate, Basic realm=\"x\"\r\n", true, "Check user and password"),
+        (
+            "Proxy-Authenticate: Digest realm=\"a, \\\", Basic\", nonce = b,,BASIC realm=c\r\n", true,
+            "Check user and password"
+        ),
+        (
+            "Proxy-Authenticate: Digest realm=\"a, \\\", Basic\", basic=c, Negotiate YQ==\r\n", true,
+            "only by Digest, Negotiate; Lifeline has Basic"
+        ),
     ])
     func credentialsWanted(fields: String, hasCredentials: Bool, advice: String) throws {
         let head = "HTTP/1.1 407 Proxy Authentication Required\r\n\(fields)\r\n"
