@@ -6,6 +6,8 @@ import NIOConcurrencyHelpers
 struct TLSScene: Sendable {
     let root: TestCertificate
     let certificate: TestCertificate
+    /// However busy the machine is: handshakes take much computing.
+    private static let handshakeTimeout = Duration.seconds(60)
 
     init(_ configure: (inout TestCertificate.Content) -> Void = { _ in }) throws {
         root = try .authority()
@@ -16,6 +18,7 @@ struct TLSScene: Sendable {
         get throws {
             var configuration = ServerConfiguration()
             configuration.tls = TLSServerConfiguration(identity: try certificate.identity)
+            configuration.connection.connectTimeout = TLSScene.handshakeTimeout
             return configuration
         }
     }
@@ -24,6 +27,7 @@ struct TLSScene: Sendable {
         get throws {
             var configuration = ConnectionConfiguration()
             configuration.tls.trust = .roots(.bytes(try root.pem))
+            configuration.connectTimeout = TLSScene.handshakeTimeout
             return configuration
         }
     }
