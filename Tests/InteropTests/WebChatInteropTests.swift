@@ -243,6 +243,39 @@ import Testing
         }
     }
 
+    /// What is within the limit as it comes may be over it as it is passed on. That is its speaker's end, not its listeners'.
+    @Test func aMessageThatGrowsEndsItsSpeaker() async throws {
+        // A number that is to be packed and is not takes a byte more when it is: field 7, then text as field 4.
+        var bytes: [UInt8] = [0x38, 0x05, 0x22]
+        let length = Room.limit - bytes.count - 3
+        bytes += [UInt8(length & 0x7F) | 0x80, UInt8(length >> 7 & 0x7F) | 0x80, UInt8(length >> 14)]
+        bytes += [UInt8](repeating: UInt8(ascii: "x"), count: length)
+        try await WebChat.serveRoom(to: "http://127.0.0.1") { room in
+            try await WebChat.joinPlainly(room) { listener in
+                await #expect(throws: ConnectionError.self) {
+                    try await withConnection(
+                        to: Endpoint(room.plain),
+                        receiving: RawMessage.self,
+                        sending: RawMessage.self
+                    ) { speaker in
+                        try await speaker.send(RawMessage(bytes: bytes))
+                        for try await _ in speaker.messages {}
+                    }
+                }
+                try await WebChat.joinPlainly(room) { speaker in
+                    try await speaker.send(.with { $0.text = "Still there?" })
+                    var heard = listener.messages.makeAsyncIterator()
+                    #expect(try await heard.next()?.text == "Still there?")
+                }
+            }
+        }
+    }
+
+    private enum Room {
+        /// In bytes.
+        static let limit = 64 << 10
+    }
+
     /// More than all buffers on the way can hold: 48 MB.
     private static let speechCount = 800
 

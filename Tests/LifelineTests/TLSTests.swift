@@ -141,6 +141,25 @@ import Testing
         #expect(line.text.contains(hasCertificate ? "certificateUntrusted" : "showed no certificate"))
     }
 
+    /// What a refused client has sent meanwhile does not keep it from reading why.
+    @Test func aClientThatSendsMuchLearnsThatItIsRefused() async throws {
+        let stranger = try TestCertificate(issuedBy: .authority("Stranger"))
+        try await scene.withConfiguredServer {
+            $0.tls?.clientRoots = [.bytes(try scene.root.pem)]
+        } _: { server in
+            for _ in 0..<5 {
+                let error = await connectionError {
+                    try await scene.withConnection(to: server.endpoint) {
+                        $0.tls.identity = try stranger.identity
+                    } _: { connection in
+                        while true { try await connection.send(TestMessage([UInt8](repeating: 1, count: 100_000))) }
+                    }
+                }
+                #expect(error?.code == .tlsRejected, "\(String(describing: error))")
+            }
+        }
+    }
+
     // MARK: Refusals
 
     @Test func theConfigurationIsChecked() async throws {

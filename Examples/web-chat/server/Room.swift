@@ -51,12 +51,19 @@ final class Room: Sendable {
         state.withLock { _ = $0.members.removeValue(forKey: id) }
     }
 
+    /// A message that was within the limit as it came, and is not as it would be passed on: its speaker is cut.
+    private struct TooLong: Error, CustomStringConvertible {
+        let description = "A message is too long to be passed on."
+    }
+
     /// Puts a message into the outboxes of all but who said it. It is encoded once, and they share its bytes.
     private func tell(_ message: Sample_Chat_V1_ChatMessage, from speaker: UInt64) throws {
         var message = message
         // Only the room speaks as the system.
         if message.kind == .system { message.kind = .text }
         let encoded = try RawMessage(message)
+        // What is encoded anew may be longer than what came, and no listener is to be refused it.
+        guard encoded.bytes.count <= Room.maximumMessageLength else { throw TooLong() }
         let listeners = state.withLock { $0.members.filter { $0.key != speaker } }
         for member in listeners.values { member.put(encoded) }
     }

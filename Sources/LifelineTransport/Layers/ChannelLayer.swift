@@ -26,13 +26,17 @@ extension ChannelLayer {
 extension Channel {
     /// Sets layers up, then calls `completion`, which adds what lies above. On the channel's loop. When that has failed,
     /// or has taken longer than until `deadline`, the channel is closed.
+    ///
+    /// - Parameter lingers: whether a peer that a layer refuses is given time to read why (see `SocketEnd.lingers`).
     func addLayers(
         _ layers: [any ChannelLayer],
         deadline: NIODeadline,
+        lingering lingers: Bool = false,
         completion: @escaping (any Channel) throws -> Void
     ) -> EventLoopFuture<Void> {
         let outcome = eventLoop.makePromise(of: Void.self)
-        LayerSetup(channel: self, layers: layers, outcome: outcome, completion: completion).run(until: deadline)
+        let setup = LayerSetup(channel: self, layers: layers, outcome: outcome, completion: completion)
+        setup.run(until: deadline, lingering: lingers)
         return outcome.futureResult
     }
 }
@@ -45,6 +49,7 @@ private final class LayerSetup {
     /// Nil once it is kept.
     private var outcome: EventLoopPromise<Void>?
     private var timer: Scheduled<Void>?
+    private let socketEnd = SocketEnd()
 
     init(
         channel: any Channel,
@@ -58,9 +63,11 @@ private final class LayerSetup {
         self.completion = completion
     }
 
-    func run(until deadline: NIODeadline) {
+    func run(until deadline: NIODeadline, lingering lingers: Bool) {
+        socketEnd.lingers = lingers
         timer = channel.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
             self.end(with: .failure(HandshakeTimeout(handshakeName: self.layers.first?.handshakeName ?? "")))
+            self.socketEnd.lingers = false
             self.channel.triggerUserOutboundEvent(SocketCut(), promise: nil)
         }
         // A peer that goes away is not every layer's to notice.
@@ -69,7 +76,7 @@ private final class LayerSetup {
             self?.timer?.cancel()
         }
         do {
-            try channel.pipeline.syncOperations.addHandler(SocketEnd(), position: .first)
+            try channel.pipeline.syncOperations.addHandler(socketEnd, position: .first)
         } catch {
             end(with: .failure(error))
         }
@@ -94,7 +101,9 @@ private final class LayerSetup {
         guard let outcome else { return }
         self.outcome = nil
         switch result {
-        case .success: timer?.cancel()
+        case .success:
+            timer?.cancel()
+            socketEnd.lingers = false
         case .failure: endOutput()
         }
         outcome.completeWith(result)

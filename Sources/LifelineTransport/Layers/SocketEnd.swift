@@ -7,21 +7,68 @@ struct SocketCut: Sendable {}
 ///
 /// A layer closes in its own way: TLS says that it is the end and waits for the peer to say so, too. That is right for an
 /// end in order, and wrong for a cut, which the peer must not take for one.
-final class SocketEnd: ChannelOutboundHandler {
+final class SocketEnd: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    /// How long a peer is given to read why it was refused.
+    static let lingerTime = TimeAmount.seconds(1)
+
+    /// Whether whoever closes has said something that the peer is to read first. A socket that is closed with unread bytes
+    /// resets its connection, and the peer may never see what came before: so what comes is read and dropped until the peer
+    /// has ended its side, for a while.
+    var lingers = false
+    private var lingerTimer: Scheduled<Void>?
+    private var hasPeerEnded = false
+    private var letsPeerRead: Bool { lingers && !hasPeerEnded }
+
     func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
         guard event is SocketCut else { return context.triggerUserOutboundEvent(event, promise: promise) }
-        context.close(promise: promise)
+        if letsPeerRead { linger(context, promise) } else { context.close(promise: promise) }
     }
 
     /// A layer writes its last and closes in one go; NIO drops what the kernel has not taken by then.
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        if mode == .all, letsPeerRead { return linger(context, promise) }
         let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
         guard mode != .input, waiting > 0 else { return context.close(mode: mode, promise: promise) }
         let written = context.eventLoop.makePromise(of: Void.self)
         written.futureResult.assumeIsolated().whenComplete { _ in context.close(mode: mode, promise: promise) }
         context.writeAndFlush(wrapOutboundOut(context.channel.allocator.buffer(capacity: 0)), promise: written)
+    }
+
+    // MARK: Letting the peer read
+
+    private func linger(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+        context.channel.closeFuture.cascade(to: promise)
+        guard lingerTimer == nil else { return }
+        lingerTimer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.lingerTime) {
+            context.close(promise: nil)
+        }
+        close(context: context, mode: .output, promise: nil)
+        // Layers above may not want to read now.
+        context.read()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if lingerTimer == nil { context.fireChannelRead(data) }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if lingerTimer == nil { context.fireChannelReadComplete() } else { context.read() }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .inputClosed? = event as? ChannelEvent {
+            hasPeerEnded = true
+            if lingerTimer != nil { return context.close(promise: nil) }
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        lingerTimer?.cancel()
+        context.fireChannelInactive()
     }
 }

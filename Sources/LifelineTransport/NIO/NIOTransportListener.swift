@@ -146,7 +146,8 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         guard !options.layers.isEmpty else { return try pipeline.addHandler(handler) }
         try pipeline.addHandler(
             ActiveHandler { channel in
-                channel.addLayers(options.layers, deadline: .now() + TimeAmount(options.connectTimeout)) {
+                let deadline = NIODeadline.now() + TimeAmount(options.connectTimeout)
+                return channel.addLayers(options.layers, deadline: deadline, lingering: true) {
                     try $0.pipeline.syncOperations.addHandler(handler)
                 }
                 .assumeIsolated().whenFailure { error in

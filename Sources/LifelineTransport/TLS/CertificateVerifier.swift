@@ -180,10 +180,12 @@ struct CertificateVerifier: Sendable {
         _ presented: [Certificate]
     ) -> (Certificate, ASN1ObjectIdentifier)? {
         let known = policy.verifyingCriticalExtensions
-        let issuers = presented.dropFirst().filter { issuer in
-            presented.contains { $0 != issuer && issuer.hasSigned($0) }
+        // Few, for each look may cost a check of a signature, and how many were sent is the peer's choice.
+        let candidates = presented.prefix(6)
+        let issuers = candidates.dropFirst().filter { issuer in
+            candidates.contains { $0 != issuer && issuer.hasSigned($0) }
         }
-        for certificate in [leaf] + issuers.prefix(5) {
+        for certificate in [leaf] + issuers {
             let unknown = certificate.extensions.first { $0.critical && !known.contains($0.oid) }
             if let unknown { return (certificate, unknown.oid) }
         }

@@ -99,7 +99,8 @@ import Testing
         "wss://ada:s3cret",
         "wss://ada:s3cret%40host:1/", "wss://ada:12/s3cret%40host:1/ x", "tcp://ada:s3cret@host:1",
         "s3cret://ada@host:1",
-        "wss://ada:p@s3cret@host/#",
+        "wss://ada:p@s3cret@host/#", "wss://host/chat?token=s3cret#top", "wss://host/chat?token=s3cret s3cret",
+        "wss://host/chat?key=ada@s3cret#x",
     ])
     func printsNoPassword(text: String) throws {
         let error = try #require(throws: ConnectionError.self) { try Endpoint(text) }

@@ -121,6 +121,10 @@ import Testing
             #expect(error?.code == .certificateUntrusted)
             #expect(error?.message.contains("the extension 1.3.6.1.4.1.99999.7 of \"\(name)\" is critical") == true)
         }
+        // Not looked for among as many as a peer may send: each look checks a signature.
+        let many = Array(repeating: try TestCertificate.authority("Authority"), count: 5)
+        let late = try await verify([below] + many + [authority])
+        #expect(late?.message.contains("the extension") == false)
         // It vouches for nobody here.
         #expect(try await verify([.localhost(issuedBy: root), authority]) == nil)
         let stranger = try TestCertificate.localhost(issuedBy: .authority("Somebody else"))

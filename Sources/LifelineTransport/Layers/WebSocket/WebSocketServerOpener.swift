@@ -29,8 +29,6 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
     private var state = State.waiting
     /// Nil once it is kept.
     private var opened: EventLoopPromise<Void>?
-    /// What to fail with when the peer has had the time to read why.
-    private var refusal: ConnectionError?
     /// Ends with the connection.
     private var authorization: Task<Void, Never>?
 
@@ -133,26 +131,19 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
         pipeline.removeHandler(self, promise: nil)
     }
 
-    /// Answers, and ends this side; what comes is dropped. The connection is closed when the peer has ended its own, so that the answer is not lost
-    /// by closing a socket that has unread bytes; but a peer that sends on is not waited for.
+    /// Answers, and fails; `SocketEnd` gives the peer the time to read the answer.
     private func refuse(_ answer: WebSocketServerHandshake.Answer, _ context: ChannelHandlerContext) {
-        reader.drop()
-        write(answer, context).assumeIsolated().whenSuccess { context.close(mode: .output, promise: nil) }
-        refusal = ConnectionError(
-            code: .webSocketRefused,
-            message: "No WebSocket was opened: \(answer.complaint) (status \(answer.status)).",
-            cause: WebSocketRefusal(status: answer.status, reason: answer.complaint)
+        write(answer, context)
+        fail(
+            ConnectionError(
+                code: .webSocketRefused,
+                message: "No WebSocket was opened: \(answer.complaint) (status \(answer.status)).",
+                cause: WebSocketRefusal(status: answer.status, reason: answer.complaint)
+            )
         )
-        context.eventLoop.assumeIsolated().scheduleTask(in: WebSocketHandler.lingerTime) {
-            self.fail(HandshakeCut())
-        }
     }
 
-    @discardableResult
-    private func write(
-        _ answer: WebSocketServerHandshake.Answer,
-        _ context: ChannelHandlerContext
-    ) -> EventLoopFuture<Void> {
+    private func write(_ answer: WebSocketServerHandshake.Answer, _ context: ChannelHandlerContext) {
         state = .ended
         let head = HTTPResponseHead(
             version: .http1_1,
@@ -160,7 +151,7 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
             headers: HTTPHeaders(answer.fields)
         )
         context.write(wrapOutboundOut(.head(head)), promise: nil)
-        return context.writeAndFlush(wrapOutboundOut(.end(nil)))
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -169,7 +160,6 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
             refuse(WebSocketServerHandshake.refusal(tooLong: true), context)
         case (is HTTPParserError, .waiting):
             refuse(WebSocketServerHandshake.refusal(tooLong: false), context)
-        case _ where refusal != nil: return
         default: fail(error)
         }
     }
@@ -177,7 +167,7 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
     private func fail(_ error: any Error) {
         reader.drop()
         authorization?.cancel()
-        opened?.fail(refusal ?? error)
+        opened?.fail(error)
         opened = nil
     }
 }
