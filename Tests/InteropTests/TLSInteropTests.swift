@@ -36,7 +36,7 @@ import Testing
 
     private func withEchoServer<Result>(
         messageCount: Int,
-        log: LogLines = LogLines(),
+        log: TestLog = TestLog(),
         clientRoots: [PEMSource]? = nil,
         minimumVersion: TLSProtocolVersion = .tls12,
         _ body: (_ port: Int) async throws -> Result
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test func anOldClientIsRefused() async throws {
-        let log = LogLines()
+        let log = TestLog()
         try await withEchoServer(messageCount: 1, log: log) { port in
             let outcome = try await openssl(
                 "s_client",
@@ -110,24 +110,24 @@ import Testing
             #expect(outcome.status != 0)
             #expect(outcome.errorText.contains("alert protocol version"))
         }
-        #expect(log.lines.contains { $0.contains("tlsVersionUnsupported") })
+        #expect(log.entries.contains { $0.text.contains("tlsVersionUnsupported") })
     }
 
     @Test func aClientBelowTheMinimumIsRefused() async throws {
-        let log = LogLines()
+        let log = TestLog()
         try await withEchoServer(messageCount: 1, log: log, minimumVersion: .tls13) { port in
             let outcome = try await openssl("s_client", "-connect", "127.0.0.1:\(port)", "-tls1_2").outcome()
             #expect(outcome.status != 0)
             #expect(outcome.errorText.contains("alert protocol version"))
         }
-        #expect(log.lines.contains { $0.contains("tlsVersionUnsupported") })
+        #expect(log.entries.contains { $0.text.contains("tlsVersionUnsupported") })
     }
 
     @Test(arguments: [true, false], ["-tls1_2", "-tls1_3"])
     func weAskForACertificate(isShown: Bool, version: String) async throws {
         let client = try TestCertificate(issuedBy: root)
         let stream = try Self.messages()
-        let log = LogLines()
+        let log = TestLog()
         try await withFiles(["cert.pem": client.pem, "key.pem": client.keyPEM]) { path in
             try await withEchoServer(messageCount: 3, log: log, clientRoots: [.bytes(root.pem)]) { port in
                 let identity = isShown ? ["-cert", path("cert.pem"), "-key", path("key.pem")] : []
@@ -136,7 +136,7 @@ import Testing
                 #expect((outcome.output == stream) == isShown)
             }
         }
-        #expect(log.lines.contains { $0.contains("showed no certificate") } == !isShown)
+        #expect(log.entries.contains { $0.text.contains("showed no certificate") } == !isShown)
     }
 
     // MARK: Our client
@@ -236,30 +236,6 @@ import Testing
             let lines = String(decoding: output, as: UTF8.self).split(separator: "\n")
             #expect("sha256/\(lines[0])" == certificate.publicKeyPin)
             #expect(try lines[1].split(separator: "=").last.map(String.init) == certificate.fingerprint)
-        }
-    }
-}
-
-/// Keeps what is logged.
-private final class LogLines: Sendable {
-    private let kept = Mutex<[String]>([])
-
-    var lines: [String] { kept.withLock { $0 } }
-
-    var logger: Logger { Logger(label: "test") { _ in Handler(log: self) } }
-
-    private struct Handler: LogHandler {
-        let log: LogLines
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.trace
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) {
-            log.kept.withLock { $0.append("\(event.message) \(event.metadata ?? [:])") }
         }
     }
 }

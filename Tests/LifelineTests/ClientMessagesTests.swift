@@ -1,5 +1,6 @@
 import Lifeline
 import LifelineCore
+import LifelineTestSupport
 import Logging
 import Testing
 

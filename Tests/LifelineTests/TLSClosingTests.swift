@@ -199,17 +199,6 @@ import Testing
         }
         #expect(received.load(ordering: .relaxed) == Self.count)
     }
-
-    /// Returns when `count` has not changed while messages went to and fro on the same event loops a hundred times.
-    private func settle(_ count: borrowing Atomic<Int>, on other: Server) async throws {
-        try await withTestConnection(to: other.endpoint) { connection in
-            var last = -1
-            while count.load(ordering: .relaxed) != last {
-                last = count.load(ordering: .relaxed)
-                for number in 0..<100 { _ = try await roundTrip(TestMessage(number: number), on: connection) }
-            }
-        }
-    }
 }
 
 /// An error that another task keeps.

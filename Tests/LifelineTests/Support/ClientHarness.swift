@@ -1,5 +1,6 @@
 import Lifeline
 import LifelineCore
+import LifelineTestSupport
 import LifelineTransport
 import Logging
 import Metrics

@@ -1,6 +1,6 @@
 import Lifeline
-import Logging
-import NIOConcurrencyHelpers
+import LifelineTestSupport
+import Synchronization
 
 typealias TestConnection = Connection<TestMessage, TestMessage>
 
@@ -78,32 +78,13 @@ struct Event: Sendable {
     }
 }
 
-/// Keeps what is logged.
-final class TestLog: Sendable {
-    struct Entry: Sendable {
-        var level: Logger.Level
-        var text: String
-    }
-
-    private let log = NIOLockedValueBox<[Entry]>([])
-
-    var entries: [Entry] { log.withLockedValue { $0 } }
-
-    var logger: Logger { Logger(label: "test") { _ in Handler(log: self) } }
-
-    private struct Handler: LogHandler {
-        let log: TestLog
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.trace
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) {
-            let text = "\(event.message) \(event.metadata ?? [:])"
-            log.log.withLockedValue { $0.append(Entry(level: event.level, text: text)) }
+/// Returns when `count` has not changed while messages went to and fro on the same event loops a hundred times.
+func settle(_ count: borrowing Atomic<Int>, on other: Server) async throws {
+    try await withTestConnection(to: other.endpoint) { connection in
+        var last = -1
+        while count.load(ordering: .relaxed) != last {
+            last = count.load(ordering: .relaxed)
+            for number in 0..<100 { _ = try await roundTrip(TestMessage(number: number), on: connection) }
         }
     }
 }

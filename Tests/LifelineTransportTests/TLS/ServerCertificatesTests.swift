@@ -48,13 +48,13 @@ import Testing
             let certificates = try ServerCertificates(TLSServerConfiguration(identity: identity), logger: log.logger)
             #expect(try current(certificates) == first.der)
             certificates.look()
-            #expect(log.lines.isEmpty, "nothing has changed")
+            #expect(log.entries.isEmpty, "nothing has changed")
             try replace(second, second)
             #expect(try current(certificates) == first.der, "nobody has looked")
             certificates.look()
             #expect(try current(certificates) == second.der)
-            #expect(log.lines.count == 1)
-            #expect(log.lines.first?.hasPrefix("notice") == true)
+            #expect(log.entries.count == 1)
+            #expect(log.entries.first?.level == .notice)
         }
     }
 
@@ -69,9 +69,9 @@ import Testing
             certificates.look()
             certificates.look()
             #expect(try current(certificates) == first.der)
-            #expect(log.lines.count == 1, "once, not at every look")
-            #expect(log.lines.first?.hasPrefix("warning") == true)
-            #expect(log.lines.first?.contains("invalidConfiguration") == true)
+            #expect(log.entries.count == 1, "once, not at every look")
+            #expect(log.entries.first?.level == .warning)
+            #expect(log.entries.first?.text.contains("invalidConfiguration") == true)
             let error = await #expect(throws: ConnectionError.self) { try await certificates.reload() }
             #expect(error?.code == .invalidConfiguration)
             #expect(try current(certificates) == first.der)
@@ -83,7 +83,7 @@ import Testing
             try FileManager.default.removeItem(atPath: try #require(identity.privateKey.path))
             certificates.look()
             #expect(try current(certificates) == second.der)
-            #expect(log.lines.last?.contains("cannot be read: No such file") == true)
+            #expect(log.entries.last?.text.contains("cannot be read: No such file") == true)
         }
     }
 
@@ -97,7 +97,7 @@ import Testing
             try await certificates.reload()
             #expect(try current(certificates) == second.der)
             certificates.look()
-            #expect(log.lines.isEmpty, "there is nothing new")
+            #expect(log.entries.isEmpty, "there is nothing new")
         }
     }
 
@@ -237,30 +237,6 @@ import Testing
             var client = TLSClientConfiguration()
             client.identity = identity
             #expect(throws: ConnectionError.self) { try TLSClientLayer(client, host: "localhost") }
-        }
-    }
-}
-
-/// Keeps what is logged.
-private final class TestLog: Sendable {
-    private let kept = NIOLockedValueBox<[String]>([])
-
-    var lines: [String] { kept.withLockedValue { $0 } }
-
-    var logger: Logger { Logger(label: "test") { _ in Handler(log: self) } }
-
-    private struct Handler: LogHandler {
-        let log: TestLog
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.trace
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) {
-            log.kept.withLockedValue { $0.append("\(event.level): \(event.message) \(event.metadata ?? [:])") }
         }
     }
 }
