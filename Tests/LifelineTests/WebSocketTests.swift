@@ -340,6 +340,8 @@ import Testing
     @Test func pingsOfTheLayerAreTheHeartbeat() async throws {
         let listener = try await RawSocket.listen()
         var configuration = ConnectionConfiguration()
+        // However late a busy machine lets the peer answer.
+        configuration.connectTimeout = .seconds(50)
         configuration.heartbeat.interval = .milliseconds(20)
         configuration.heartbeat.timeout = .milliseconds(20)
         configuration.connectTimeout = .seconds(100)
