@@ -52,17 +52,23 @@ import Testing
                 configuration: configuration,
                 receiving: WebSocketMessage.self,
                 sending: WebSocketMessage.self
-            ) { connection in
-                for message in messages { try await connection.send(message) }
-                var echoed: [WebSocketMessage] = []
-                for try await message in connection.messages {
-                    echoed.append(message)
-                    if echoed.count == messages.count { break }
-                }
-                return echoed
-            }
+            ) { try await echoes(of: messages, on: $0) }
         }
         #expect(echoed == messages)
+    }
+
+    /// Sends all, and takes as many.
+    private func echoes(
+        of messages: [WebSocketMessage],
+        on connection: Connection<WebSocketMessage, WebSocketMessage>
+    ) async throws -> [WebSocketMessage] {
+        for message in messages { try await connection.send(message) }
+        var echoed: [WebSocketMessage] = []
+        for try await message in connection.messages {
+            echoed.append(message)
+            if echoed.count == messages.count { break }
+        }
+        return echoed
     }
 
     @Test(arguments: schemes) func ourClientIsRefusedByItsServer(scheme: String) async throws {
@@ -169,15 +175,7 @@ import Testing
                     configuration: configuration,
                     receiving: WebSocketMessage.self,
                     sending: WebSocketMessage.self
-                ) { connection in
-                    for message in messages { try await connection.send(message) }
-                    var echoed: [WebSocketMessage] = []
-                    for try await message in connection.messages {
-                        echoed.append(message)
-                        if echoed.count == messages.count { break }
-                    }
-                    return echoed
-                }
+                ) { try await echoes(of: messages, on: $0) }
             }
             #expect(echoed == messages)
         }

@@ -116,7 +116,7 @@ import Testing
 
     // MARK: The client
 
-    private func withTestClient<Result>(
+    private func withProxiedClient<Result>(
         to endpoint: Endpoint? = nil,
         through proxy: ProxyConfiguration,
         _ body: nonisolated(nonsending) (TestClient) async throws -> Result
@@ -125,20 +125,13 @@ import Testing
         configuration.backoff.initialDelay = .milliseconds(1)
         configuration.backoff.maximumAttempts = nil
         configuration.connection.proxy = proxy
-        return try await withClient(
-            to: endpoint ?? self.endpoint,
-            configuration: configuration,
-            receiving: TestMessage.self,
-            sending: TestMessage.self,
-            logger: TestLog().logger,
-            body
-        )
+        return try await withTestClient(to: endpoint ?? self.endpoint, configuration: configuration, body)
     }
 
     /// The network is that of the proxy, which is on this machine: else it would wait for one to a name.
     @Test func aClientTriesAgainWhereThereIsHope() async throws {
         let listener = try await RawSocket.listen()
-        try await withTestClient(through: .http(host: "127.0.0.1", port: UInt16(listener.port))) { client in
+        try await withProxiedClient(through: .http(host: "127.0.0.1", port: UInt16(listener.port))) { client in
             var events = client.events.makeAsyncIterator()
             #expect(await events.next()?.transition.to == .connecting)
             for _ in 0..<2 {
@@ -165,7 +158,7 @@ import Testing
 
     @Test func aClientGivesUpWhereThereIsNone() async throws {
         let listener = try await RawSocket.listen()
-        try await withTestClient(through: .http(host: "127.0.0.1", port: UInt16(listener.port))) { client in
+        try await withProxiedClient(through: .http(host: "127.0.0.1", port: UInt16(listener.port))) { client in
             var events = client.events.makeAsyncIterator()
             let proxy = try await listener.accept()
             _ = try await proxy.read(request.count)
@@ -190,13 +183,7 @@ import Testing
         var configuration = ClientConfiguration()
         configuration.watchesNetwork = false
         configuration.connection.proxy = proxy
-        try await withClient(
-            to: endpoint,
-            configuration: configuration,
-            receiving: TestMessage.self,
-            sending: TestMessage.self,
-            logger: TestLog().logger
-        ) { client in
+        try await withTestClient(to: endpoint, configuration: configuration) { client in
             var events = client.events.makeAsyncIterator()
             let event = try await events.reach(.gaveUp)
             #expect(event.transition.reason.error?.code == code)

@@ -291,13 +291,7 @@ import Testing
             configuration.connection.proxy = .http(host: "127.0.0.1", port: UInt16(relay.listener.port))
             configuration.backoff.initialDelay = .milliseconds(1)
             configuration.watchesNetwork = false
-            try await withClient(
-                to: server.endpoint,
-                configuration: configuration,
-                receiving: TestMessage.self,
-                sending: TestMessage.self,
-                logger: TestLog().logger
-            ) { client in
+            try await withTestClient(to: server.endpoint, configuration: configuration) { client in
                 var events = client.events.makeAsyncIterator()
                 var messages = client.messages.makeAsyncIterator()
                 for number in 0...cuts.count {

@@ -204,13 +204,7 @@ import Testing
             var configuration = ClientConfiguration()
             // However slow the machine is, the server is given the time to read.
             configuration.connection.closeTimeout = .seconds(100)
-            try await withClient(
-                to: server.endpoint,
-                configuration: configuration,
-                receiving: TestMessage.self,
-                sending: TestMessage.self,
-                logger: TestLog().logger
-            ) { client in
+            try await withTestClient(to: server.endpoint, configuration: configuration) { client in
                 var events = client.events.makeAsyncIterator()
                 _ = try await events.reach(.ready)
                 let sending = Task {

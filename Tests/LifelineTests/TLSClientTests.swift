@@ -19,13 +19,7 @@ import Testing
         configuration.connection.tls.pins = try pins.map { try CertificatePin($0) }
         configuration.backoff.initialDelay = .milliseconds(1)
         configuration.watchesNetwork = false
-        return try await withClient(
-            to: endpoint,
-            configuration: configuration,
-            receiving: TestMessage.self,
-            sending: TestMessage.self,
-            logger: TestLog().logger
-        ) { client in
+        return try await withTestClient(to: endpoint, configuration: configuration) { client in
             var events = client.events.makeAsyncIterator()
             let event = try await events.reach(.gaveUp)
             return (event.transition.reason, client.history.count { $0.transition.to == .connecting })
@@ -94,13 +88,7 @@ import Testing
                 var configuration = ClientConfiguration()
                 configuration.connection.tls.trust = .roots(.file(path))
                 configuration.watchesNetwork = false
-                try await withClient(
-                    to: server.endpoint,
-                    configuration: configuration,
-                    receiving: TestMessage.self,
-                    sending: TestMessage.self,
-                    logger: TestLog().logger
-                ) { client in
+                try await withTestClient(to: server.endpoint, configuration: configuration) { client in
                     var events = client.events.makeAsyncIterator()
                     let event = try await events.reach(.gaveUp)
                     #expect(event.transition.reason.error?.code == .invalidConfiguration)

@@ -172,32 +172,13 @@ import Testing
     private static let mostThatCanBeHeld = 16 << 20
 
     @Test func aConsumerThatDoesNotIterateHoldsThePeerUp() async throws {
-        let (goOn, done) = (Event(), Event())
-        let received = Atomic(0)
-        try await scene.withServer { connection in
-            try await goOn.wait()
-            for try await _ in connection.messages { received.add(1, ordering: .relaxed) }
-            done.signal()
+        let consumer = LateConsumer(message: Self.message, count: Self.count, mostThatCanBeHeld: Self.mostThatCanBeHeld)
+        try await scene.withServer {
+            try await consumer.consume($0)
         } _: { server in
-            try await withTestServer(handler: echo) { other in
-                try await scene.withConnection(to: server.endpoint) { connection in
-                    let accepted = Atomic(0)
-                    async let sending: Void = {
-                        for _ in 0..<Self.count {
-                            try await connection.send(Self.message)
-                            accepted.add(1, ordering: .relaxed)
-                        }
-                        try await connection.finishSending()
-                    }()
-                    try await settle(accepted, on: other)
-                    #expect(accepted.load(ordering: .relaxed) * (64 << 10) < Self.mostThatCanBeHeld)
-                    goOn.signal()
-                    try await sending
-                    try await done.wait()
-                }
-            }
+            try await scene.withConnection(to: server.endpoint) { try await consumer.checkSender($0) }
         }
-        #expect(received.load(ordering: .relaxed) == Self.count)
+        #expect(consumer.receivedCount == Self.count)
     }
 }
 

@@ -316,13 +316,7 @@ import Testing
             var configuration = ClientConfiguration()
             configuration.backoff.initialDelay = .milliseconds(1)
             configuration.backoff.maximumAttempts = nil
-            try await withClient(
-                to: server.endpoint,
-                configuration: configuration,
-                receiving: TestMessage.self,
-                sending: TestMessage.self,
-                logger: TestLog().logger
-            ) { client in
+            try await withTestClient(to: server.endpoint, configuration: configuration) { client in
                 var messages = client.messages.makeAsyncIterator()
                 for number in 0..<5 {
                     // One that goes to a connection which is just ending is lost, and known to be.

@@ -44,6 +44,22 @@ func withTestConnection<Result>(
     )
 }
 
+/// A client of test messages that stays connected.
+func withTestClient<Result>(
+    to endpoint: Endpoint,
+    configuration: ClientConfiguration,
+    _ body: nonisolated(nonsending) (Client<TestMessage, TestMessage>) async throws -> Result
+) async throws -> Result {
+    try await withClient(
+        to: endpoint,
+        configuration: configuration,
+        receiving: TestMessage.self,
+        sending: TestMessage.self,
+        logger: TestLog().logger,
+        body
+    )
+}
+
 /// Sends back whatever comes.
 @Sendable func echo(_ connection: TestConnection) async throws {
     for try await message in connection.messages { try await connection.send(message) }
