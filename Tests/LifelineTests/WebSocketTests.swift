@@ -334,10 +334,9 @@ import Testing
     @Test func pingsOfTheLayerAreTheHeartbeat() async throws {
         let listener = try await RawSocket.listen()
         var configuration = ConnectionConfiguration()
-        // However late a busy machine lets the peer answer.
-        configuration.connectTimeout = .seconds(50)
         configuration.heartbeat.interval = .milliseconds(20)
         configuration.heartbeat.timeout = .milliseconds(20)
+        // However late a busy machine lets the peer answer.
         configuration.connectTimeout = .seconds(100)
         let endpoint = try Endpoint("ws://127.0.0.1:\(listener.port)")
         async let error = connectionError { [configuration] in

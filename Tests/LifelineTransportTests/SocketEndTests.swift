@@ -73,6 +73,25 @@ import Testing
         #expect(!channel.isActive && socket.closes == [.all])
     }
 
+    @Test func doesNotWaitForAPeerThatIsGone() throws {
+        end.lingers = true
+        channel.pipeline.fireChannelInactive()
+        channel.close(promise: nil)
+        #expect(!channel.isActive && socket.closes == [.all])
+    }
+
+    /// What lies above the layers may cut the connection as soon as it is there.
+    @Test func aCutAfterTheLastLayerIsACut() throws {
+        let channel = EmbeddedChannel()
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        let added = channel.addLayers([], deadline: .uptimeNanoseconds(1_000_000_000), lingering: true) { [socket] in
+            try $0.pipeline.syncOperations.addHandler(socket, position: .first)
+            $0.triggerUserOutboundEvent(SocketCut(), promise: nil)
+        }
+        try added.wait()
+        #expect(!channel.isActive && socket.closes == [.all])
+    }
+
     @Test func closesAtOnceWhenNobodyIsRefused() throws {
         try channel.writeInbound(ByteBuffer(repeating: 0, count: 100))
         #expect(try channel.readInbound(as: ByteBuffer.self)?.readableBytes == 100)

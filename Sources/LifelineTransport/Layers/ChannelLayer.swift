@@ -85,7 +85,11 @@ private final class LayerSetup {
 
     private func addNext() {
         guard outcome != nil else { return }
-        guard let layer = layers.first else { return end(with: Result { try completion(channel) }) }
+        guard let layer = layers.first else {
+            // No layer refuses from here on, and a cut is a cut.
+            socketEnd.lingers = false
+            return end(with: Result { try completion(channel) })
+        }
         layer.add(to: channel).assumeIsolated().whenComplete { result in
             switch result {
             case .failure(let error):
@@ -101,9 +105,7 @@ private final class LayerSetup {
         guard let outcome else { return }
         self.outcome = nil
         switch result {
-        case .success:
-            timer?.cancel()
-            socketEnd.lingers = false
+        case .success: timer?.cancel()
         case .failure: endOutput()
         }
         outcome.completeWith(result)

@@ -68,6 +68,7 @@ final class SocketEnd: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        hasPeerEnded = true
         lingerTimer?.cancel()
         context.fireChannelInactive()
     }
