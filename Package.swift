@@ -25,6 +25,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1.git", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.1"),
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
+        // In the interceptors that carry a trace from a client to its server.
+        .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
@@ -134,16 +136,19 @@ let package = Package(
             dependencies: [
                 "LifelineCore",
                 "LifelineMessages",
+                "LifelineProtos",
                 "LifelineReachability",
                 "LifelineTransport",
+                "LifelineWellKnownTypes",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             swiftSettings: strict
         ),
-        .target(name: "LifelineTesting", dependencies: ["LifelineCore"], swiftSettings: strict),
+        .target(name: "LifelineTesting", dependencies: ["Lifeline", "LifelineCore"], swiftSettings: strict),
         .executableTarget(
             name: "LifelineCLI",
             dependencies: [
@@ -153,6 +158,7 @@ let package = Package(
                 "LifelineProtos",
                 "LifelineReachability",
                 "LifelineWellKnownTypes",
+                "SampleServices",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -192,6 +198,33 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // Generated services
+        .target(
+            name: "SampleServices",
+            dependencies: ["Lifeline", "LifelineProtos"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "CTestServices",
+            dependencies: ["CProtobufC", "CLifelineMessages", "CLifelineWellKnownTypes"],
+            path: "Tests/CTestServices"
+        ),
+        .target(
+            name: "TestServices",
+            dependencies: [
+                "CTestServices", "Lifeline", "LifelineMessages", "LifelineWellKnownTypes", "TestProtos",
+            ],
+            path: "Tests/TestServices",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "GeneratedServiceTests",
+            dependencies: [
+                "Lifeline", "LifelineMessages", "LifelineProtos", "LifelineWellKnownTypes", "SampleServices",
+                "TestServices",
+            ],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "LifelineMessagesTests",
             dependencies: [
@@ -219,7 +252,7 @@ let package = Package(
         ),
         .target(
             name: "LifelineScenarios",
-            dependencies: ["LifelineCore", "LifelineTesting"],
+            dependencies: ["Lifeline", "LifelineCore", "LifelineProtos", "LifelineTesting"],
             path: "Tests/LifelineScenarios",
             swiftSettings: strict
         ),
@@ -275,9 +308,11 @@ let package = Package(
             dependencies: [
                 "Lifeline",
                 "LifelineCore",
+                "LifelineProtos",
                 "LifelineTestSupport",
                 "LifelineTransport",
                 "LifelineWellKnownTypes",
+                .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
@@ -285,6 +320,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             swiftSettings: strict
         ),
@@ -292,6 +328,7 @@ let package = Package(
             name: "LifelineCLITests",
             dependencies: [
                 "Lifeline", "LifelineCLI", "LifelineCore", "LifelineMessages", "LifelineProtos", "LifelineTestSupport",
+                "LifelineWellKnownTypes", "SampleServices",
             ],
             swiftSettings: strict
         ),
@@ -306,6 +343,7 @@ let package = Package(
                 "LifelineWellKnownTypes",
                 "WebChatServer",
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
             exclude: ["Peers"],
             swiftSettings: strict
@@ -365,6 +403,73 @@ let package = Package(
         .testTarget(
             name: "FaultTests",
             dependencies: ["FaultClient", "FaultPeer", "FaultSupport"],
+            swiftSettings: strict
+        ),
+        // Sessions whose connections are cut
+        .target(
+            name: "SessionCutSupport",
+            dependencies: [
+                "Lifeline",
+                "LifelineCore",
+                "LifelineProtos",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/SessionCutSupport",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "SessionCutClient",
+            dependencies: [
+                "FaultSupport",
+                "Lifeline",
+                "LifelineProtos",
+                "SessionCutSupport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/SessionCutPrograms/Client",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "SessionCutServer",
+            dependencies: [
+                "FaultSupport",
+                "Lifeline",
+                "LifelineProtos",
+                "SessionCutSupport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/SessionCutPrograms/Server",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "SessionCutRelay",
+            dependencies: [
+                "FaultSupport",
+                "LifelineTestSupport",
+                "SessionCutSupport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/SessionCutPrograms/Relay",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "SessionCutProof",
+            dependencies: [
+                "FaultSupport",
+                "LifelineTestSupport",
+                "SessionCutSupport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/SessionCutPrograms/Proof",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "SessionCutTests",
+            dependencies: [
+                "FaultSupport", "LifelineTestSupport", "SessionCutClient", "SessionCutProof", "SessionCutRelay",
+                "SessionCutServer", "SessionCutSupport",
+            ],
             swiftSettings: strict
         ),
     ],

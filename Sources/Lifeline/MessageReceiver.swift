@@ -57,9 +57,14 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
     }
 
     mutating func finishBatch() -> ReadDemand {
-        defer { (batch, cost) = ([], 0) }
-        if let heartbeat { takeHeartbeats(heartbeat) }
+        defer {
+            (batch, cost) = ([], 0)
+            costs.removeAll(keepingCapacity: costs.count < 1024)
+        }
+        let seesHeartbeats = intake?.seesHeartbeats == true
+        if let heartbeat, !seesHeartbeats { takeHeartbeats(heartbeat) }
         if let intake { takeMessages(intake) }
+        if let heartbeat, seesHeartbeats { takeHeartbeats(heartbeat) }
         return deliver(batch, cost)
     }
 
@@ -86,15 +91,16 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
     private mutating func takeMessages(_ intake: any MessageIntake<Received>) {
         var kept = 0
         for index in batch.indices {
-            if intake.takes(batch[index]) {
+            if intake.takes(batch[index], byteCount: costs[index] - Self.overheadPerMessage) {
                 cost -= costs[index]
                 continue
             }
             if kept != index { batch.swapAt(kept, index) }
+            costs[kept] = costs[index]
             kept += 1
         }
         batch.removeSubrange(kept...)
-        costs.removeAll(keepingCapacity: costs.count < 1024)
+        intake.batchEnded()
     }
 
     /// Takes the heartbeat's messages out of the batch and answers pings. Their cost remains in the batch's, which lasts

@@ -17,3 +17,12 @@ func parseEndpoint(_ text: String) throws -> Endpoint {
         throw ValidationError(error.message)
     }
 }
+
+/// Where `lifeline serve` listens, and `lifeline call` connects, if nobody says where.
+let defaultRoomEndpoint = "tcp://127.0.0.1:7000"
+
+/// Reads a length of time that an option names.
+func parseSeconds(_ value: Double, of name: String) throws -> Duration {
+    guard value >= 0, value <= 1e7 else { throw ValidationError("\(name) must be 0 to 10,000,000 seconds.") }
+    return .seconds(value)
+}

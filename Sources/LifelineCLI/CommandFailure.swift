@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Glibc
 internal import Lifeline
 
 /// Why the command cannot go on, in words for its user, and the code that it exits with (sysexits.h).
@@ -6,7 +7,11 @@ struct CommandFailure: Error {
     enum Status: Int32 {
         case badData = 65
         case unavailable = 69
+        case software = 70
         case inputOutput = 74
+        case temporary = 75
+        case protocolBroken = 76
+        case noPermission = 77
     }
 
     let status: Status
@@ -24,6 +29,8 @@ extension CommandFailure {
             self = cause
         case let error as ConnectionError:
             self.init(status: Self.status(of: error), message: "\(error)")
+        case let error as SessionError:
+            self.init(error)
         case is FramingError, is MessageError:
             self.init(status: .badData, message: "\(error)")
         default:
@@ -46,13 +53,24 @@ extension CommandFailure {
     }
 }
 
-/// Runs a command; when it fails, prints why and exits with the code that stands for it.
+/// The user interrupted the command.
+struct Interrupted: Error {
+    /// SIGINT or SIGTERM.
+    let signal: Int32
+}
+
+/// Runs a command; when it fails, prints why and exits with the code that stands for it. After an interrupt it exits with 128
+/// and the signal's number, as a shell has it for a program that ends by a signal.
 func exitingOnFailure(_ body: () async throws -> Void) async throws {
+    // Who reads its output no longer makes writing fail, and that is told as other failures are.
+    signal(SIGPIPE, SIG_IGN)
     do {
         try await body()
+    } catch let error as Interrupted {
+        throw ExitCode(128 + error.signal)
     } catch {
         guard let failure = CommandFailure(error) else { throw error }
-        writeError("lifeline: \(failure.message)\n")
+        writeErrorLine("lifeline: \(failure.message)")
         throw ExitCode(failure.status.rawValue)
     }
 }

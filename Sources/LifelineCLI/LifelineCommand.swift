@@ -4,9 +4,10 @@ internal import ArgumentParser
 struct LifelineCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "lifeline",
-        abstract: "Sends and receives chat messages as varint-delimited protobuf.",
+        abstract:
+            "Sends and receives chat messages as varint-delimited protobuf; serves and calls a room over sessions.",
         discussion: """
-            Every message is a sample.chat.v1.ChatMessage behind its length as a varint, so any program that reads and \
+            What `send` and `receive` exchange is a sample.chat.v1.ChatMessage behind its length as a varint, so any program that reads and \
             writes delimited protobuf can be the other end.
 
             In one terminal:
@@ -14,10 +15,19 @@ struct LifelineCommand: AsyncParsableCommand {
             In another:
               lifeline send --to tcp://127.0.0.1:7000 --text "Hello" --from Ada
 
+            A session outlives its connections: calls, streams and pushes go on where they were. In one terminal:
+              lifeline serve
+            In others:
+              lifeline call --count 10000
+              lifeline call chat --name Ada
+
             Exit codes: 0 done, 64 wrong usage, 65 bad data (or a certificate or key that cannot be \
-            used), 69 peer or endpoint unavailable, or a certificate refused, 74 input or output failed.
+            used), 69 peer or endpoint unavailable, or a certificate refused, 74 input or output failed. Those of sessions: \
+            `lifeline call --help`.
             """,
         version: "0.1.0",
-        subcommands: [MonitorCommand.self, ReceiveCommand.self, SendCommand.self]
+        subcommands: [
+            CallCommand.self, MonitorCommand.self, ReceiveCommand.self, SendCommand.self, ServeCommand.self,
+        ]
     )
 }

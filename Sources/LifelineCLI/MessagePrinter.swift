@@ -1,5 +1,3 @@
-internal import Dispatch
-internal import Glibc
 internal import Lifeline
 internal import LifelineMessages
 internal import LifelineProtos
@@ -23,14 +21,11 @@ actor MessagePrinter {
 
     /// Waits until the limit is reached, printing failed, or the user interrupts the command.
     nonisolated func untilDone() async throws {
-        let signals = [SIGINT, SIGTERM].map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number)
-            source.setEventHandler { [finisher] in finisher.finish() }
-            source.resume()
-            return source
+        let interruption = Interruption()
+        let waiting = Task { [finisher] in
+            if await interruption.wait() != nil { finisher.finish() }
         }
-        defer { for source in signals { source.cancel() } }
+        defer { waiting.cancel() }
         for try await _ in done {}
         await finishProgress()
     }

@@ -55,7 +55,6 @@ struct MonitorCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        signal(SIGPIPE, SIG_IGN)
         try await exitingOnFailure {
             let printed = try await withTimeout { try await printPaths() }
             guard let count, printed < count else { return }
@@ -123,20 +122,9 @@ struct PathLine {
 
     /// For people: `14:03:12.123 satisfied, IPv4, default route: eth0 (ethernet) 192.0.2.2`.
     var text: String {
-        var line = "\(clock) \(path)"
+        var line = "\(time.calendar.clockTime) \(path)"
         if let reachability { line += "; \(reachability.endpoint) \(reachability.result)" }
         return line
-    }
-
-    private var clock: String {
-        var (seconds, calendar) = (time.calendar.tv_sec, tm())
-        localtime_r(&seconds, &calendar)
-        let parts = [Int(calendar.tm_hour), Int(calendar.tm_min), Int(calendar.tm_sec)].map { padded($0, to: 2) }
-        return parts.joined(separator: ":") + "." + padded(time.calendar.tv_nsec / 1_000_000, to: 3)
-    }
-
-    private func padded(_ number: Int, to width: Int) -> String {
-        String(repeating: "0", count: max(0, width - "\(number)".count)) + "\(number)"
     }
 
     /// For programs. `uptime` is in seconds on a clock that goes on while the machine sleeps.

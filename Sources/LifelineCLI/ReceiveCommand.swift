@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import Glibc
 internal import Lifeline
 internal import LifelineMessages
 internal import Logging
@@ -59,7 +58,6 @@ struct ReceiveCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        signal(SIGPIPE, SIG_IGN)
         let endpoint = try parseEndpoint(on)
         try await exitingOnFailure {
             let printer = MessagePrinter(format: format, limit: count)

@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import Glibc
 internal import Lifeline
 internal import LifelineMessages
 internal import LifelineProtos
@@ -94,7 +93,6 @@ struct SendCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        signal(SIGPIPE, SIG_IGN)
         try await exitingOnFailure {
             let input = try text == nil ? file.map(InputFile.init(path:)) ?? .standardInput() : nil
             try await send(input)

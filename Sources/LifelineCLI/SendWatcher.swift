@@ -42,7 +42,7 @@ actor SendWatcher {
     func finish(sentCount: Int) throws(CommandFailure) {
         record.clientClosed()
         tellHeldLines()
-        if let summary = record.summary(sentCount: sentCount), !isQuiet { writeError("lifeline: \(summary)\n") }
+        if let summary = record.summary(sentCount: sentCount), !isQuiet { writeErrorLine("lifeline: \(summary)") }
         if let failure = record.failure { throw failure }
     }
 
@@ -55,13 +55,13 @@ actor SendWatcher {
             await client.close()
         } else if isNews(event) {
             if heldLines.count == Self.maximumHeldCount { heldLines.removeFirst() }
-            heldLines.append("lifeline: \(event)\n")
+            heldLines.append("lifeline: \(event)")
         }
         if record.pendingEnd == nil { tellHeldLines() }
     }
 
     private func tellHeldLines() {
-        if !isQuiet { for line in heldLines { writeError(line) } }
+        if !isQuiet { for line in heldLines { writeErrorLine(line) } }
         heldLines = []
     }
 

@@ -15,6 +15,6 @@ struct StandardErrorLogHandler: LogHandler {
     func log(event: LogEvent) {
         let details = metadata.merging(event.metadata ?? [:]) { $1 }
         let text = details.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-        writeError("lifeline: \(event.message):\(text)\n")
+        writeErrorLine("lifeline: \(event.message):\(text)")
     }
 }

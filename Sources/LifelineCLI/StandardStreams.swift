@@ -9,6 +9,11 @@ func writeError(_ text: String) {
     _ = Array(text.utf8).withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
 
+/// Writes a line to standard error, in place of the line of `Progress` where that stands.
+func writeErrorLine(_ line: String) {
+    writeError(isInteractive ? "\r\u{1b}[K\(line)\n" : "\(line)\n")
+}
+
 /// Writes all of `bytes` to standard output, and waits until it takes them.
 func writeToStandardOutput(_ bytes: [UInt8]) throws(CommandFailure) {
     var rest = bytes[...]
@@ -53,27 +58,34 @@ struct InputFile: ~Copyable {
 
     /// The next bytes, at most 64 KiB; empty at the end.
     func readChunk() async throws -> [UInt8] {
+        try await withCheckedThrowingContinuation { continuation in
+            startReading { continuation.resume(with: $0) }
+        }
+    }
+
+    /// Calls `completion` with the next bytes, at most 64 KiB; with none at the end.
+    func startReading(_ completion: @escaping @Sendable (Result<[UInt8], any Error>) -> Void) {
         let (descriptor, name) = (descriptor, name)
-        return try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async {
-                var chunk = [UInt8](repeating: 0, count: 64 << 10)
-                let count = retryingOnInterrupt { read(descriptor, &chunk, chunk.count) }
-                if count >= 0 {
-                    continuation.resume(returning: Array(chunk[..<count]))
-                } else {
-                    let message = "Cannot read \(name): \(lastErrorText())."
-                    continuation.resume(throwing: CommandFailure(status: .inputOutput, message: message))
-                }
+        DispatchQueue.global().async {
+            var chunk = [UInt8](repeating: 0, count: 64 << 10)
+            let count = retryingOnInterrupt { read(descriptor, &chunk, chunk.count) }
+            if count >= 0 {
+                completion(.success(Array(chunk[..<count])))
+            } else {
+                let message = "Cannot read \(name): \(lastErrorText())."
+                completion(.failure(CommandFailure(status: .inputOutput, message: message)))
             }
         }
     }
 }
 
-private func retryingOnInterrupt(_ call: () -> Int) -> Int {
+/// Makes a call to the system until no signal interrupts it.
+func retryingOnInterrupt(_ call: () -> Int) -> Int {
     while true {
         let count = call()
         if count >= 0 || errno != EINTR { return count }
     }
 }
 
-private func lastErrorText() -> String { String(cString: strerror(errno)) }
+/// What the last call to the system failed with.
+func lastErrorText() -> String { String(cString: strerror(errno)) }

@@ -21,6 +21,9 @@ final class EventLog: Sendable {
     /// All events, from the first on.
     var events: [FaultEvent] { state.withLock { $0.events } }
 
+    /// Whether no more will come.
+    var isEnded: Bool { state.withLock { $0.hasEnded } }
+
     func append(_ event: FaultEvent) {
         let waiter = state.withLock { state -> Waiter? in
             state.events.append(event)

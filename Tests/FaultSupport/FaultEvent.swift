@@ -26,6 +26,12 @@ package struct FaultEvent: Codable, Sendable, Hashable {
         case refused
         /// The client reports that so many messages were not acknowledged by a connection's peer: `count`.
         case lost
+        /// The client's session goes on over a new connection, or, for a `reason`, a new one has begun.
+        case opened
+        /// The client's session was lost, or has ended, with `count` messages in doubt: `reason`.
+        case forgotten
+        /// The relay has cut a connection, after `count` bytes: `reason` is how.
+        case cut
     }
 
     /// When it was, in nanoseconds of `CLOCK_BOOTTIME`.
@@ -83,6 +89,24 @@ extension FaultEvent {
     package static func messages(_ kind: Kind, _ ids: ClosedRange<UInt64>) -> FaultEvent {
         var event = FaultEvent(kind)
         (event.first, event.last, event.count) = (ids.lowerBound, ids.upperBound, ids.count)
+        return event
+    }
+
+    package static func opened(_ reason: String? = nil) -> FaultEvent {
+        var event = FaultEvent(.opened)
+        event.reason = reason
+        return event
+    }
+
+    package static func forgotten(_ reason: String, inDoubt count: Int) -> FaultEvent {
+        var event = FaultEvent(.forgotten)
+        (event.reason, event.count) = (reason, count)
+        return event
+    }
+
+    package static func cut(_ reason: String, after count: Int) -> FaultEvent {
+        var event = FaultEvent(.cut)
+        (event.reason, event.count) = (reason, count)
         return event
     }
 

@@ -14,14 +14,24 @@ package final class LineProgram: Sendable {
     package convenience init(product: String, _ arguments: [String], at node: TestNetwork.Node, of network: TestNetwork)
         throws
     {
-        let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let path = URL(filePath: own).deletingLastPathComponent().appending(path: product).path
-        guard access(path, X_OK) == 0 else { throw FaultFailure("\(path) is missing. Build the package.") }
+        let path = try LineProgram.path(of: product)
         try self.init(
             name: product,
             Tool.path(of: "ip"),
             network.arguments(toRun: path, arguments, at: node)
         )
+    }
+
+    /// The same, in the network that this program is in.
+    package convenience init(product: String, _ arguments: [String]) throws {
+        try self.init(name: product, LineProgram.path(of: product), arguments)
+    }
+
+    private static func path(of product: String) throws -> String {
+        let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let path = URL(filePath: own).deletingLastPathComponent().appending(path: product).path
+        guard access(path, X_OK) == 0 else { throw FaultFailure("\(path) is missing. Build the package.") }
+        return path
     }
 
     private init(name: String, _ path: String, _ arguments: [String]) throws {
@@ -56,6 +66,9 @@ package final class LineProgram: Sendable {
 
     /// All that it has said.
     package var events: [FaultEvent] { log.events }
+
+    /// Whether it has said all that it will.
+    package var isSilent: Bool { log.isEnded }
 
     /// The transitions that it has told.
     package var steps: [FaultEvent] { events.filter { $0.event == .transition } }

@@ -3,7 +3,7 @@ import LifelineTestSupport
 import Testing
 
 /// The `lifeline` command with a peer at the other end.
-@Suite(.timeLimit(.minutes(1)), .serialized) struct CommandLineInteropTests {
+@Suite(.timeLimit(.minutes(3)), .serialized) struct CommandLineInteropTests {
     @Test(arguments: [Corpus.small, .everyField], [[], ["--one-byte"]])
     func receivesExactlyWhatAPeerSends(corpus: Corpus, options: [String]) async throws {
         let received = try await receive(count: corpus.count, format: "delimited") { endpoint in

@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(arguments: ProxyProgram.allCases) func anEndpointThatIsNotThere(program: ProxyProgram) async throws {
-        let nobody = UInt16(try await RawSocket.listen().port)  // Closed again at once.
+        let nobody = try TestPort.next()
         try await program.run(wantingCredentials: false) { port in
             let proxy = program.configuration(port: port, credentials: nil)
             for host in ["127.0.0.1", "nowhere.invalid"] {

@@ -54,8 +54,8 @@ enum ProxyProgram: String, CaseIterable, Sendable, CustomTestStringConvertible {
         let folder = FileManager.default.temporaryDirectory.appending(path: "proxy-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        // Free a moment ago. Neither program says which one it got if it is to choose.
-        let port = try await RawSocket.listen().port
+        // Neither program says which one it got if it is to choose.
+        let port = Int(try TestPort.next())
         let command = try arguments(port: port, wantingCredentials: wantingCredentials, folder: folder)
 
         let process = Process()
@@ -101,28 +101,15 @@ enum ProxyProgram: String, CaseIterable, Sendable, CustomTestStringConvertible {
     /// Returns whether the program itself listens; not when it has ended.
     private func waitUntilItListens(_ process: Process, pid: URL, port: Int) async throws -> Bool {
         while process.isRunning {
-            if let number = try? String(contentsOf: pid, encoding: .utf8), listens(number, on: port) { return true }
+            if let number = try? String(contentsOf: pid, encoding: .utf8),
+                try KernelSocket.all.contains(where: {
+                    $0.localPort == port && $0.state == .listening && $0.isHeld(by: number)
+                })
+            {
+                return true
+            }
             try Task.checkCancellation()
             await Task.yield()
-        }
-        return false
-    }
-
-    /// Whether one of a process's sockets listens on a port (proc(5)).
-    private func listens(_ pid: String, on port: Int) -> Bool {
-        let table = (try? String(contentsOfFile: "/proc/\(pid)/net/tcp", encoding: .utf8)) ?? ""
-        let suffix = String(format: ":%04X", port)
-        var sockets: Set<String> = []
-        for line in table.split(separator: "\n") {
-            let fields = line.split(separator: " ")
-            if fields.count > 9, fields[1].hasSuffix(suffix), fields[3] == "0A" {
-                sockets.insert("socket:[\(fields[9])]")
-            }
-        }
-        let folder = "/proc/\(pid)/fd"
-        for file in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
-            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(file)")
-            if let target, sockets.contains(target) { return true }
         }
         return false
     }

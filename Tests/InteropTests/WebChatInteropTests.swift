@@ -12,9 +12,11 @@ import Testing
         try await WebChat.servePage { origin in
             try await Browser.run { browser in
                 var pages: [BrowserPage] = []
-                var endpoints = WebChat.Endpoints.free
-                try await WebChat.serveRoom(to: origin) { room in
-                    endpoints = room
+                let endpoints = WebChat.Endpoints(
+                    webSocket: "ws://127.0.0.1:\(try TestPort.next())/chat",
+                    plain: try TestPort.nextEndpoint()
+                )
+                try await WebChat.serveRoom(on: endpoints, to: origin) { room in
                     for name in ["Ada", "Grace"] {
                         let page = try await browser.open("\(origin)/?server=\(room.webSocket)")
                         if name == "Grace" { try await takeScreenshots(of: page) }
@@ -114,8 +116,7 @@ import Testing
     }
 
     @Test func aPageGivesUpAfterFourAttemptsAndTriesAgainWhenTold() async throws {
-        // Free a moment ago.
-        let port = try await RawSocket.listen().port
+        let port = try TestPort.next()
         try await WebChat.servePage { origin in
             try await Browser.run { browser in
                 let endpoint = "ws://127.0.0.1:\(port)/chat"

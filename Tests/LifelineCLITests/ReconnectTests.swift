@@ -9,7 +9,7 @@ import Testing
     @Test func survivesThreeDeathsOfTheReceiver() async throws {
         try await withTemporaryPath("output") { path in
             let (count, deaths) = (10_000, 3)
-            let port = try await freePort()
+            let port = try TestPort.next()
             var receiver = try Receiver(port: port, output: path)
             let sender = try Sender(port: port)
             var numbers: [Int] = []
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func givesUpWith69AndTellsWhatItTried() async throws {
-        let port = try await freePort()
+        let port = try TestPort.next()
         let outcome = try await Program.product(
             "lifeline",
             ["send", "--to", "tcp://127.0.0.1:\(port)", "--text", "a", "--attempts", "2"]
@@ -62,7 +62,7 @@ import Testing
     /// A receiver that has had enough ends in order and is gone: everything was sent, though nobody is there any more.
     @Test func aReceiverThatHasHadEnoughIsNoFailure() async throws {
         var listener: RawSocket? = try await RawSocket.listen()
-        let sender = try Sender(port: try #require(listener).port, "--attempts", "1")
+        let sender = try Sender(port: UInt16(try #require(listener).port), "--attempts", "1")
         let peer = try #require(try await listener?.accept())
         listener = nil
         try await sender.feed(0..<1)
@@ -74,18 +74,13 @@ import Testing
     }
 
     @Test func isQuietWhenAskedTo() async throws {
-        let port = try await freePort()
+        let port = try TestPort.next()
         let outcome = try await Program.product(
             "lifeline",
             ["send", "--to", "tcp://127.0.0.1:\(port)", "--text", "a", "--attempts", "2", "--quiet"]
         ).outcome()
         #expect(outcome.status == 69)
         #expect(outcome.errorText.split(separator: "\n").count == 1)
-    }
-
-    /// A port that nobody listens on.
-    private func freePort() async throws -> Int {
-        try await RawSocket.listen().port
     }
 }
 
@@ -96,7 +91,7 @@ private final class Sender: Sendable {
     private let errors: URL
     private let status = AsyncStream.makeStream(of: Int32.self)
 
-    init(port: Int, _ options: String...) throws {
+    init(port: UInt16, _ options: String...) throws {
         errors = FileManager.default.temporaryDirectory.appending(path: "errors-\(UUID().uuidString)")
         try Data().write(to: errors)
         process.executableURL = URL(filePath: try Program.product("lifeline", []).path)
@@ -138,23 +133,26 @@ private final class Sender: Sendable {
 private struct Receiver {
     private let process = Process()
     private let output: URL
+    private let watch: FileWatch
 
-    init(port: Int, output: String) throws {
+    init(port: UInt16, output: String) throws {
         self.output = URL(filePath: output)
         try Data().write(to: self.output)
+        watch = try FileWatch([output])
         process.executableURL = URL(filePath: try Program.product("lifeline", []).path)
         process.arguments = ["receive", "--on", "tcp://127.0.0.1:\(port)", "--format", "delimited"]
         process.standardOutput = try FileHandle(forWritingTo: self.output)
         process.standardError = FileHandle.nullDevice
+        process.terminationHandler = { [weak watch] _ in watch?.lookAgain() }
         try process.run()
     }
 
     /// Waits until it has printed so many messages.
     func waitForOutput(_ count: Int, from sender: Sender) async throws {
-        while try numbers().count < count {
+        try await watch.wait {
+            if try numbers().count >= count { return () }
             guard process.isRunning, sender.isRunning else { throw Ended(errorText: sender.errorText) }
-            try Task.checkCancellation()
-            await Task.yield()
+            return nil
         }
     }
 

@@ -11,6 +11,14 @@ import Testing
         #expect(options.modules["x/y.proto"] == .init(swift: "B", c: "CB"))
         #expect(options.modules["z"] == .init(swift: "D", c: "CD"))
         #expect(try GeneratorOptions(parameter: targets).visibility == .internal)
+        #expect(try GeneratorOptions(parameter: targets).services == .withMessages)
+        #expect(try GeneratorOptions(parameter: "\(targets),Services=true").services == .withMessages)
+        #expect(try GeneratorOptions(parameter: "\(targets),Services=false").services == .leftOut)
+        #expect(try GeneratorOptions(parameter: "\(targets),Services=only").services == .only)
+    }
+
+    @Test func servicesAloneNeedNoCTarget() throws {
+        #expect(try GeneratorOptions(parameter: "SwiftTarget=A,Services=only").swiftTarget == "A")
     }
 
     @Test(arguments: [
@@ -26,6 +34,8 @@ import Testing
         ("SwiftTarget=A,CTarget=B/C", "\"B/C\" is none"),
         ("\(targets),Visibility=public", "Visibility is Public, Package or Internal, not \"public\""),
         ("\(targets),Visibility", "not \"\""),
+        ("\(targets),Services=no", "Services is true, false or only, not \"no\""),
+        ("CTarget=A,Services=only", "must name the target of the services"),
         ("\(targets),ModuleMapping=a:B", "FILE_OR_FOLDER:SWIFT_MODULE:C_MODULE, not \"a:B\""),
         ("\(targets),ModuleMapping=:B:C", "not \":B:C\""),
         ("\(targets),ModuleMapping=a:B:C:D", "not \"a:B:C:D\""),

@@ -36,10 +36,15 @@ package final class RawSocket: Sendable {
         try await open(AF_UNIX) { try $0.call("connect", withAddress(path: path) { Glibc.connect($1, $0, $2) }($0)) }
     }
 
-    /// Listens on 127.0.0.1 at a port that the system chooses.
-    package static func listen(backlog: Int32 = 16) async throws -> RawSocket {
+    /// Listens on 127.0.0.1: at a port that the system chooses, or at one where another socket may have listened just now.
+    package static func listen(port: Int = 0, backlog: Int32 = 16) async throws -> RawSocket {
         try await open(AF_INET) {
-            try $0.call("bind", withAddress(port: 0) { Glibc.bind($1, $0, $2) }($0))
+            var value: Int32 = 1
+            try $0.call(
+                "setsockopt",
+                setsockopt($0.descriptor, SOL_SOCKET, SO_REUSEADDR, &value, socklen_t(MemoryLayout<Int32>.size))
+            )
+            try $0.call("bind", withAddress(port: port) { Glibc.bind($1, $0, $2) }($0))
             try $0.call("listen", Glibc.listen($0.descriptor, backlog))
         }
     }

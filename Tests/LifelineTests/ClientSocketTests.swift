@@ -64,6 +64,8 @@ import Testing
             // What the peer reads has arrived.
             let frameLength = try TestMessage(payload).delimitedBytes.count
             _ = try await peer.withLockedValue { $0 }?.read(2 * frameLength)
+            // The rest fills the kernels, until no more goes.
+            try await KernelSocket.wait { $0.remotePort == listener.port && $0.isStuck }
             try peer.withLockedValue { try $0.take()?.resetWhenReleased() }
             let event = try await events.reach(.backingOff)
             #expect(event.transition.reason.code == .closedByPeer)

@@ -5,9 +5,9 @@ import Testing
 /// What can go wrong before there is a connection.
 @Suite(.timeLimit(.minutes(1))) struct ConnectingTests {
     @Test func refused() async throws {
-        let port = try await RawSocket.listen().port  // Closed again at once.
+        let port = try TestPort.next()
         let error = await connectionError {
-            try await withTestConnection(to: .tcp(host: "127.0.0.1", port: UInt16(port))) { _ in }
+            try await withTestConnection(to: .tcp(host: "127.0.0.1", port: port)) { _ in }
         }
         #expect(error?.code == .connectFailed)
         #expect(error?.message.contains("127.0.0.1") == true)
@@ -86,12 +86,12 @@ import Testing
     }
 
     @Test func portCanBeUsedAgainAtOnce() async throws {
-        // An address of its own: on that of the other tests, one of them may get the port as soon as it is free.
-        let own = Endpoint.tcp(host: "127.77.0.1", port: 0)
-        let endpoint = try await withTestServer(on: own, handler: echo) { server in
+        let port = try TestPort.next()
+        let endpoint = Endpoint.tcp(host: "127.0.0.1", port: port)
+        try await withTestServer(on: endpoint, handler: echo) { server in
             try await withTestConnection(to: server.endpoint) { _ = try await roundTrip(TestMessage(), on: $0) }
-            return server.endpoint
         }
+        try await TestPort.waitUntilFree(port)
         try await withTestServer(on: endpoint, handler: echo) { #expect($0.endpoint == endpoint) }
     }
 

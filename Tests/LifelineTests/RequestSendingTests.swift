@@ -1,8 +1,9 @@
-import Lifeline
 import LifelineCore
 import LifelineTestSupport
 import LifelineTransport
 import Testing
+
+@testable import Lifeline
 
 /// Requests over fixed headers on a transport and a clock that do what a test says.
 @Suite(.timeLimit(.minutes(1))) struct RequestSendingTests {
@@ -61,6 +62,8 @@ import Testing
     ) {
         let task = Task { try await scene.client.request(url: url) }
         let head = try #require(try await scene.written(by: peer, until: url).last)
+        // The framing's layer says so before it writes; a scripted connection has none.
+        scene.client.exchange.wroteRequest(tag: head.serial)
         return (task, head.serial)
     }
 

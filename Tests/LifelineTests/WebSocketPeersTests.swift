@@ -208,6 +208,8 @@ import Testing
                 let answer = try? await peer.read()
                 #expect(answer?.isEmpty != false)
             }
+            // It is told just after the end that the peer sees.
+            try await until { log.entries.count { $0.level == .info && $0.text.contains("connectTimeout") } >= 3 }
         }
         #expect(log.entries.count { $0.level == .info && $0.text.contains("connectTimeout") } == 3)
     }

@@ -29,10 +29,6 @@ import Testing
         }
     }
 
-    private func isConnecting(to listener: RawSocket) throws -> Bool {
-        try KernelSocket.all.contains { isConnecting($0, to: listener) }
-    }
-
     private func isConnecting(_ socket: KernelSocket, to listener: RawSocket) -> Bool {
         socket.remotePort == listener.port && socket.state == .connecting
     }
@@ -43,7 +39,7 @@ import Testing
             try await KernelSocket.wait { isConnecting($0, to: listener) }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
-            let isLeft = try isConnecting(to: listener)
+            let isLeft = try KernelSocket.all.contains { isConnecting($0, to: listener) && $0.isHeld() }
             #expect(!isLeft)
         }
     }
@@ -54,7 +50,7 @@ import Testing
                 try await connect(to: listener, timeout: .milliseconds(50))
             }
             #expect(error?.code == .connectTimeout)
-            let isLeft = try isConnecting(to: listener)
+            let isLeft = try KernelSocket.all.contains { isConnecting($0, to: listener) && $0.isHeld() }
             #expect(!isLeft)
         }
     }

@@ -57,7 +57,10 @@ import Testing
     @Test(arguments: [[0x80, 0x80, 0x80, 0x80, 0x10], [0x0B], [0x01, 0xFF]] as [[UInt8]])
     func violationsEndTheInputAndCloseTheChannel(bytes: [UInt8]) throws {
         let test = try HandlerTest(limit: 10)
+        var wasActive: Bool?
+        test.record.whenEnded = { wasActive = test.channel.isActive }
         try test.channel.writeInbound(ByteBuffer(bytes: [0x01, 0xA1] + bytes + [0x00]))
+        #expect(wasActive == true, "the receiver knows before the peer can come back")
         #expect(test.record.batches == [[[0xA1]]], "what came before is delivered")
         #expect(test.record.end?.code == .protocolViolation)
         #expect(!test.channel.isActive)
@@ -269,6 +272,7 @@ final class Record: @unchecked Sendable {
     var batches: [[[UInt8]]] = []
     var hasEnded = false
     var end: ConnectionError?
+    var whenEnded: () -> Void = {}
     var demand = ReadDemand.more
     var answersPings = true
     /// What the receiver replies to the next batch.
@@ -313,6 +317,7 @@ struct RecordingReceiver: FrameReceiver {
     mutating func finish(throwing error: ConnectionError?) {
         inbox.hasEnded = true
         inbox.end = error
+        inbox.whenEnded()
     }
 }
 

@@ -9,9 +9,15 @@ enum ScenarioSoak {
         switch (arguments.first, arguments.dropFirst().first.flatMap { UInt64($0) }) {
         case ("--scenarios", let count?): exit(await runAll(count) ? 0 : 1)
         case ("--scenario", let seed?): exit(replay(seed) ? 0 : 1)
+        case ("--session-scenarios", let count?): exit(await SessionSoak.runAll(count, progress: progress) ? 0 : 1)
+        case ("--session-scenario", let seed?): exit(SessionSoak.replay(seed) ? 0 : 1)
+        case ("--session-cuts", _): exit(await SessionSoak.cutEverywhere(progress: progress) ? 0 : 1)
         case ("--hour", _): exit(runHour() ? 0 : 1)
         default:
-            print("Usage: ScenarioSoak --scenarios COUNT | --scenario SEED | --hour")
+            print(
+                "Usage: ScenarioSoak --scenarios COUNT | --scenario SEED | --session-scenarios COUNT |",
+                "--session-scenario SEED | --session-cuts | --hour"
+            )
             exit(64)
         }
     }

@@ -13,7 +13,7 @@ struct GeneratedFiles {
     /// run generated and this one did not.
     func replace(with output: URL) throws {
         let earlier = try pathsOfEarlierRuns()
-        for target in [targets.swift, targets.c] {
+        for target in targets.all {
             let generated = output.appending(path: target.name)
             let paths = try FileManager.default.subpathsOfDirectory(atPath: generated.path)
                 .filter { !isFolder(generated.appending(path: $0)) }
@@ -37,7 +37,8 @@ struct GeneratedFiles {
             guard line.hasPrefix(Self.firstLine), line.hasSuffix(".proto."), !line.contains("../") else { continue }
             let proto = line.dropFirst(Self.firstLine.count).dropLast(".proto.".count)
             paths[targets.swift.name, default: []].insert(name)
-            paths[targets.c.name, default: []].formUnion([
+            guard let c = targets.c else { continue }
+            paths[c.name, default: []].formUnion([
                 "\(proto).pb-c.c", "\(proto).lifeline.c", "include/\(proto).pb-c.h", "include/\(proto).lifeline.h",
             ])
         }

@@ -5,7 +5,8 @@ struct Options {
     static let usage = """
         USAGE: swift package --allow-writing-to-package-directory generate-messages [OPTIONS]
 
-        Generates C and Swift for all .proto files below a folder of this package, into two of its targets.
+        Generates C and Swift for all .proto files below a folder of this package, into two of its targets. Services need
+        the product Lifeline there.
 
         OPTIONS:
           --protos DIR               the folder with the .proto files (default: Protos)
@@ -13,6 +14,8 @@ struct Options {
                                      whose name is its own with a C in front)
           --c-target NAME            the target that the C goes into (default: the Swift target's name with a C in front)
           --visibility LEVEL         public, package or internal (default: public)
+          --services true|false|only whether services become Swift; only: and nothing else does, into a Swift target of their
+                                     own, which --swift-target names (default: true)
           --import-path DIR          where imported .proto files are; may be repeated (those of protobuf itself are found)
           --module-mapping FILE_OR_FOLDER:SWIFT_MODULE:C_MODULE
                                      where imported files were generated; may be repeated
@@ -24,6 +27,7 @@ struct Options {
     var swiftTarget: String?
     var cTarget: String?
     var visibility = "Public"
+    var services = "true"
     var importPaths: [String] = []
     var moduleMappings: [String] = []
 
@@ -40,6 +44,7 @@ struct Options {
             case "--swift-target": swiftTarget = value
             case "--c-target": cTarget = value
             case "--visibility": visibility = value.prefix(1).uppercased() + value.dropFirst().lowercased()
+            case "--services": services = value
             case "--import-path": importPaths.append(value)
             case "--module-mapping": moduleMappings.append(value)
             default: throw PluginError("There is no option \(option).\n\n\(Self.usage)")

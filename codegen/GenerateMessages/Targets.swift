@@ -1,13 +1,21 @@
 import Foundation
 import PackagePlugin
 
-/// The two targets of the user's package that generated code goes into.
+/// The targets of the user's package that generated code goes into.
 struct Targets {
     let swift: any Target
-    let c: any Target
+    /// Nil for services alone.
+    let c: (any Target)?
+
+    var all: [any Target] { [swift] + (c.map { [$0] } ?? []) }
 
     init(options: Options, package: Package) throws {
         let targets = package.targets
+        if options.services == "only" {
+            swift = try Self.targetOfServices(named: options.swiftTarget, among: targets)
+            c = nil
+            return
+        }
         let swiftName = try options.swiftTarget ?? Self.guessedSwiftTarget(among: targets)
         let cName = options.cTarget ?? "C\(swiftName)"
         guard let swift = targets.first(where: { $0.name == swiftName }),
@@ -17,6 +25,22 @@ struct Targets {
         }
         self.swift = swift
         self.c = c
+    }
+
+    private static func targetOfServices(named name: String?, among targets: [any Target]) throws -> any Target {
+        guard let name else { throw PluginError("Name the target of the services with --swift-target.") }
+        guard let target = targets.first(where: { $0.name == name }) else {
+            throw PluginError(
+                """
+                Package.swift declares no target \(name) for the generated services. Add
+
+                    .target(name: "\(name)", dependencies: [.product(name: "Lifeline", package: "lifeline"), "…"]),
+
+                with the target of the messages in place of …, and the folder Sources/\(name).
+                """
+            )
+        }
+        return target
     }
 
     private static func guessedSwiftTarget(among targets: [any Target]) throws -> String {

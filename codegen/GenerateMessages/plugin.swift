@@ -17,7 +17,8 @@ struct GenerateMessages: CommandPlugin {
         let targets = try Targets(options: options, package: package)
         let protos = try protoFiles(below: protoFolder)
         let parameter =
-            (["SwiftTarget=\(targets.swift.name)", "CTarget=\(targets.c.name)", "Visibility=\(options.visibility)"]
+            (["SwiftTarget=\(targets.swift.name)"] + (targets.c.map { ["CTarget=\($0.name)"] } ?? [])
+            + ["Visibility=\(options.visibility)", "Services=\(options.services)"]
             + options.moduleMappings.map { "ModuleMapping=\($0)" }).joined(separator: ",")
         let output = try context.pluginWorkDirectoryURL.emptiedFolder(named: "generated")
 

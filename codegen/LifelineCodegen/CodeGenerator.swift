@@ -2,6 +2,8 @@ package import SwiftProtobufPluginLibrary
 
 /// Answers one request of protoc's: for each .proto file the C of protobuf-c, the tables, and the Swift that wraps it.
 package struct CodeGenerator {
+    private typealias File = Google_Protobuf_Compiler_CodeGeneratorResponse.File
+
     private let protobufC: ProtobufCGenerator
 
     /// - Parameter protobufC: How to run protoc-gen-c.
@@ -27,33 +29,44 @@ package struct CodeGenerator {
 
     private func files(
         for request: Google_Protobuf_Compiler_CodeGeneratorRequest
-    ) throws -> [Google_Protobuf_Compiler_CodeGeneratorResponse.File] {
+    ) throws -> [File] {
         let options = try GeneratorOptions(parameter: request.parameter)
-        try SchemaCheck.check(request.protoFile, generating: request.fileToGenerate)
+        try SchemaCheck.check(request.protoFile, generating: request.fileToGenerate, services: options.services)
 
         try checkPaths(of: request.fileToGenerate, options: options)
 
         let schema = Schema(DescriptorSet(protos: request.protoFile))
-        var files = try protobufC.files(for: request, rewrittenBy: SchemaRewriter(schema: schema))
-        for index in files.indices {
-            files[index].name = options.cPath(ofProtobufCFile: files[index].name)
-        }
-        for name in request.fileToGenerate {
+        let descriptors = try request.fileToGenerate.map { name in
             guard let file = schema.descriptors.fileDescriptor(named: name) else {
                 throw GeneratorError("\(name): protoc asks to generate this file but did not send it.")
             }
-            let tables = TableGenerator(file: file, schema: schema)
-            if let header = tables.header(), let source = tables.source() {
-                files.append(.init(name: options.cHeaderPath(for: name, suffix: ".lifeline.h"), content: header))
-                files.append(.init(name: options.cSourcePath(for: name, suffix: ".lifeline.c"), content: source))
-            }
-            let swift = SwiftFileGenerator(
+            return file
+        }
+        if options.services != .leftOut {
+            try ServiceCheck(schema: schema, options: options).check(descriptors)
+        }
+        let swift = { (file: FileDescriptor) in
+            let generator = SwiftFileGenerator(
                 file: file,
                 schema: schema,
                 options: options,
                 generating: request.fileToGenerate
-            ).content()
-            files.append(.init(name: options.swiftPath(for: name), content: swift))
+            )
+            return File(name: options.swiftPath(for: file.name), content: generator.content())
+        }
+        if options.services == .only { return descriptors.filter { !$0.services.isEmpty }.map(swift) }
+
+        var files = try protobufC.files(for: request, rewrittenBy: SchemaRewriter(schema: schema))
+        for index in files.indices {
+            files[index].name = options.cPath(ofProtobufCFile: files[index].name)
+        }
+        for file in descriptors {
+            let tables = TableGenerator(file: file, schema: schema)
+            if let header = tables.header(), let source = tables.source() {
+                files.append(File(name: options.cHeaderPath(for: file.name, suffix: ".lifeline.h"), content: header))
+                files.append(File(name: options.cSourcePath(for: file.name, suffix: ".lifeline.c"), content: source))
+            }
+            files.append(swift(file))
         }
         return files
     }

@@ -1,4 +1,4 @@
-/// What `--lifeline_opt=` says: which targets to write for, and who may see the Swift.
+/// What `--lifeline_opt=` says: which targets to write for, what, and who may see the Swift.
 package struct GeneratorOptions: Equatable {
     /// Who may see the generated Swift.
     package enum Visibility: String, CaseIterable {
@@ -10,6 +10,15 @@ package struct GeneratorOptions: Equatable {
         var modifier: String { self == .internal ? "" : "\(rawValue.lowercased()) " }
     }
 
+    /// What becomes of a file's services.
+    package enum Services: String, CaseIterable {
+        /// They are written beside the messages.
+        case withMessages = "true"
+        case leftOut = "false"
+        /// They are written, and nothing else: the messages are in other modules.
+        case only
+    }
+
     /// Where a .proto file that is generated elsewhere, or all in a folder, ended up.
     package struct Module: Equatable {
         package let swift: String
@@ -19,6 +28,7 @@ package struct GeneratorOptions: Equatable {
     package private(set) var swiftTarget = ""
     package private(set) var cTarget = ""
     package private(set) var visibility = Visibility.internal
+    package private(set) var services = Services.withMessages
     /// By path of a .proto file or of a folder.
     package private(set) var modules = [
         "google/protobuf": Module(swift: "LifelineWellKnownTypes", c: "CLifelineWellKnownTypes")
@@ -36,6 +46,14 @@ package struct GeneratorOptions: Equatable {
             if let other = given.updateValue(value, forKey: subject), other != value {
                 throw GeneratorError("--lifeline_opt: \(key) is both \"\(other)\" and \"\(value)\". Give it once.")
             }
+        }
+        if services == .only {
+            // No C is written.
+            if !swiftTarget.isEmpty { return }
+            throw GeneratorError(
+                "--lifeline_opt must name the target of the services, as in "
+                    + "--lifeline_opt=Services=only,SwiftTarget=ChatServices,ModuleMapping=chat:ChatProtos:CChatProtos."
+            )
         }
         if swiftTarget.isEmpty || cTarget.isEmpty {
             throw GeneratorError(
@@ -59,6 +77,11 @@ package struct GeneratorOptions: Equatable {
                 throw GeneratorError("--lifeline_opt: Visibility is Public, Package or Internal, not \"\(value)\".")
             }
             self.visibility = visibility
+        case "Services":
+            guard let services = Services(rawValue: value) else {
+                throw GeneratorError("--lifeline_opt: Services is true, false or only, not \"\(value)\".")
+            }
+            self.services = services
         case "ModuleMapping":
             let parts = value.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
             guard parts.count == 3, !parts[0].isEmpty else {
@@ -74,7 +97,7 @@ package struct GeneratorOptions: Equatable {
         default:
             throw GeneratorError(
                 "--lifeline_opt: there is no parameter \"\(key)\". "
-                    + "There are SwiftTarget, CTarget, Visibility and ModuleMapping."
+                    + "There are SwiftTarget, CTarget, Visibility, Services and ModuleMapping."
             )
         }
     }
@@ -95,11 +118,15 @@ extension GeneratorOptions {
     /// The module that the Swift of `path` is in: the one that is mapped to its longest prefix, else our own.
     func module(ofFile path: String, isGeneratedHere: Bool) -> Module {
         let own = Module(swift: swiftTarget, c: cTarget)
-        if isGeneratedHere { return own }
+        return isGeneratedHere ? own : mappedModule(ofFile: path) ?? own
+    }
+
+    /// The module that is mapped to the longest prefix of `path`.
+    func mappedModule(ofFile path: String) -> Module? {
         var prefix = path[...]
         while true {
             if let module = modules[String(prefix)] { return module }
-            guard let slash = prefix.lastIndex(of: "/") else { return own }
+            guard let slash = prefix.lastIndex(of: "/") else { return nil }
             prefix = prefix[..<slash]
         }
     }

@@ -4,6 +4,8 @@ internal import SwiftProtobufPluginLibrary
 /// What all generators of Swift need to know: names, options, and how to spell types.
 struct SwiftContext {
     static let runtime = "LifelineMessages"
+    /// The module with the sessions that services are called over.
+    static let sessions = "Lifeline"
 
     let names: CNames
     let swiftNames: SwiftNames
@@ -22,7 +24,7 @@ struct SwiftContext {
         names = schema.names
         swiftNames = schema.swiftNames
         self.options = options
-        generatedFiles = Set(files)
+        generatedFiles = options.services == .only ? [] : Set(files)
         nestedNames = Self.typeNames(of: file, in: schema.swiftNames).nested
         shadowingNames = schema.descriptors.files.reduce(into: []) { shadowing, file in
             let (topLevel, nested) = Self.typeNames(of: file, in: schema.swiftNames)
@@ -80,6 +82,15 @@ struct SwiftContext {
         case .enum: qualified(swiftNames.path(field.enumType), from: field.enumType.file)
         case .message, .group: qualified(swiftNames.path(field.messageType), from: field.messageType.file)
         }
+    }
+
+    /// The Swift type of a method's messages, which stands in no other type. One of another module that has no prefix may be
+    /// named like one of Lifeline's.
+    func messageType(_ message: Descriptor) -> String {
+        let module = options.module(ofFile: message.file.name, isGeneratedHere: isGeneratedHere(message.file)).swift
+        let name = swiftNames.path(message).joined(separator: ".")
+        let isAmbiguous = module != options.swiftTarget && namer.typePrefix(forFile: message.file).isEmpty
+        return isAmbiguous ? "\(module).\(name)" : name
     }
 
     /// A generated type's full name: with its module where a nested type would be found in place of its first part.

@@ -5,10 +5,12 @@ internal import SwiftProtobufPluginLibrary
 struct SwiftFileGenerator {
     private let file: FileDescriptor
     private let context: SwiftContext
+    private let serviceNames: ServiceNames
 
     init(file: FileDescriptor, schema: Schema, options: GeneratorOptions, generating files: [String]) {
         self.file = file
         context = SwiftContext(file: file, schema: schema, options: options, generating: files)
+        serviceNames = ServiceNames(file: file, swiftNames: schema.swiftNames)
     }
 
     func content() -> String {
@@ -19,36 +21,58 @@ struct SwiftFileGenerator {
             ""
         )
         let imports = importedModules.sorted()
-        for module in imports { printer.print("\(importModifier) import \(module)") }
+        for module in imports { printer.print("\(importModifier(module)) import \(module)") }
         if !imports.isEmpty { printer.print("") }
-        for type in file.enums { SwiftEnumGenerator(type: type, context: context).print(to: &printer) }
-        for message in file.messages where !message.options.mapEntry {
-            SwiftMessageGenerator(message: message, context: context).print(to: &printer)
+        for type in enums { SwiftEnumGenerator(type: type, context: context).print(to: &printer) }
+        for message in messages { SwiftMessageGenerator(message: message, context: context).print(to: &printer) }
+        for service in services {
+            SwiftServiceGenerator(service: service, names: serviceNames, context: context).print(to: &printer)
         }
         return printer.content
     }
 
-    private var importModifier: String {
+    // MARK: What is written of the file
+
+    private var enums: [EnumDescriptor] { context.options.services == .only ? [] : file.enums }
+
+    private var messages: [Descriptor] {
+        context.options.services == .only ? [] : file.messages.filter { !$0.options.mapEntry }
+    }
+
+    private var services: [ServiceDescriptor] { context.options.services == .leftOut ? [] : file.services }
+
+    // MARK: Imports
+
+    /// The modifier of a module's import.
+    private func importModifier(_ module: String) -> String {
         // To Swift 6.3, a package enum's conformance does not use the protocol's module, and it warns of a package import.
-        let hasOnlyEnums = file.messages.isEmpty
-        return hasOnlyEnums && context.options.visibility == .package ? "internal" : context.importModifier
+        let isForEnumsOnly = module == SwiftContext.runtime && messages.isEmpty
+        return isForEnumsOnly && context.options.visibility == .package ? "internal" : context.importModifier
     }
 
     private var importedModules: Set<String> {
         var modules: Set<String> = []
-        if !file.enums.isEmpty || !file.messages.isEmpty { modules.insert(SwiftContext.runtime) }
-        if !file.messages.isEmpty { modules.insert(context.options.cTarget) }
-        let used = file.files { field in
-            switch field.type {
-            case .message: field.messageType.file
-            case .enum: field.enumType.file
-            default: nil
-            }
-        }
-        for other in used where !context.isGeneratedHere(other) {
+        if !enums.isEmpty || !messages.isEmpty { modules.insert(SwiftContext.runtime) }
+        if !messages.isEmpty { modules.insert(context.options.cTarget) }
+        if !services.isEmpty { modules.insert(SwiftContext.sessions) }
+        for other in filesOfUsedTypes where !context.isGeneratedHere(other) {
             let module = context.options.module(ofFile: other.name, isGeneratedHere: false).swift
             if module != context.options.swiftTarget { modules.insert(module) }
         }
         return modules
+    }
+
+    /// The files, this one or others, that declare what fields and methods have.
+    private var filesOfUsedTypes: [FileDescriptor] {
+        let ofMethods = services.flatMap(serviceNames.methods).flatMap(\.usedMessages).compactMap(\.file)
+        if messages.isEmpty { return ofMethods }
+        return ofMethods
+            + file.files { field in
+                switch field.type {
+                case .message: field.messageType.file
+                case .enum: field.enumType.file
+                default: nil
+                }
+            }
     }
 }

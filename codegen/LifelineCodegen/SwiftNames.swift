@@ -32,7 +32,8 @@ struct SwiftNames {
             // Without a module for the well-known types, which the namer would look for in swift-protobuf's.
             let mappings = ProtoFileToModuleMappings(swiftProtobufModuleName: "")
             let namer = SwiftProtobufNamer(currentFile: file, protoFileToModuleMappings: mappings)
-            var taken = Self.reservedTypes
+            // Nothing nested stands where services name this module.
+            var taken = Self.reservedTypes.union([SwiftContext.sessions])
             addTypes(file.messages, file.enums, taken: &taken, namer: namer)
         }
     }
@@ -137,5 +138,5 @@ extension SwiftNames {
 }
 
 extension String {
-    fileprivate var withoutBackticks: String { hasPrefix("`") ? String(dropFirst().dropLast()) : self }
+    var withoutBackticks: String { hasPrefix("`") ? String(dropFirst().dropLast()) : self }
 }

@@ -15,6 +15,7 @@ let usage = """
       SwiftTarget=NAME      the target (and folder) that the Swift goes into
       CTarget=NAME          the target (and folder) that the C goes into
       Visibility=Public|Package|Internal      who may see the Swift; Internal unless told otherwise
+      Services=true|false|only      whether services become Swift, or nothing else does; true unless told otherwise
       ModuleMapping=FILE_OR_FOLDER:SWIFT_MODULE:C_MODULE      where imported files were generated; may be repeated
 
     It needs protoc-gen-c (Debian: protobuf-c-compiler) on the path, or where LIFELINE_PROTOC_GEN_C says.

@@ -169,12 +169,17 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
 
     /// What follows the start.
     func runToEnd() async throws {
+        try await withGracefulShutdownHandler {
+            try await runUntilClosed()
+        } onGracefulShutdown: { [driver] in
+            driver.requestClose()
+        }
+    }
+
+    /// The same where somebody else closes it on graceful shutdown.
+    func runUntilClosed() async throws {
         await withTaskCancellationHandler {
-            await withGracefulShutdownHandler {
-                await drive()
-            } onGracefulShutdown: { [driver] in
-                driver.requestClose()
-            }
+            await drive()
         } onCancel: {
             driver.cancel()
         }
@@ -235,8 +240,11 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         let (transport, options, layers, configuration) = (environment.transport, options, layers, configuration)
         await driver.serve(attempt, inbox: inbox) { [logger] in
             logger.warning("Not connecting until messages that have arrived are taken; see Client.messages")
+        } whenReady: {
+            intake?.connectionReady($0, as: attempt.id)
         } connect: {
-            try await transport.connect(to: endpoint, options: layers.added(to: options)) {
+            try await intake?.waitToConnect()
+            return try await transport.connect(to: endpoint, options: layers.added(to: options)) {
                 ClientReceiver(
                     MessageReceiver(
                         configuration: configuration,

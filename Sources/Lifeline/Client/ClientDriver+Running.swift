@@ -52,11 +52,13 @@ extension ClientDriver {
     /// - Parameters:
     ///   - inbox: Where its messages arrive.
     ///   - whenHeldUp: Called when too many messages wait to be taken for another connection.
+    ///   - whenReady: Called when the connection stands and was reported.
     ///   - connect: Connects; cancelling the task gives that up.
     func serve<Received>(
         _ attempt: Attempt,
         inbox: ClientInbox<Received>,
         whenHeldUp: @escaping @Sendable () -> Void,
+        whenReady: (any TransportConnection) -> Void,
         connect: @escaping @Sendable () async throws -> any TransportConnection
     ) async {
         inbox.expect(attempt.id)
@@ -85,6 +87,7 @@ extension ClientDriver {
             return
         }
         inbox.attach(connection)
+        whenReady(connection)
         async let handingOver: Void = handOver(to: connection, attempt.id)
         let report = await connection.waitUntilClosed()
         // A connection that is gone accepts and refuses nothing any more, so that this ends by itself.

@@ -19,7 +19,7 @@ public import ServiceLifecycle
 /// without use for pushes says so in `RequestConfiguration.takesPushes`.
 public final class FixedHeaderClient: Service {
     private let client: Client<FixedHeaderResponse, FixedHeaderRequest>
-    private let exchange: RequestExchange<FixedHeaderResponse, SerialMatching>
+    let exchange: RequestExchange<FixedHeaderResponse, SerialMatching>
 
     /// Makes a client that does nothing until it is run. Deadlines are looked at from then on.
     public convenience init(

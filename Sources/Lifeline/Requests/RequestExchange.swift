@@ -143,7 +143,7 @@ extension RequestExchange: MessageIntake, RequestObserver {
 
     func wroteRequest(tag: UInt32) { endAll { $0.wrote(serial: tag) } }
 
-    func takes(_ message: Message) -> Bool {
+    func takes(_ message: Message, byteCount: Int) -> Bool {
         switch machine.withLockedValue({ $0.received(message.head) }) {
         case .answer(let waiter): waiter.open(with: .success(message))
         case .drop: break

@@ -2,7 +2,9 @@
 public struct RequestError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure this is. More may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        private enum Kind { case timedOut, cancelled, connectionLost, tooManyInFlight, notSent }
+        private enum Kind {
+            case timedOut, cancelled, connectionLost, sessionLost, tooManyInFlight, notSent, messageRefused
+        }
         private let kind: Kind
 
         /// No answer came by the request's deadline. The peer may have acted on the request nevertheless.
@@ -11,10 +13,16 @@ public struct RequestError: Error, Sendable, CustomStringConvertible {
         public static let cancelled = Code(kind: .cancelled)
         /// The connection was lost before the answer came; the cause says why. The peer may have acted on the request.
         public static let connectionLost = Code(kind: .connectionLost)
+        /// The session was lost, or ended, after the request was sent. The peer may have acted on it. What users see of it is
+        /// a `SessionError`.
+        package static let sessionLost = Code(kind: .sessionLost)
         /// Local misuse: as many requests as may wait for their answers do so already. This one was not sent.
         public static let tooManyInFlight = Code(kind: .tooManyInFlight)
         /// No connection took the request; the cause, a `ConnectionError`, says why.
         public static let notSent = Code(kind: .notSent)
+
+        /// Local misuse: the request is longer than what the peer takes. It was not sent.
+        public static let messageRefused = Code(kind: .messageRefused)
 
         /// The code's name.
         public var description: String { "\(kind)" }
@@ -65,6 +73,14 @@ extension RequestError {
             code: .notSent,
             message: "No connection took the request, so that the peer has not seen it.",
             cause: cause
+        )
+    }
+
+    package static func messageRefused(limit: Int) -> RequestError {
+        RequestError(
+            code: .messageRefused,
+            message: "The peer takes frames of up to \(limit) bytes. Send less at once, or raise the limit there.",
+            cause: nil
         )
     }
 

@@ -76,6 +76,17 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
         return id
     }
 
+    /// What waits for the answer of a request that was begun; nil when that has ended.
+    package func waiter(of id: ID) -> Waiter? {
+        guard let slot = occupiedSlot(serial: Self.serial(of: id)), let entry = slots[slot], entry.id == id else {
+            return nil
+        }
+        return entry.waiter
+    }
+
+    /// Whether a request with this serial waits.
+    package func isWaiting(serial: UInt32) -> Bool { occupiedSlot(serial: serial) != nil }
+
     /// What to do with a response.
     package enum ResponseAction {
         /// The request has ended: hand the response to its waiter.

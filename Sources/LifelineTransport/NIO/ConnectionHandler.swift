@@ -311,6 +311,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     /// Closes at once. With `resetting`, a TCP peer sees a reset, so that it cannot take the end for a regular one.
     func fail(_ reason: ConnectionError, resetting: Bool) {
         guard machine.failed(reason), let context else { return endLastWait() }
+        // Before the peer can know, and come back.
+        if let end = machine.stopReceivingRequested().finishInput { _ = finishInput(end) }
         if reason.code == .protocolViolation { context.triggerUserOutboundEvent(PeerViolatedProtocol(), promise: nil) }
         if resetting, let socket = context.channel as? any SocketOptionProvider, context.remoteAddress?.port != nil {
             // Done at once on the loop; a failure leaves an ordinary close.

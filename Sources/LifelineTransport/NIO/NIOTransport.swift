@@ -1,4 +1,5 @@
 package import LifelineCore
+internal import NIOConcurrencyHelpers
 package import NIOCore
 internal import NIOPosix
 
@@ -21,28 +22,22 @@ package struct NIOTransport: Transport {
         makeReceiver: @escaping @Sendable () -> Receiver
     ) async throws -> OpenedConnection<Receiver.Inbox> {
         let attempt = ConnectAttempt()
-        let opened: EventLoopFuture<OpenedConnection<Receiver.Inbox>>
         let deadline = NIODeadline.now() + TimeAmount(options.connectTimeout)
-        let addHandler: @Sendable (any Channel) throws -> Void = { channel in
-            let handler = ConnectionHandler(receiver: makeReceiver(), options: options)
-            try channel.pipeline.syncOperations.addHandler(handler)
-        }
-        opened = try connectChannel(to: endpoint, options: options) { channel in
+        typealias Handler = NIOLoopBound<ConnectionHandler<Receiver>>
+        // Of each channel: there is one for each address that is tried.
+        let handlers = NIOLockedValueBox<[ObjectIdentifier: EventLoopFuture<Handler>]>([:])
+        let opened = try connectChannel(to: endpoint, options: options) { channel in
             try attempt.begin(channel)
-            // Without layers it must be there before the first byte is read.
-            if options.layers.isEmpty { try addHandler(channel) }
+            let handler = try Self.addHandler(to: channel, behind: options.layers, deadline: deadline) {
+                ConnectionHandler(receiver: makeReceiver(), options: options)
+            }
+            handlers.withLockedValue { $0[ObjectIdentifier(channel)] = handler }
         }.flatMap { channel in
-            let layersAdded =
-                options.layers.isEmpty
-                ? channel.eventLoop.makeSucceededVoidFuture()
-                : channel.addLayers(options.layers, deadline: deadline, completion: addHandler)
-            // Added here, on the loop, it runs before the next byte is read: the peer may close with it, and no handler is
-            // left then.
-            return layersAdded.flatMapThrowing {
-                let handler = try channel.pipeline.syncOperations.handler(type: ConnectionHandler<Receiver>.self)
-                return OpenedConnection(
+            let handler = handlers.withLockedValue { $0[ObjectIdentifier(channel)] }
+            return (handler ?? channel.eventLoop.makeFailedFuture(HandshakeCut())).map {
+                OpenedConnection(
                     channel: channel,
-                    handler: handler,
+                    handler: $0.value,
                     endpoint: endpoint,
                     isProxied: options.proxyAddress != nil
                 )
@@ -62,6 +57,36 @@ package struct NIOTransport: Transport {
                 timeout: options.connectTimeout
             )
         }
+    }
+
+    /// Adds the handler of a channel that will be connected, and the layers below it as soon as that has happened: what the
+    /// peer says, and its end, may come before whoever connects hears of the connection.
+    ///
+    /// - Returns: the handler, once it is added. The peer may have closed the connection since.
+    private static func addHandler<Receiver: FrameReceiver>(
+        to channel: any Channel,
+        behind layers: [any ChannelLayer],
+        deadline: NIODeadline,
+        makeHandler: @escaping @Sendable () -> ConnectionHandler<Receiver>
+    ) throws -> EventLoopFuture<NIOLoopBound<ConnectionHandler<Receiver>>> {
+        let added = channel.eventLoop.makePromise(of: NIOLoopBound<ConnectionHandler<Receiver>>.self)
+        let add: (any Channel) throws -> Void = { channel in
+            let handler = makeHandler()
+            try channel.pipeline.syncOperations.addHandler(handler)
+            added.succeed(NIOLoopBound(handler, eventLoop: channel.eventLoop))
+        }
+        if layers.isEmpty {
+            try add(channel)
+        } else {
+            try channel.pipeline.syncOperations.addHandler(
+                ActiveHandler {
+                    $0.addLayers(layers, deadline: deadline, completion: add).whenFailure { added.fail($0) }
+                }
+            )
+            // One that is never connected.
+            channel.closeFuture.whenComplete { _ in added.fail(HandshakeCut()) }
+        }
+        return added.futureResult
     }
 
     private func connectChannel(

@@ -186,20 +186,3 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         }
     }
 }
-
-/// Calls what sets a connection up as soon as the connection stands.
-private final class ActiveHandler: ChannelInboundHandler, RemovableChannelHandler {
-    typealias InboundIn = ByteBuffer
-
-    private let whenActive: (any Channel) -> Void
-
-    init(whenActive: @escaping (any Channel) -> Void) {
-        self.whenActive = whenActive
-    }
-
-    func channelActive(context: ChannelHandlerContext) {
-        let channel = context.channel
-        context.pipeline.syncOperations.removeHandler(self, promise: nil)
-        whenActive(channel)
-    }
-}

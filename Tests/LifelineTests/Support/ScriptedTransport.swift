@@ -176,6 +176,8 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
     private let lock = NIOLock()
     private var receiver: Receiver
     private let isInputFinished = NIOLockedValueBox(false)
+    /// What ends the connection and waits for the frames that are being received; nil while none are.
+    private let deferred = NIOLockedValueBox<[@Sendable () -> Void]?>(nil)
     private let outbound: OutboundQueue
     private let closed = Latch<ClosureReport>()
     private let whenClosed: @Sendable () -> Void
@@ -206,10 +208,24 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
 
     private func receive(_ payloads: [[UInt8]]) -> Bool {
         if isInputFinished.withLockedValue({ $0 }) { return false }
+        deferred.withLockedValue { $0 = [] }
+        defer {
+            let ends = deferred.withLockedValue { $0.take() ?? [] }
+            for end in ends { end() }
+        }
         return lock.withLock {
             for payload in payloads { try? payload.withUnsafeBytes { try receiver.receive(frame: $0) } }
             return receiver.finishBatch() == .more
         }
+    }
+
+    /// Does it after the frames that are being received, as an event loop would.
+    private func afterReceiving(_ end: @escaping @Sendable () -> Void) {
+        let isDeferred = deferred.withLockedValue { deferred in
+            deferred?.append(end)
+            return deferred != nil
+        }
+        if !isDeferred { end() }
     }
 
     private func ping(number: UInt64) -> [UInt8]? {
@@ -257,7 +273,7 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
 
     func finishSending() async throws {}
 
-    func endSending() {}
+    func endSending() { _ = outbound.finish() }
 
     func resumeReading() { peer.resumes.withLockedValue { $0 += 1 } }
 
@@ -266,15 +282,19 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
     func probe() { peer.probes.withLockedValue { $0 += 1 } }
 
     func close() {
-        finishInput(throwing: nil)
-        _ = outbound.finish(refusingWaiting: .closedLocally)
-        peer.closeRequested.open(with: ())
-        if !peer.holdsClosing.withLockedValue({ $0 }) { end(nil) }
+        afterReceiving { [self] in
+            finishInput(throwing: nil)
+            _ = outbound.finish(refusingWaiting: .closedLocally)
+            peer.closeRequested.open(with: ())
+            if !peer.holdsClosing.withLockedValue({ $0 }) { end(nil) }
+        }
     }
 
     func abort(_ reason: ConnectionError) {
-        peer.aborted.open(with: reason)
-        end(reason)
+        afterReceiving { [self] in
+            peer.aborted.open(with: reason)
+            end(reason)
+        }
     }
 
     func waitUntilClosed() async -> ClosureReport { await closed.waitUninterrupted() }

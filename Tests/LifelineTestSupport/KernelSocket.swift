@@ -1,22 +1,24 @@
-import Foundation
+internal import Foundation
 
 /// One of IPv4's TCP sockets, as the kernel's table has it.
-struct KernelSocket {
+package struct KernelSocket: Sendable {
     /// `TCP_SYN_SENT` and the like of include/net/tcp_states.h.
-    enum State: String {
+    package enum State: String, Sendable {
         case connecting = "02"
         case lastAcknowledgement = "09"
+        case listening = "0A"
     }
 
-    let localPort: Int
-    let remotePort: Int
+    package let localPort: Int
+    package let remotePort: Int
     /// Nil for the others.
-    let state: State?
+    package let state: State?
     /// Whether it waits for room at the peer: it probes for some, which it does only when nothing is on its way, or it
     /// retransmits, which it does later than the peer would have acknowledged what it took.
-    let isStuck: Bool
+    package let isStuck: Bool
+    private let inode: Substring
 
-    static var all: [KernelSocket] {
+    package static var all: [KernelSocket] {
         get throws {
             // By a handle: what reads a file whole goes by its size, which is 0 here.
             let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/net/tcp"))
@@ -26,20 +28,33 @@ struct KernelSocket {
     }
 
     /// Waits until the table has a socket like this. It gives other tasks their turn, and ends with this one.
-    static func wait(for isWanted: (KernelSocket) -> Bool) async throws {
+    package static func wait(for isWanted: (KernelSocket) -> Bool) async throws {
         while try !all.contains(where: isWanted) {
             try Task.checkCancellation()
             await Task.yield()
         }
     }
 
-    /// Number, local address, remote address, state, queues, timer:when, retransmissions.
+    /// Whether a descriptor of a process refers to it. Any socket of ours is for a moment a child's, too, between fork and
+    /// exec.
+    ///
+    /// - Parameter process: its number. Default: this one.
+    package func isHeld(by process: String = "self") -> Bool {
+        let folder = "/proc/\(process)/fd"
+        // The process may end and its descriptors be closed meanwhile.
+        return ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).contains {
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == "socket:[\(inode)]"
+        }
+    }
+
+    /// Number, local address, remote address, state, queues, timer:when, retransmissions, user, time-out, inode.
     private init?(_ columns: [Substring]) {
-        guard columns.count > 6, let localPort = Int(columns[1].suffix(4), radix: 16),
+        guard columns.count > 9, let localPort = Int(columns[1].suffix(4), radix: 16),
             let remotePort = Int(columns[2].suffix(4), radix: 16)
         else { return nil }
         self.localPort = localPort
         self.remotePort = remotePort
+        inode = columns[9]
         state = State(rawValue: String(columns[3]))
         isStuck = columns[5].hasPrefix("04:") || UInt64(columns[6], radix: 16) ?? 0 > 0
     }

@@ -1,0 +1,231 @@
+public import LifelineCore
+internal import LifelineMessages
+internal import LifelineProtos
+internal import LifelineTransport
+public import Logging
+internal import NIOConcurrencyHelpers
+public import ServiceLifecycle
+
+/// The client of a session: calls, streams and pushes over a connection that comes and goes, none of them lost, doubled or
+/// reordered by that.
+///
+/// `run()` drives it. Meanwhile any task may call; generated clients do it with the types of their service:
+///
+///     try await withSessionClient(to: endpoint) { session in
+///         let room = Sample_Room_V1_RoomClient(session)
+///         let reply = try await room.say(.with { $0.text = "Hello" })
+///         for try await news in room.news { print(news) }
+///     }
+///
+/// **What is promised.** What a call, a stream or a push has been accepted for is processed exactly once, for as long as the
+/// server knows the session: `SessionServerConfiguration` says how long it keeps one without a connection. Where it does not
+/// any more, a new session begins, `sessionEvents` tell which messages are in doubt, and calls that had been sent fail with
+/// `sessionLost`. Who wants to know it of one message pushes it `until: .processed`.
+///
+/// **In which order.** The pushes of one method are handled one after the other, in the order in which they were accepted, and
+/// so are the messages of one stream. Nothing else has an order: pushes of two methods and requests are handled side by side.
+/// What must come after something else is asked for when that has been replied to.
+public final class SessionClient: Sendable {
+    /// Where it connects to.
+    public var endpoint: Endpoint { client.endpoint }
+
+    typealias Frame = Lifeline_Session_V1_Frame
+
+    let engine: SessionEngine
+    let host: SessionClientHost
+    let interceptors: [any SessionClientInterceptor]
+    let configuration: SessionClientConfiguration
+    private let client: Client<Frame, Frame>
+
+    /// Makes a client that does nothing until it is run.
+    ///
+    /// - Parameters:
+    ///   - interceptors: stand between callers and the session, the first one outermost.
+    ///   - logger: gets what happens to the connection, as a `Client`'s does. Sessions that were lost: `warning`; sessions
+    ///     that the server ended: `error`; pushes that nobody has asked for, once for each method: `notice`.
+    public convenience init(
+        to endpoint: Endpoint,
+        configuration: SessionClientConfiguration = SessionClientConfiguration(),
+        interceptors: [any SessionClientInterceptor] = [],
+        logger: Logger = Logger(label: "lifeline.session")
+    ) {
+        self.init(
+            to: endpoint,
+            configuration: configuration,
+            interceptors: interceptors,
+            logger: logger,
+            environment: ClientEnvironment(endpoint: endpoint, configuration: configuration.client)
+        )
+    }
+
+    package init(
+        to endpoint: Endpoint,
+        configuration: SessionClientConfiguration,
+        interceptors: [any SessionClientInterceptor],
+        logger: Logger,
+        environment: ClientEnvironment
+    ) {
+        self.configuration = configuration
+        self.interceptors = interceptors
+        let options = configuration.limits.options(
+            maximumFrameLength: configuration.client.connection.maximumFrameLength
+        )
+        engine = SessionEngine(
+            role: .client,
+            options: options,
+            details: SessionOpeningDetails(name: configuration.name, metadata: configuration.metadata),
+            clock: environment.clock
+        )
+        host = SessionClientHost(
+            engine: engine,
+            leftoverLimit: options.inboundWindow,
+            renewMetadata: configuration.checkedRenewal,
+            clock: environment.clock,
+            logger: logger
+        )
+        engine.attach(host)
+        client = Client(
+            to: endpoint,
+            configuration: configuration.client,
+            heartbeat: .session,
+            intake: host,
+            observer: nil,
+            logger: logger,
+            environment: environment
+        )
+        host.attach(client)
+    }
+
+    // MARK: Observing
+
+    /// Where the connection stands.
+    public var state: ConnectionState { client.state }
+
+    /// Every step of the connection, for any number of subscribers, each from the newest one on.
+    public var events: ClientEvents { client.events }
+
+    /// The last 100 steps of the connection, the oldest first.
+    public var history: [ClientEvent] { client.history }
+
+    /// What becomes of the session, for any number of subscribers.
+    public var sessionEvents: SessionEvents { SessionEvents(history: host.history) }
+
+    /// What became of messages so far.
+    public var statistics: SessionStatistics {
+        var statistics = engine.statistics
+        statistics.unwantedPushCount = host.unwantedPushCount
+        return statistics
+    }
+
+    // MARK: Running
+
+    /// Connects, and keeps the session going, until it is closed or the task is cancelled; cancelling ends the session at
+    /// once. In a `ServiceGroup`, graceful shutdown does what `close()` does.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled. `SessionError` when the server has ended the session against
+    ///   this side's will: `refused`, `replaced` or `versionMismatch`. `ConnectionError` `alreadyRun` for a second call,
+    ///   `invalidConfiguration` when the name and the metadata are longer than a server takes.
+    public func run() async throws {
+        defer { engine.abandon(SessionGoodbye(.closed)) }
+        do {
+            try configuration.checkOpening(configuration.renewMetadata == nil ? configuration.metadata : [:])
+        } catch {
+            // Whoever waits for the session hears of it, too.
+            let reason = SessionError(code: .closedLocally, message: error.message, cause: error)
+            engine.abandon(SessionGoodbye(.closed), reason: reason)
+            throw error
+        }
+        try client.start()
+        let shutdown = Latch<Void>()
+        try await withTaskCancellationHandler {
+            try await withGracefulShutdownHandler {
+                try await runUntilClosed(closingAfter: shutdown)
+            } onGracefulShutdown: {
+                shutdown.open(with: ())
+            }
+        } onCancel: {
+            engine.abandon(SessionGoodbye(.closed))
+        }
+        if let failure = host.failure { throw failure }
+    }
+
+    private func runUntilClosed(closingAfter shutdown: Latch<Void>) async throws {
+        try await withThrowingDiscardingTaskGroup { group in
+            group.addTask {
+                // Cancelled when the client has ended without it.
+                guard (try? await shutdown.wait()) != nil else { return }
+                await self.close()
+            }
+            defer { group.cancelAll() }
+            try await client.runUntilClosed()
+        }
+    }
+
+    /// Makes a new connection at once, as `Client.reconnect()` does; the session goes on over it.
+    public func reconnect() { client.reconnect() }
+
+    /// Closes the session: takes no more calls and pushes, and waits until all that was accepted is processed and every call
+    /// has ended, for `SessionClientConfiguration.closeTimeout` at most; then the session ends, and so does `run()`.
+    ///
+    /// Cancelling the task ends the session at once.
+    public func close() async {
+        await withTaskCancellationHandler {
+            engine.close()
+            await host.waitUntilEnded(for: configuration.closeTimeout)
+            engine.abandon(SessionGoodbye(.closed))
+        } onCancel: {
+            engine.abandon(SessionGoodbye(.closed))
+        }
+        await client.closeOrJoin()
+    }
+}
+
+extension SessionClient: Service {}
+
+/// Runs a session's client, and `body` with it; `SessionClient` says what it does.
+///
+/// When `body` returns, the session is closed as `SessionClient.close()` does; when it throws or the task is cancelled, it is
+/// ended at once. Nothing of it is left when the call returns.
+///
+/// - Throws: what `body` throws; what `SessionClient.run()` does.
+public nonisolated(nonsending) func withSessionClient<Result>(
+    to endpoint: Endpoint,
+    configuration: SessionClientConfiguration = SessionClientConfiguration(),
+    interceptors: [any SessionClientInterceptor] = [],
+    logger: Logger = Logger(label: "lifeline.session"),
+    _ body: nonisolated(nonsending) (SessionClient) async throws -> Result
+) async throws -> Result {
+    let client = SessionClient(to: endpoint, configuration: configuration, interceptors: interceptors, logger: logger)
+    // Cancelled and awaited when `body` throws.
+    async let running: Void = client.run()
+    let result = try await body(client)
+    await client.close()
+    try await running
+    return result
+}
+
+extension Lifeline_Session_V1_Frame {
+    /// Whether it is the heartbeat's as well: its numbers count as any frame's do.
+    var isHeartbeat: Bool {
+        switch kind {
+        case .ping?, .pong?: true
+        default: false
+        }
+    }
+}
+
+extension HeartbeatMessages where Received == Lifeline_Session_V1_Frame, Sent == Lifeline_Session_V1_Frame {
+    /// The session protocol's own.
+    static var session: HeartbeatMessages {
+        HeartbeatMessages(
+            ping: { number in .with { $0.ping.number = number } },
+            answer: { frame in
+                guard case .ping(let ping)? = frame.kind else { return nil }
+                return .with { $0.pong.number = ping.number }
+            },
+            isAnswer: { frame in
+                if case .pong? = frame.kind { true } else { false }
+            }
+        )
+    }
+}

@@ -1,0 +1,64 @@
+public import LifelineMessages
+internal import LifelineTransport
+
+/// How the client of a session behaves.
+public struct SessionClientConfiguration: Sendable {
+    /// How its connections behave, and how it connects again. Pings of the session's own watch the peer. The queue of sends
+    /// plays no part, as the session has its own.
+    public var client = ClientConfiguration()
+
+    /// How the session is to be found at the server (`SessionServer.session(named:)`); empty: not by a name. With `metadata`
+    /// 16 KiB at most, of which each name and value counts for 64 bytes more. Default: empty.
+    public var name = ""
+
+    /// What the server is told with each connection, for its own decision whether to let the client in: credentials, for
+    /// example. Default: nothing.
+    public var metadata: SessionMetadata = [:]
+
+    /// Asked before each connection is made for what takes the place of `metadata`: a token that is valid then, for example.
+    /// While it works the attempt does; what it throws fails the attempt, which is repeated as any other is. Nil: nothing does.
+    /// Default: nil.
+    public var renewMetadata: (@Sendable () async throws -> SessionMetadata)?
+
+    /// What is kept for the server, and taken from it.
+    public var limits = SessionLimits()
+
+    /// How long `close()` waits until the server has processed everything. Default: 10 s, as a server waits for its handlers
+    /// when it shuts down.
+    public var closeTimeout = Duration.seconds(10)
+
+    /// What messages are accepted in replies and pushes.
+    public var decodingOptions: DecodingOptions {
+        get { client.connection.decodingOptions }
+        set { client.connection.decodingOptions = newValue }
+    }
+
+    /// Makes a configuration with the default values.
+    public init() {}
+}
+
+extension SessionClientConfiguration {
+    /// Renews the metadata, and sees that a server takes it.
+    var checkedRenewal: (@Sendable () async throws -> SessionMetadata)? {
+        guard let renewMetadata else { return nil }
+        return { [self] in
+            let metadata = try await renewMetadata()
+            try checkOpening(metadata)
+            return metadata
+        }
+    }
+
+    /// - Throws: `invalidConfiguration` when no server takes a hello with the metadata.
+    func checkOpening(_ metadata: SessionMetadata) throws(ConnectionError) {
+        let length = metadata.reduce(name.utf8.count) {
+            $0 + $1.key.utf8.count + $1.value.utf8.count + SessionPayload.entryByteCount
+        }
+        guard length > SessionLink.maximumHelloLength else { return }
+        throw ConnectionError(
+            code: .invalidConfiguration,
+            message:
+                "The name and the metadata of a session take \(length) bytes, of \(SessionLink.maximumHelloLength) at "
+                + "most. Send what is larger with a call."
+        )
+    }
+}

@@ -1,0 +1,217 @@
+internal import LifelineCore
+internal import LifelineProtos
+internal import LifelineTransport
+internal import Logging
+internal import NIOConcurrencyHelpers
+
+/// What a client's session and its connections tell one another, and the inboxes of its pushes.
+final class SessionClientHost: Sendable {
+    typealias Frame = Lifeline_Session_V1_Frame
+
+    /// Names that a server makes up must not fill the memory.
+    private static let loggedMethodLimit = 100
+
+    private struct WeakClient {
+        weak var client: Client<Frame, Frame>?
+    }
+
+    private struct State {
+        var inboxes: [String: SessionInbox] = [:]
+        var unwantedPushCount = 0
+        var loggedMethods: Set<String> = []
+        /// The present connection, as far as is known.
+        var connection: UInt64?
+        /// Not before that shall the next connection be made.
+        var pauseEnd: MonotonicTime?
+        var failure: SessionError?
+        var hasEnded = false
+    }
+
+    let history = SessionHistory()
+    let leftovers: LeftoverPushes
+    private let engine: SessionEngine
+    private let clock: any ClientClock
+    private let logger: Logger
+    private let renewMetadata: (@Sendable () async throws -> SessionMetadata)?
+    private let ended = Latch<Void>()
+    /// Weak, as it has this.
+    private let client = NIOLockedValueBox(WeakClient())
+    private let state = NIOLockedValueBox(State())
+
+    init(
+        engine: SessionEngine,
+        leftoverLimit: SessionWindow,
+        renewMetadata: (@Sendable () async throws -> SessionMetadata)?,
+        clock: any ClientClock,
+        logger: Logger
+    ) {
+        self.engine = engine
+        leftovers = LeftoverPushes(limit: leftoverLimit)
+        self.renewMetadata = renewMetadata
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// Whose connections the session goes over.
+    func attach(_ client: Client<Frame, Frame>) {
+        self.client.withLockedValue { $0.client = client }
+    }
+
+    var unwantedPushCount: Int { state.withLockedValue { $0.unwantedPushCount } }
+
+    /// Why the server has ended the session; nil when it has not.
+    var failure: SessionError? { state.withLockedValue { $0.failure } }
+
+    /// Where pushes of a method go from now on.
+    func registerInbox(for method: String) -> SessionInbox {
+        let (inbox, hasEnded) = state.withLockedValue { state in
+            let inbox = state.inboxes[method] ?? SessionInbox(leftovers: leftovers)
+            state.inboxes[method] = inbox
+            return (inbox, state.hasEnded)
+        }
+        if hasEnded { inbox.finish(end) }
+        return inbox
+    }
+
+    /// Nobody wants the pushes of a method any more: what waits is dropped.
+    func removeInbox(_ inbox: SessionInbox, for method: String) {
+        let isRegistered = state.withLockedValue { state in
+            guard state.inboxes[method] === inbox else { return false }
+            state.inboxes[method] = nil
+            return true
+        }
+        guard isRegistered else { return }
+        for item in inbox.close() { engine.finish(item.receipt) }
+        inbox.finish(.success(()))
+    }
+
+    private var end: Result<Void, SessionError> { failure.map { .failure($0) } ?? .success(()) }
+
+    /// A push was not what its method has.
+    func dropped(_ method: String, _ error: SessionError) {
+        logger.warning("A push was dropped", metadata: ["method": "\(method)", "error": "\(error)"])
+    }
+
+    /// Waits until the session has ended, for so long at most, or until the task is cancelled.
+    func waitUntilEnded(for timeLimit: Duration) async {
+        await ended.wait(until: clock.now + timeLimit.clamped(atLeast: .zero), by: clock)
+    }
+}
+
+extension SessionClientHost: SessionHost {
+    func inbox(for push: Lifeline_Session_V1_Push) -> SessionInbox? {
+        let method = push.method
+        // Names may be long, too.
+        let name = method.shortened
+        let (inbox, isNews) = state.withLockedValue { state -> (SessionInbox?, Bool) in
+            if let inbox = state.inboxes[method] { return (inbox, false) }
+            state.unwantedPushCount += 1
+            guard state.loggedMethods.count < SessionClientHost.loggedMethodLimit else { return (nil, false) }
+            return (nil, state.loggedMethods.insert(name).inserted)
+        }
+        if isNews { logger.notice("Nobody has asked for these pushes", metadata: ["method": "\(name)"]) }
+        return inbox
+    }
+
+    /// A server asks nothing of its clients but by pushes.
+    func begin(_ request: IncomingRequest, deadline: MonotonicTime?, _ content: Lifeline_Session_V1_Request) {
+        engine.respond(to: request, SessionStatus(.unimplemented, "A client handles no requests."))
+    }
+
+    func cancel(_ request: IncomingRequest) {}
+
+    func received(_ event: SessionEngineEvent) {
+        switch event {
+        case .opened(let id, let isResumed):
+            logger.debug("The session was opened", metadata: ["session": "\(id)", "resumed": "\(isResumed)"])
+            history.append(.opened(id: "\(id)", resumed: isResumed))
+        case .lost(let reason, let inDoubt):
+            logger.warning(
+                "The session was lost",
+                metadata: ["inDoubt": "\(inDoubt.count)", "error": "\(reason)"]
+            )
+            for inbox in state.withLockedValue({ Array($0.inboxes.values) }) { inbox.sessionLost() }
+            history.append(.lost(inDoubt: inDoubt), reason: reason)
+        case .refused(let messages):
+            logger.warning("The server does not take what was pushed", metadata: ["count": "\(messages.count)"])
+            history.append(.refused(messages))
+        case .peerLeaving(let pause):
+            logger.info("The server goes away", metadata: ["pause": "\(pause)"])
+            state.withLockedValue { $0.pauseEnd = clock.now + pause }
+        case .peerViolated(let message):
+            logger.warning("The server broke the rules of sessions", metadata: ["error": "\(message)"])
+        case .peerAccused(let error):
+            logger.warning("The server refused what this client sent", metadata: ["error": "\(error)"])
+        case .ended(let failure, let inDoubt):
+            end(failure, inDoubt)
+        }
+    }
+
+    private func end(_ failure: SessionError?, _ inDoubt: [SessionMessageInDoubt]) {
+        if let failure { logger.error("The session is over", metadata: ["error": "\(failure)"]) }
+        let inboxes = state.withLockedValue { state in
+            state.failure = failure
+            state.hasEnded = true
+            return Array(state.inboxes.values)
+        }
+        history.append(.ended(failure, inDoubt: inDoubt))
+        for inbox in inboxes { inbox.finish(end) }
+        ended.open(with: ())
+        // The goodbye is on the way.
+        client.withLockedValue { $0.client }?.driver.requestClose()
+    }
+}
+
+// What connections tell.
+extension SessionClientHost: MessageIntake {
+    /// They acknowledge.
+    var seesHeartbeats: Bool { true }
+
+    func connectionBegan() {}
+
+    func waitToConnect() async throws {
+        try await leftovers.waitForRoom {
+            logger.warning("Not connecting until pushes that have arrived are taken; see SessionClient.pushes")
+        }
+        // An attempt that is given up leaves the pause to the next one.
+        while let pauseEnd = state.withLockedValue({ $0.pauseEnd }), clock.now < pauseEnd {
+            try await clock.sleep(until: pauseEnd)
+        }
+        guard let renewMetadata else { return }
+        do {
+            let metadata = try await renewMetadata()
+            engine.state.withLockedValue { $0.details.metadata = metadata }
+        } catch {
+            throw ConnectionError(
+                code: .connectFailed,
+                message: "What the server is to be told of the client could not be found out: \(error)",
+                cause: error
+            )
+        }
+    }
+
+    func connectionReady(_ connection: any TransportConnection, as id: ConnectionManager.ConnectionID) {
+        state.withLockedValue { $0.connection = id }
+        engine.connected(connection, as: id)
+    }
+
+    func takes(_ frame: Frame, byteCount: Int) -> Bool {
+        // Before its connection was reported, nothing that comes has a meaning.
+        let goesOn =
+            state.withLockedValue { $0.connection }.map { engine.received(frame, byteCount: byteCount, on: $0) } ?? true
+        // A goodbye is the last thing that is said.
+        return !frame.isHeartbeat || !goesOn
+    }
+
+    func batchEnded() { engine.batchEnded() }
+
+    func inputEnded(_ end: AnswersEnd) {
+        let error: ConnectionError? = if case .failed(let error) = end { error } else { nil }
+        if let id = state.withLockedValue({ $0.connection }) { engine.inputEnded(error, on: id) }
+    }
+
+    func connectionClosed(_ id: ConnectionManager.ConnectionID) {
+        state.withLockedValue { $0.connection = nil }
+        engine.disconnected(id)
+    }
+}

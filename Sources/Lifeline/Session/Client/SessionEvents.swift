@@ -1,0 +1,116 @@
+public import LifelineCore
+internal import LifelineTransport
+internal import NIOConcurrencyHelpers
+
+/// What becomes of a client's session.
+public struct SessionEvent: Sendable {
+    /// What happened.
+    public enum Kind: Sendable {
+        /// The session goes on over a new connection, or, with `resumed` false, a new one has begun.
+        case opened(id: String, resumed: Bool)
+        /// The session cannot go on, mostly because the server does not know it any more: it was restarted, or the client was
+        /// away for too long. `SessionEvent.reason` says why. A new one begins, with what was not sent yet. Of these messages
+        /// it is not known whether the server has processed them.
+        case lost(inDoubt: [SessionMessageInDoubt])
+        /// A new session begins, and its server takes no frames that are long enough for these messages, which had been
+        /// accepted before. They were not sent.
+        case refused([SessionMessageInDoubt])
+        /// The session is over: with an error when the server ended it against the client's will. These messages were
+        /// accepted, and are not known to be processed.
+        case ended(SessionError?, inDoubt: [SessionMessageInDoubt])
+    }
+
+    /// What happened.
+    public let kind: Kind
+    /// Why a session was lost; nil of other events.
+    public let reason: SessionError?
+    /// How many events between the one before and this one the subscriber was too slow to see.
+    public let missedCount: Int
+}
+
+/// What becomes of a client's session, for any number of subscribers.
+///
+/// Each iteration begins with the oldest event that is kept, 20 at most, and goes on with every later one. It ends after
+/// `ended`, and when the task that iterates is cancelled.
+public struct SessionEvents: AsyncSequence, Sendable {
+    let history: SessionHistory
+
+    /// Begins with the oldest event that is kept.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(history: history) }
+
+    /// Hands out one event at a time.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate let history: SessionHistory
+        private var cursor = 0
+
+        fileprivate init(history: SessionHistory) { self.history = history }
+
+        /// The next event; nil at the end.
+        public nonisolated(nonsending) mutating func next() async -> SessionEvent? {
+            while true {
+                switch history.event(at: cursor) {
+                case .event(let event, let number):
+                    cursor = number + 1
+                    return event
+                case .end:
+                    return nil
+                case .notYet(let news):
+                    do { try await news.wait() } catch { return nil }
+                }
+            }
+        }
+
+        /// The next event; nil at the end.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> SessionEvent? {
+            await next()
+        }
+    }
+}
+
+/// The last events of a session, and who waits for the next one.
+final class SessionHistory: Sendable {
+    /// Few, as each may have all that a session keeps.
+    private static let capacity = 20
+
+    private struct State {
+        var events: [(kind: SessionEvent.Kind, reason: SessionError?)] = []
+        var firstNumber = 0
+        var hasEnded = false
+        /// Opens with the next event.
+        var news = Latch<Void>()
+    }
+
+    enum Lookup {
+        case event(SessionEvent, number: Int)
+        case notYet(Latch<Void>)
+        case end
+    }
+
+    private let state = NIOLockedValueBox(State())
+
+    func append(_ kind: SessionEvent.Kind, reason: SessionError? = nil) {
+        let news = state.withLockedValue { state in
+            if state.events.count == SessionHistory.capacity {
+                state.events.removeFirst()
+                state.firstNumber += 1
+            }
+            state.events.append((kind, reason))
+            if case .ended = kind { state.hasEnded = true }
+            defer { state.news = Latch() }
+            return state.news
+        }
+        news.open(with: ())
+    }
+
+    fileprivate func event(at cursor: Int) -> Lookup {
+        state.withLockedValue { state in
+            let number = Swift.max(cursor, state.firstNumber)
+            let index = number - state.firstNumber
+            guard index < state.events.count else { return state.hasEnded ? .end : .notYet(state.news) }
+            // Who has just begun has missed nothing.
+            let missedCount = cursor == 0 ? 0 : number - cursor
+            let (kind, reason) = state.events[index]
+            return .event(SessionEvent(kind: kind, reason: reason, missedCount: missedCount), number: number)
+        }
+    }
+}

@@ -1,0 +1,92 @@
+internal import LifelineCore
+public import Logging
+
+/// Logs every call of a client, or of a server: its method, how it ended, how long it took and how large it was.
+public struct SessionLoggingInterceptor: Sendable {
+    private let logger: Logger
+    private let level: Logger.Level
+
+    /// - Parameters:
+    ///   - logger: gets the calls.
+    ///   - level: of those that succeeded; those that failed have at least `info`. Default: `debug`.
+    public init(logger: Logger, level: Logger.Level = .debug) {
+        self.logger = logger
+        self.level = level
+    }
+
+    private func log(_ call: SessionCall, since start: ContinuousClock.Instant, _ end: Result<SessionReply, any Error>)
+    {
+        var metadata: Logger.Metadata = [
+            "method": "\(call.method.shortened)",
+            "kind": "\(call.kind)",
+            "duration": "\(ContinuousClock.now - start)",
+            "sentBytes": "\(call.payloadByteCount)",
+        ]
+        switch end {
+        case .success(let reply):
+            metadata["replyBytes"] = "\(reply.payloadByteCount)"
+            logger.log(level: level, "A call succeeded", metadata: metadata)
+        case .failure(let error):
+            metadata["status"] = "\(SessionStatus.Code(of: error))"
+            metadata["error"] = "\(error)"
+            logger.log(level: max(level, .info), "A call failed", metadata: metadata)
+        }
+    }
+}
+
+extension SessionLoggingInterceptor: SessionClientInterceptor {
+    public func intercept(
+        _ call: SessionCall,
+        next: @escaping @Sendable (SessionCall) async throws(SessionError) -> SessionReply
+    ) async throws(SessionError) -> SessionReply {
+        let start = ContinuousClock.now
+        do throws(SessionError) {
+            let reply = try await next(call)
+            log(call, since: start, .success(reply))
+            return reply
+        } catch {
+            log(call, since: start, .failure(error))
+            throw error
+        }
+    }
+}
+
+extension SessionLoggingInterceptor: SessionServerInterceptor {
+    public func intercept(
+        _ call: SessionCall,
+        session: ServerSession,
+        next: @escaping @Sendable (SessionCall) async throws -> SessionReply
+    ) async throws -> SessionReply {
+        let start = ContinuousClock.now
+        do {
+            let reply = try await next(call)
+            log(call, since: start, .success(reply))
+            return reply
+        } catch {
+            log(call, since: start, .failure(error))
+            throw error
+        }
+    }
+}
+
+extension SessionStatus.Code {
+    /// How a call counts that ended with an error.
+    init(of error: any Error) {
+        switch error {
+        case let status as SessionStatus: self = status.code
+        case is CancellationError: self = .cancelled
+        case let error as SessionError:
+            switch error.code {
+            case .status: self = error.status?.code ?? .unknown
+            case .timedOut: self = .deadlineExceeded
+            case .cancelled: self = .cancelled
+            case .tooManyInFlight: self = .resourceExhausted
+            case .messageRefused: self = .invalidArgument
+            case .malformedMessage: self = .internal
+            case .refused: self = .unauthenticated
+            default: self = .unavailable
+            }
+        default: self = .unknown
+        }
+    }
+}

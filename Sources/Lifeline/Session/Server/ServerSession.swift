@@ -1,0 +1,381 @@
+public import LifelineCore
+public import LifelineMessages
+internal import LifelineProtos
+internal import LifelineTransport
+internal import Logging
+internal import NIOConcurrencyHelpers
+
+/// A client's session, as its server sees it: it goes on while connections come and go.
+public final class ServerSession: Sendable {
+    /// What names the session: 32 hexadecimal digits, chosen by the server.
+    public let id: String
+
+    /// The server that it is a session of. It lets go of the session when that is over.
+    public let server: SessionServer
+
+    private struct State {
+        var description: SessionDescription
+        /// What handles requests.
+        var handlers: [IncomingRequest: Task<Void, Never>] = [:]
+        /// Where pushes wait for the task that handles those of their method.
+        var inboxes: [String: SessionInbox] = [:]
+        var pushHandlers: [Task<Void, Never>] = []
+        var unwantedPushCount = 0
+        var loggedMethods: Set<String> = []
+        /// Tasks that have not returned.
+        var taskCount = 0
+        var hasOpened = false
+        var hasEnded = false
+        /// Whether handlers that begin are cancelled at once.
+        var cancelsHandlers = false
+    }
+
+    let sessionID: SessionID
+    let engine: SessionEngine
+    let frameLimit: Int
+    let decodingOptions: DecodingOptions
+    private let methods: [String: SessionMethod]
+    private let interceptors: [any SessionServerInterceptor]
+    private let logger: Logger
+    private let whenEnded: @Sendable (SessionID) -> Void
+    private let ended = Latch<Void>()
+    private let allReturned = Latch<Void>()
+    private let state: NIOLockedValueBox<State>
+
+    /// - Parameter whenEnded: called once, when the session is over.
+    init(
+        _ id: SessionID,
+        _ description: SessionDescription,
+        of server: SessionServer,
+        whenEnded: @escaping @Sendable (SessionID) -> Void
+    ) {
+        sessionID = id
+        self.id = "\(id)"
+        self.server = server
+        let configuration = server.configuration
+        frameLimit = configuration.server.connection.maximumFrameLength
+        decodingOptions = configuration.server.connection.decodingOptions
+        methods = server.methods
+        interceptors = server.interceptors
+        var logger = server.logger
+        logger[metadataKey: "session"] = "\(id)"
+        self.logger = logger
+        self.whenEnded = whenEnded
+        state = NIOLockedValueBox(State(description: description))
+        engine = SessionEngine(
+            role: .server,
+            options: configuration.limits.options(maximumFrameLength: frameLimit),
+            details: SessionOpeningDetails(keptDuration: configuration.keptDuration),
+            clock: server.clock
+        )
+        engine.attach(self)
+    }
+
+    /// How the session is found: as its identity says, or, without one, as its client wants. It may be empty, and another
+    /// session may have the name by now.
+    public var name: String { state.withLockedValue { $0.description.name } }
+
+    /// Who the client is, as was found out when it connected last; nil when nothing was.
+    public var identity: SessionIdentity? { state.withLockedValue { $0.description.identity } }
+
+    /// What the client said of itself when it connected last. What nobody has checked is the client's word only.
+    public var metadata: SessionMetadata { state.withLockedValue { $0.description.metadata } }
+
+    /// What became of messages so far.
+    public var statistics: SessionStatistics {
+        var statistics = engine.statistics
+        statistics.unwantedPushCount = state.withLockedValue { $0.unwantedPushCount }
+        return statistics
+    }
+
+    /// Tells the client something. Returns when it is accepted; waits while too much is kept for the client.
+    ///
+    /// - Parameters:
+    ///   - method: `package.Service/Method`.
+    ///   - stage: `processed` waits until the client has processed it, and throws when it does not come to that.
+    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; until it is processed also those
+    ///   of `SessionPushStage`. What its delivery drops is no error otherwise.
+    public nonisolated(nonsending) func push<Message: DelimitedMessage>(
+        _ method: String,
+        _ message: Message,
+        delivery: SessionDelivery = .reliable,
+        until stage: SessionPushStage = .accepted,
+        metadata: SessionMetadata = [:]
+    ) async throws(SessionError) {
+        let content = try CallContent(message)
+        let payload = OutgoingPayload.push(method: method, metadata: metadata, payload: content.bytes)
+        try payload.check(limit: frameLimit)
+        try await engine.push(payload, delivery, until: stage)
+    }
+
+    /// Ends the session when everything that was accepted is processed, and every handler of a request has returned. Its
+    /// client is told, and does not come back by itself. Takes no more messages from now on.
+    public func end() {
+        engine.close()
+    }
+
+    /// Ends the session as `end()` does, and at once when it goes on after `gracePeriod`: its handlers are cancelled then, and
+    /// what the client has not processed is in doubt. Returns when the session has ended. Cancelling the task ends the session at
+    /// once, too.
+    ///
+    /// The client, where there is one, is told, and does not come back by itself.
+    public func end(gracePeriod: Duration) async {
+        engine.close()
+        let clock = engine.clock
+        await ended.wait(until: clock.now + gracePeriod.clamped(atLeast: .zero), by: clock)
+        // What was pushed to a session that has ended in time is still handled.
+        guard ended.value == nil else { return }
+        abandon(SessionGoodbye(.closed, "The server has ended the session."))
+        // Another thread may be the one that tells of it.
+        await ended.waitUninterrupted()
+    }
+}
+
+// What its server does with it.
+extension ServerSession {
+    /// A client has come back.
+    func renew(_ description: SessionDescription) {
+        state.withLockedValue { $0.description = description }
+    }
+
+    /// Ends it at once, and cancels its handlers.
+    func abandon(_ goodbye: SessionGoodbye, reason: SessionError? = nil) {
+        engine.abandon(goodbye, reason: reason)
+        cancelHandlers()
+    }
+
+    /// The same, as others want its place in a full server, and its client has made no use of it.
+    func makeWay() {
+        abandon(SessionGoodbye(.closed, "The server was full."), reason: .madeWay)
+    }
+
+    /// The same, as its client does not come back.
+    func expire() {
+        abandon(SessionGoodbye(.closed, "The client was away for too long."), reason: .expired)
+    }
+
+    /// The same, without a word to the client.
+    func disconnectAndAbandon() {
+        engine.leave()
+        abandon(SessionGoodbye(.closed))
+    }
+
+    /// Its requests have ended with it; what was pushed is still handled.
+    func cancelHandlersOfRequests() {
+        let tasks = state.withLockedValue { Array($0.handlers.values) }
+        for task in tasks { task.cancel() }
+    }
+
+    private func cancelHandlers() {
+        let tasks = state.withLockedValue { state in
+            state.cancelsHandlers = true
+            return Array(state.handlers.values) + state.pushHandlers
+        }
+        for task in tasks { task.cancel() }
+    }
+
+    /// Whether it has ended, and all of its handlers have returned.
+    var isOver: Bool { allReturned.value != nil }
+
+    /// Waits for that.
+    func waitUntilOver() async {
+        await allReturned.waitUninterrupted()
+    }
+
+    private func taskReturned(_ change: (inout State) -> Void = { _ in }) {
+        let isOver = state.withLockedValue { state in
+            change(&state)
+            state.taskCount -= 1
+            return state.hasEnded && state.taskCount == 0
+        }
+        if isOver { allReturned.open(with: ()) }
+    }
+}
+
+extension ServerSession: SessionHost {
+    func begin(_ request: IncomingRequest, deadline: MonotonicTime?, _ content: Lifeline_Session_V1_Request) {
+        let name = content.method
+        // Interceptors see those that nobody handles, too.
+        let method = methods[name].flatMap { $0.kind == .push ? nil : $0 } ?? .unimplemented(name)
+        let call = SessionCall(
+            name,
+            method.kind,
+            metadata: content.metadata.asMetadata,
+            timeLimit: deadline.map { $0 - engine.clock.now },
+            isImplemented: methods[name] != nil,
+            content: .request(content)
+        )
+        state.withLockedValue { state in
+            state.taskCount += 1
+            // Detached: whose task this runs in has nothing to do with the request. Not before the lock is free can it be
+            // taken out again.
+            let task = Task.detached {
+                await self.handle(call, method, request, deadline)
+                self.taskReturned { $0.handlers[request] = nil }
+            }
+            if state.cancelsHandlers { task.cancel() }
+            state.handlers[request] = task
+        }
+    }
+
+    func cancel(_ request: IncomingRequest) {
+        state.withLockedValue { $0.handlers[request] }?.cancel()
+    }
+
+    func inbox(for push: Lifeline_Session_V1_Push) -> SessionInbox? {
+        let name = push.method
+        guard let method = methods[name], method.kind == .push else {
+            unwanted(name)
+            return nil
+        }
+        return state.withLockedValue { state in
+            if let inbox = state.inboxes[name] { return inbox }
+            let inbox = SessionInbox()
+            state.inboxes[name] = inbox
+            state.taskCount += 1
+            let task = Task.detached {
+                await self.handlePushes(of: method, from: inbox)
+                self.taskReturned()
+            }
+            if state.cancelsHandlers { task.cancel() }
+            state.pushHandlers.append(task)
+            return inbox
+        }
+    }
+
+    func received(_ event: SessionEngineEvent) {
+        switch event {
+        case .opened(_, let isResumed):
+            logger.debug("The session was opened", metadata: ["resumed": "\(isResumed)"])
+            state.withLockedValue { $0.hasOpened = true }
+            server.configuration.whenOpened(self, isResumed)
+        case .peerViolated(let message):
+            logger.warning("The client broke the rules of sessions", metadata: ["error": "\(message)"])
+        case .ended(let error, let inDoubt):
+            logger.debug("The session is over", metadata: error.map { ["reason": "\($0.message)"] } ?? [:])
+            let (inboxes, hasOpened) = state.withLockedValue { state in
+                state.hasEnded = true
+                // This, until everybody has been told.
+                state.taskCount += 1
+                return (Array(state.inboxes.values), state.hasOpened)
+            }
+            for inbox in inboxes { inbox.finish(.success(())) }
+            // First, so that nobody finds it any more.
+            whenEnded(sessionID)
+            if !inDoubt.isEmpty { server.configuration.whenInDoubt(self, inDoubt) }
+            if hasOpened { server.configuration.whenEnded(self) }
+            ended.open(with: ())
+            taskReturned()
+        case .refused(let messages):
+            server.configuration.whenInDoubt(self, messages)
+        case .lost, .peerLeaving, .peerAccused:
+            // A server's session is not lost: it ends.
+            break
+        }
+    }
+
+    private func unwanted(_ method: String) {
+        // Names that a client makes up must not fill the memory: neither many nor long ones.
+        let method = method.shortened
+        let isNews = state.withLockedValue { state in
+            state.unwantedPushCount += 1
+            return state.loggedMethods.count < 10 && state.loggedMethods.insert(method).inserted
+        }
+        if isNews { logger.notice("There is no method for these pushes", metadata: ["method": "\(method)"]) }
+    }
+}
+
+// Handlers.
+extension ServerSession {
+    private func handle(
+        _ call: SessionCall,
+        _ method: SessionMethod,
+        _ request: IncomingRequest,
+        _ deadline: MonotonicTime?
+    ) async {
+        do {
+            let reply = try await run(call, method, request, deadline)
+            let payload = reply.content.bytes
+            let response = OutgoingPayload.response(SessionStatus(.ok), metadata: reply.metadata, payload: payload)
+            try response.check(limit: frameLimit)
+            engine.respond(to: request, SessionStatus(.ok), metadata: reply.metadata, payload: payload)
+        } catch {
+            engine.respond(to: request, sendable(status(of: error, call.method), call.method))
+        }
+    }
+
+    /// The status, or what takes its place when no frame can carry it.
+    private func sendable(_ status: SessionStatus, _ method: String) -> SessionStatus {
+        do throws(SessionError) {
+            try OutgoingPayload.response(status, metadata: [:], payload: []).check(limit: frameLimit)
+            return status
+        } catch {
+            logger.warning("A status cannot be sent", metadata: ["method": "\(method)", "error": "\(error)"])
+            return SessionStatus(.internal, "The status \(status.code) cannot be sent.")
+        }
+    }
+
+    private func handlePushes(of method: SessionMethod, from inbox: SessionInbox) async {
+        while let item = try? await inbox.next() {
+            let content = CallContent.push(item.push)
+            let metadata = item.push.metadata.asMetadata
+            let call = SessionCall(method.name, .push, metadata: metadata, content: content)
+            do {
+                _ = try await run(call, method, nil, nil)
+            } catch {
+                logger.warning(
+                    "The handler of a push failed",
+                    metadata: ["method": "\(method.name)", "error": "\(error)"]
+                )
+            }
+            engine.finish(item.receipt)
+        }
+    }
+
+    private func run(
+        _ call: SessionCall,
+        _ method: SessionMethod,
+        _ request: IncomingRequest?,
+        _ deadline: MonotonicTime?
+    ) async throws -> SessionReply {
+        try await interceptors[...].make(call, session: self) { call in
+            let context = SessionContext(
+                method: call.method,
+                metadata: call.metadata,
+                deadline: deadline,
+                session: self,
+                request: request
+            )
+            return SessionReply(content: try await method.handle(call, context))
+        }
+    }
+
+    /// What a client learns of an error.
+    private func status(of error: any Error, _ method: String) -> SessionStatus {
+        switch error {
+        case let status as SessionStatus where status.code != .ok: return status
+        case is CancellationError: return SessionStatus(.cancelled)
+        case let error as SessionError where error.code == .cancelled: return SessionStatus(.cancelled)
+        case let error as SessionError where error.code == .messageRefused:
+            logger.warning("A reply cannot be sent", metadata: ["method": "\(method)", "error": "\(error)"])
+            return SessionStatus(.internal, "The reply cannot be sent.")
+        default:
+            logger.warning("A handler failed", metadata: ["method": "\(method)", "error": "\(error)"])
+            return SessionStatus(.unknown)
+        }
+    }
+}
+
+/// Whose session it is.
+struct SessionDescription: Sendable {
+    let name: String
+    let metadata: SessionMetadata
+    let identity: SessionIdentity?
+
+    /// - Parameter identity: decides the name, where there is one.
+    init(_ hello: SessionLink.Hello, _ identity: SessionIdentity?) {
+        name = identity?.sessionName ?? hello.name
+        metadata = hello.metadata
+        self.identity = identity
+    }
+}

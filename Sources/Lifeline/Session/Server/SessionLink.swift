@@ -1,0 +1,151 @@
+internal import LifelineCore
+internal import LifelineMessages
+internal import LifelineProtos
+internal import LifelineTransport
+internal import NIOConcurrencyHelpers
+
+/// One of a server's connections, from its hello on.
+final class SessionLink: Sendable {
+    typealias Frame = Lifeline_Session_V1_Frame
+
+    /// What a client says first.
+    struct Hello: Sendable {
+        var hello: SessionHello
+        let name: String
+        let metadata: SessionMetadata
+    }
+
+    private enum State {
+        /// Can go to: deciding, over.
+        case waiting
+        /// The server decides whether to let the client in, which has nothing to say meanwhile. Can go to: attached, over.
+        case deciding
+        /// Frames are the session's. Can go to: over.
+        case attached(SessionEngine, id: UInt64)
+        case over
+    }
+
+    /// For the name and the metadata, which are kept as long as the session: 16 KiB, as most HTTP servers take in fields.
+    static let maximumHelloLength = 16 << 10
+
+    /// Opens with the hello, or with what came instead.
+    let hello = Latch<Result<Hello, SessionLinkError>>()
+    /// Opens when the client has ended its side, or the connection has failed.
+    let inputOver = Latch<Void>()
+    private let state = NIOLockedValueBox(State.waiting)
+
+    /// Frames are a session's from now on; false when the connection is over.
+    func attach(to engine: SessionEngine, as id: UInt64) -> Bool {
+        state.withLockedValue { state in
+            guard case .deciding = state else { return false }
+            state = .attached(engine, id: id)
+            return true
+        }
+    }
+
+    /// What comes is dropped.
+    func end() {
+        state.withLockedValue { $0 = .over }
+        hello.open(with: .failure(.ended))
+    }
+
+    private func begin(_ frame: Frame) {
+        guard case .hello(let message)? = frame.kind else { return fail("A frame came before the session was opened.") }
+        do {
+            let decoded = try SessionHello(message)
+            let length = message.withNameUTF8Span { $0.span.count } + message.metadata.contentLength
+            guard length <= Self.maximumHelloLength else {
+                return fail("The name and the metadata of a hello take \(Self.maximumHelloLength) bytes at most.")
+            }
+            state.withLockedValue { $0 = .deciding }
+            let metadata = message.metadata.asMetadata
+            hello.open(with: .success(Hello(hello: decoded, name: message.name, metadata: metadata)))
+        } catch {
+            fail(error.message)
+        }
+    }
+
+    private func fail(_ message: String) {
+        state.withLockedValue { $0 = .over }
+        hello.open(with: .failure(.violation(message)))
+    }
+}
+
+/// Why a connection led to no session.
+enum SessionLinkError: Error {
+    /// The client left.
+    case ended
+    /// It said something else than hello.
+    case violation(String)
+}
+
+// On the connection's loop.
+extension SessionLink: MessageIntake {
+    /// They acknowledge.
+    var seesHeartbeats: Bool { true }
+
+    func connectionBegan() {}
+
+    func takes(_ frame: Frame, byteCount: Int) -> Bool {
+        switch state.withLockedValue({ $0 }) {
+        case .waiting:
+            if frame.isHeartbeat { return false }
+            begin(frame)
+        case .attached(let engine, let id):
+            // A goodbye is the last thing that is said.
+            return !engine.received(frame, byteCount: byteCount, on: id) || !frame.isHeartbeat
+        case .deciding:
+            // What cannot wait for the welcome is dropped; the welcome tells it how far this side is.
+            if case .goodbye? = frame.kind { inputOver.open(with: ()) }
+            return !frame.isHeartbeat
+        case .over:
+            break
+        }
+        return true
+    }
+
+    func batchEnded() {
+        if case .attached(let engine, _) = state.withLockedValue({ $0 }) { engine.batchEnded() }
+    }
+
+    func inputEnded(_ end: AnswersEnd) {
+        if case .failed(let error) = end { inputEnded(error) } else { inputEnded(nil) }
+    }
+
+    func inputEnded(_ error: ConnectionError?) {
+        if case .attached(let engine, let id) = state.withLockedValue({ $0 }) { engine.inputEnded(error, on: id) }
+        inputOver.open(with: ())
+        hello.open(with: .failure(.ended))
+    }
+
+    func connectionClosed(_ id: ConnectionManager.ConnectionID) {}
+}
+
+/// Takes the frames of one of a server's connections to its link.
+struct SessionReceiver: FrameReceiver {
+    let inbox: SessionLink
+    private var base: MessageReceiver<Lifeline_Session_V1_Frame>
+
+    init(configuration: ConnectionConfiguration) {
+        let link = SessionLink()
+        inbox = link
+        base = MessageReceiver(
+            configuration: configuration,
+            heartbeat: .session,
+            intake: link,
+            inbox: BatchQueue(marks: configuration.inboundWaterMarks)
+        ) { _, _ in .more }
+    }
+
+    var answersPings: Bool { base.answersPings }
+
+    mutating func receive(frame: UnsafeRawBufferPointer) throws { try base.receive(frame: frame) }
+    mutating func finishBatch() -> ReadDemand { base.finishBatch() }
+    mutating func takeReplies() throws(ConnectionError) -> [UInt8] { try base.takeReplies() }
+    func pingFrame(number: UInt64) throws(ConnectionError) -> [UInt8]? { try base.pingFrame(number: number) }
+
+    mutating func finish(throwing error: ConnectionError?) {
+        base.finish(throwing: error)
+        inbox.inputEnded(error)
+    }
+}

@@ -1,0 +1,191 @@
+internal import LifelineCore
+internal import LifelineTransport
+internal import Logging
+internal import NIOConcurrencyHelpers
+
+// Connections.
+extension SessionServer {
+    /// Stays with a connection to its end.
+    func serve(_ opened: OpenedConnection<SessionLink>) async {
+        let (connection, link) = (opened.connection, opened.inbox)
+        let id = state.withLockedValue { state in
+            state.lastConnection += 1
+            state.connections[state.lastConnection] = connection
+            return state.lastConnection
+        }
+        await withTaskGroup { group in
+            group.addTask {
+                // The client has ended its side; nobody says anything more.
+                _ = try? await link.inputOver.wait()
+                if !Task.isCancelled { connection.close() }
+            }
+            let session = await admit(link, connection, id)
+            if session == nil { connection.close() }
+            _ = await connection.waitUntilClosed()
+            group.cancelAll()
+            link.end()
+            if let (session, claim) = session {
+                session.engine.disconnected(claim)
+                let (now, wasUsed) = (clock.now, session.engine.isUsed)
+                state.withLockedValue { state in
+                    _ = state.registry.disconnected(id, of: session.sessionID, wasUsed: wasUsed, now: now)
+                }
+                armTimer()
+            }
+        }
+        let idle = state.withLockedValue { state in
+            state.connections[id] = nil
+            return state.connections.isEmpty ? state.idle : nil
+        }
+        idle?.open(with: ())
+    }
+
+    /// Lets a client in, or says why not. Nil: the connection is of no use.
+    private func admit(
+        _ link: SessionLink,
+        _ connection: any TransportConnection,
+        _ id: UInt64
+    ) async -> (ServerSession, claim: UInt64)? {
+        let deadline = clock.now + configuration.helloTimeout.clamped(atLeast: .zero)
+        let timeout = Task {
+            try await clock.sleep(until: deadline)
+            connection.abort(ConnectionError(code: .idleTimeout, message: "The client did not say hello in time."))
+        }
+        defer { timeout.cancel() }
+        do {
+            let hello = try await link.hello.waitUninterrupted().get()
+            let candidate = SessionCandidate(
+                name: hello.name,
+                metadata: hello.metadata,
+                remoteEndpoint: connection.remoteEndpoint,
+                isReturning: hello.hello.session != nil
+            )
+            let identity = try await authenticate(candidate, link)
+            return attach(hello, SessionDescription(hello, identity), link, connection, id)
+        } catch {
+            if let goodbye = goodbye(for: error, connection) { SessionEngine.say(goodbye, on: connection) }
+            return nil
+        }
+    }
+
+    /// Asks who it is, for as long as the client is there.
+    private func authenticate(_ candidate: SessionCandidate, _ link: SessionLink) async throws -> SessionIdentity? {
+        try await withThrowingTaskGroup(of: SessionIdentity?.self) { group in
+            group.addTask { try await self.configuration.authenticate(candidate) }
+            group.addTask {
+                try await link.inputOver.wait()
+                throw SessionLinkError.ended
+            }
+            defer { group.cancelAll() }
+            let identity = try await group.next() ?? nil
+            // Both may have come to an end.
+            if link.inputOver.value != nil { throw SessionLinkError.ended }
+            return identity
+        }
+    }
+
+    private func goodbye(for error: any Error, _ connection: any TransportConnection) -> SessionGoodbye? {
+        let remote: Logger.Metadata = ["remote": "\(connection.remoteEndpoint)", "error": "\(error)"]
+        switch error {
+        case SessionLinkError.ended:
+            return nil
+        case SessionLinkError.violation(let message):
+            logger.info("A client opened no session", metadata: remote)
+            return SessionGoodbye(.violation, message)
+        case let status as SessionStatus where status.code == .unauthenticated || status.code == .permissionDenied:
+            logger.info("A client was refused", metadata: remote)
+            // 1,000 characters, so that any client's frames can carry them.
+            return SessionGoodbye(.refused, String(status.message.prefix(1_000)))
+        case is CancellationError where Task.isCancelled:
+            // The server ends.
+            return nil
+        default:
+            logger.warning("A client could not be let in", metadata: remote)
+            let spread = max(configuration.drainSpread.clamped(atLeast: .zero).saturatedNanoseconds, 0)
+            let pause = state.withLockedValue { Int64.random(in: 0...spread, using: &$0.random) }
+            return SessionGoodbye(.draining, "The server cannot let clients in.", pause: .nanoseconds(pause))
+        }
+    }
+
+    private func attach(
+        _ hello: SessionLink.Hello,
+        _ description: SessionDescription,
+        _ link: SessionLink,
+        _ connection: any TransportConnection,
+        _ id: UInt64
+    ) -> (ServerSession, claim: UInt64)? {
+        var hello = hello
+        let (action, claim, forgotten) = state.withLockedValue { state in
+            state.lastClaim += 1
+            if let known = hello.hello.session, let session = state.registry[known.id],
+                session.identity?.subject != description.identity?.subject
+            {
+                // Whoever has somebody's credentials does not have their messages with them.
+                hello.hello.session = nil
+            }
+            let fresh = SessionCredentials.random(using: &state.random)
+            let action = state.registry.receivedHello(
+                hello.hello,
+                name: description.name,
+                over: id,
+                besides: state.sessions.count - state.registry.count,
+                fresh: fresh
+            ) {
+                ServerSession($0.id, description, of: self) { [weak self] in self?.sessionEnded($0) }
+            }
+            switch action {
+            case .create(_, let session): state.sessions[session.sessionID] = session
+            case .resume(_, let session, _, _): session.renew(description)
+            case .refuse: break
+            }
+            return (action, state.lastClaim, state.registry.takeForgotten())
+        }
+        for (_, session) in forgotten { session.makeWay() }
+        switch action {
+        case .refuse(let goodbye):
+            SessionEngine.say(goodbye, on: connection)
+            return nil
+        case .create(let credentials, let session):
+            return open(session, credentials, hello, isResumed: false, link, connection, claim)
+        case .resume(let credentials, let session, _, let drainPause):
+            let opened = open(session, credentials, hello, isResumed: true, link, connection, claim)
+            if opened != nil, let drainPause { session.engine.drain(pause: drainPause) }
+            return opened
+        }
+    }
+
+    private func open(
+        _ session: ServerSession,
+        _ credentials: SessionCredentials,
+        _ hello: SessionLink.Hello,
+        isResumed: Bool,
+        _ link: SessionLink,
+        _ connection: any TransportConnection,
+        _ claim: UInt64
+    ) -> (ServerSession, claim: UInt64)? {
+        // Before the welcome, which the client may answer at once.
+        guard link.attach(to: session.engine, as: claim) else { return (session, claim) }
+        let refusal = session.engine.opened(
+            by: hello.hello,
+            credentials,
+            isResumed: isResumed,
+            connection,
+            as: claim
+        )
+        if let refusal {
+            SessionEngine.say(refusal, on: connection)
+            connection.close()
+        }
+        return (session, claim)
+    }
+}
+
+extension SessionCredentials {
+    /// What nobody can guess.
+    fileprivate static func random(using generator: inout any RandomNumberGenerator & Sendable) -> SessionCredentials {
+        SessionCredentials(
+            id: SessionID(generator.next(), generator.next()),
+            token: SessionToken(generator.next(), generator.next())
+        )
+    }
+}

@@ -1,0 +1,192 @@
+public import LifelineCore
+internal import LifelineTransport
+internal import Logging
+internal import NIOConcurrencyHelpers
+
+/// A running server of sessions, as the body of `withSessionServer` sees it.
+public final class SessionServer: Sendable {
+    /// Where it listens, with the real ports when 0 was asked for.
+    public let endpoints: [Endpoint]
+
+    struct State {
+        var registry: SessionRegistry<ServerSession>
+        /// Sessions of which something is left: handlers that have not returned, for some.
+        var sessions: [SessionID: ServerSession] = [:]
+        var connections: [UInt64: any TransportConnection] = [:]
+        var lastConnection: UInt64 = 0
+        /// Of two connections that claim a session the later claim counts.
+        var lastClaim: UInt64 = 0
+        var isDraining = false
+        /// Opens when no connection is left, once somebody waits for that.
+        var idle: Latch<Void>?
+        var timer: Task<Void, Never>?
+        var armedDeadline: MonotonicTime?
+        var random: any RandomNumberGenerator & Sendable
+    }
+
+    let configuration: SessionServerConfiguration
+    let methods: [String: SessionMethod]
+    let interceptors: [any SessionServerInterceptor]
+    let clock: any ClientClock
+    let logger: Logger
+    let stopAccepting: @Sendable () async -> Void
+    let state: NIOLockedValueBox<State>
+    /// Opens when it has shut down.
+    private let finished = Latch<Void>()
+
+    init(
+        endpoints: [Endpoint],
+        configuration: SessionServerConfiguration,
+        methods: [String: SessionMethod],
+        interceptors: [any SessionServerInterceptor],
+        clock: any ClientClock,
+        logger: Logger,
+        stopAccepting: @escaping @Sendable () async -> Void
+    ) {
+        self.endpoints = endpoints
+        self.configuration = configuration
+        self.methods = methods
+        self.interceptors = interceptors
+        self.clock = clock
+        self.logger = logger
+        self.stopAccepting = stopAccepting
+        var registry = SessionRegistryConfiguration()
+        registry.keptDuration = configuration.keptDuration.clamped(atLeast: .zero)
+        registry.maximumSessionCount = max(configuration.maximumSessionCount, 1)
+        var random = SystemRandomNumberGenerator()
+        state = NIOLockedValueBox(
+            State(registry: SessionRegistry(registry, seed: random.next()), random: random)
+        )
+    }
+
+    // MARK: Sessions
+
+    /// The sessions, those that have no connection at present included; in no order.
+    public var sessions: [ServerSession] {
+        state.withLockedValue { state in state.registry.ids.compactMap { state.registry[$0] } }
+    }
+
+    /// The session of an id, as `ServerSession.id` has it; nil when there is none.
+    public func session(id: String) -> ServerSession? {
+        guard let id = SessionID(hexadecimal: id) else { return nil }
+        return state.withLockedValue { $0.registry[id] }
+    }
+
+    /// The session of a name, which is its identity's or, without one, what its client calls itself; nil when there is none. Of
+    /// several with one name, the newest has it.
+    public func session(named name: String) -> ServerSession? {
+        state.withLockedValue { $0.registry[name: name]?.session }
+    }
+
+    // MARK: Shutting down
+
+    /// Shuts the server down, within `gracePeriod`:
+    ///
+    /// 1. It stops accepting, and begins no more sessions.
+    /// 2. It sends what waits for a client, and then tells it to come back after a pause, a random part of
+    ///    `SessionServerConfiguration.drainSpread`; clients that do not take all in three quarters of the grace period are
+    ///    told then. A client begins nothing more here; what it had sent is handled, and it leaves when it has all its replies
+    ///    and has processed all pushes.
+    /// 3. What is left when the grace period is over is cut, its handlers are cancelled, and their sessions end.
+    ///
+    /// Returns when all handlers have returned. A client that comes back to the next server begins a new session there, with
+    /// what it had not sent. `SessionServerConfiguration.whenInDoubt` learns which pushes may not have been processed.
+    public func shutdown(gracePeriod: Duration) async {
+        await stopAccepting()
+        let drained = state.withLockedValue { state -> [(ServerSession, Duration)]? in
+            if state.isDraining { return nil }
+            state.isDraining = true
+            return state.registry.drain(spread: configuration.drainSpread).map { ($0.session, $0.pause) }
+        }
+        for (session, pause) in drained ?? [] { session.engine.drain(pause: pause) }
+        let gracePeriod = gracePeriod.clamped(atLeast: .zero)
+        let start = clock.now
+        await waitUntilIdle(until: start + gracePeriod * 3 / 4)
+        for session in state.withLockedValue({ Array($0.sessions.values) }) { session.engine.drainAtOnce() }
+        await waitUntilIdle(until: start + gracePeriod)
+        await endAll()
+        finished.open(with: ())
+    }
+
+    /// Waits until the server has shut down. Use it as the body of a server that runs until its task is cancelled.
+    ///
+    /// - Throws: `CancellationError`.
+    public func waitUntilShutDown() async throws {
+        try await finished.wait()
+    }
+
+    private func waitUntilIdle(until deadline: MonotonicTime) async {
+        let (idle, isIdle) = state.withLockedValue { state in
+            let idle = state.idle ?? Latch()
+            state.idle = idle
+            return (idle, state.connections.isEmpty)
+        }
+        if !isIdle { await idle.wait(until: deadline, by: clock) }
+    }
+
+    /// Cuts the connections and ends the sessions that are left. Waits for their handlers.
+    private func endAll() async {
+        let (connections, sessions, timer) = state.withLockedValue { state in
+            (Array(state.connections.values), Array(state.sessions.values), state.timer)
+        }
+        timer?.cancel()
+        for connection in connections {
+            connection.abort(ConnectionError(code: .closedLocally, message: "The server is shutting down."))
+        }
+        // Their clients learn from the next server that they are over.
+        for session in sessions { session.disconnectAndAbandon() }
+        for session in sessions { await session.waitUntilOver() }
+    }
+}
+
+// Ends of sessions.
+extension SessionServer {
+    /// A session is over.
+    func sessionEnded(_ id: SessionID) {
+        let session = state.withLockedValue { state in
+            state.registry.ended(id)
+            return state.sessions[id]
+        }
+        guard let session else { return }
+        session.cancelHandlersOfRequests()
+        // One that a handler outlives is waited for by a shutdown, and has its place until then.
+        Task.detached {
+            await session.waitUntilOver()
+            self.state.withLockedValue { $0.sessions[id] = nil }
+        }
+    }
+
+    /// Sets the timer for the session that expires next.
+    func armTimer() {
+        state.withLockedValue { state in
+            guard let next = state.registry.nextDeadline, !state.isDraining else { return }
+            if let armed = state.armedDeadline, armed <= next { return }
+            state.armedDeadline = next
+            state.timer?.cancel()
+            state.timer = Task.detached { [weak self, clock] in
+                do { try await clock.sleep(until: next) } catch { return }
+                self?.timerFired(next)
+            }
+        }
+    }
+
+    private func timerFired(_ deadline: MonotonicTime) {
+        let now = clock.now
+        let expired = state.withLockedValue { state -> [ServerSession] in
+            guard state.armedDeadline == deadline else { return [] }
+            state.armedDeadline = nil
+            return state.registry.timerFired(now: now).map(\.session)
+        }
+        for session in expired { session.expire() }
+        armTimer()
+    }
+}
+
+extension SessionID {
+    /// Reads its description; nil when it is none.
+    fileprivate init?(hexadecimal text: String) {
+        let digits = text.utf8.compactMap { UInt8(exactly: Character(UnicodeScalar($0)).hexDigitValue ?? -1) }
+        guard digits.count == 32, text.utf8.count == 32 else { return nil }
+        self.init((0..<16).map { digits[2 * $0] << 4 | digits[2 * $0 + 1] })
+    }
+}

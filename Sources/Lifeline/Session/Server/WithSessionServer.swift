@@ -1,0 +1,180 @@
+public import LifelineCore
+internal import LifelineProtos
+package import LifelineTransport
+public import Logging
+
+/// Listens on an endpoint, serves sessions on what connects there, and runs `body` meanwhile.
+///
+/// When `body` returns, the server shuts down with the configuration's grace period, as `SessionServer.shutdown(gracePeriod:)`
+/// says; when it throws or the task is cancelled, at once. The call returns when all handlers have: one that ignores
+/// cancellation holds it up.
+///
+/// - Parameters:
+///   - services: what clients can ask for.
+///   - interceptors: stand between sessions and handlers, the first one outermost.
+///   - logger: gets what happens to connections, as `withServer` says. Handlers that failed, clients that broke the rules and
+///     errors of `authenticate`: `warning`; clients that were refused: `info`.
+/// - Throws: `ConnectionError` when listening fails, or `invalidConfiguration` when two methods have one name; what `body`
+///   throws.
+public nonisolated(nonsending) func withSessionServer<Result>(
+    listeningOn endpoint: Endpoint,
+    configuration: SessionServerConfiguration = SessionServerConfiguration(),
+    services: [any SessionService],
+    interceptors: [any SessionServerInterceptor] = [],
+    logger: Logger = Logger(label: "lifeline.session"),
+    _ body: nonisolated(nonsending) (SessionServer) async throws -> Result
+) async throws -> Result {
+    try await withSessionServer(
+        listeningOn: [endpoint],
+        configuration: configuration,
+        services: services,
+        interceptors: interceptors,
+        logger: logger,
+        body
+    )
+}
+
+/// The same on several endpoints: a client may go on with its session at another one than before.
+public nonisolated(nonsending) func withSessionServer<Result>(
+    listeningOn endpoints: [Endpoint],
+    configuration: SessionServerConfiguration = SessionServerConfiguration(),
+    services: [any SessionService],
+    interceptors: [any SessionServerInterceptor] = [],
+    logger: Logger = Logger(label: "lifeline.session"),
+    _ body: nonisolated(nonsending) (SessionServer) async throws -> Result
+) async throws -> Result {
+    try await withSessionServer(
+        listeningOn: endpoints,
+        configuration: configuration,
+        services: services,
+        interceptors: interceptors,
+        logger: logger,
+        transport: NIOTransport.shared,
+        clock: BootTimeClock(),
+        body
+    )
+}
+
+package nonisolated(nonsending) func withSessionServer<Result>(
+    listeningOn endpoints: [Endpoint],
+    configuration: SessionServerConfiguration,
+    services: [any SessionService],
+    interceptors: [any SessionServerInterceptor],
+    logger: Logger,
+    transport: any Transport,
+    clock: any ClientClock,
+    _ body: nonisolated(nonsending) (SessionServer) async throws -> Result
+) async throws -> Result {
+    let methods = try services.methodsByName()
+    let listeners = try await listen(on: endpoints, configuration.server, logger, transport)
+    let server = SessionServer(
+        endpoints: listeners.map(\.endpoint),
+        configuration: configuration,
+        methods: methods,
+        interceptors: interceptors,
+        clock: clock,
+        logger: logger
+    ) {
+        for listener in listeners { await listener.stopAccepting() }
+    }
+    async let serving: Void = serve(server, listeners)
+    do {
+        let result = try await body(server)
+        await server.shutdown(gracePeriod: configuration.server.shutdownGracePeriod)
+        await serving
+        return result
+    } catch {
+        for listener in listeners { await listener.close() }
+        await server.shutdown(gracePeriod: .zero)
+        await serving
+        throw error
+    }
+}
+
+private typealias Listener = any TransportListener<SessionLink>
+
+private func listen(
+    on endpoints: [Endpoint],
+    _ configuration: ServerConfiguration,
+    _ logger: Logger,
+    _ transport: any Transport
+) async throws -> [Listener] {
+    var listeners: [Listener] = []
+    do {
+        for endpoint in endpoints {
+            listeners.append(try await listen(on: endpoint, configuration, logger, transport))
+        }
+        return listeners
+    } catch {
+        for listener in listeners { await listener.close() }
+        throw error
+    }
+}
+
+private func listen(
+    on endpoint: Endpoint,
+    _ configuration: ServerConfiguration,
+    _ logger: Logger,
+    _ transport: any Transport
+) async throws -> Listener {
+    typealias Frame = Lifeline_Session_V1_Frame
+    var options = configuration.connection.transportOptions(
+        maximumFrameLength: configuration.connection.frameLimit(for: Frame.self),
+        hasHeartbeat: true,
+        metrics: TransportMetrics(role: "server")
+    )
+    options.layers = try configuration.layers(
+        on: endpoint,
+        carrying: CarriedTypes(receiving: Frame.self, sending: Frame.self),
+        logger: logger
+    )
+    return try await transport.listen(
+        on: endpoint,
+        options: ListenerOptions(
+            connection: options,
+            maximumConnections: configuration.maximumConnections,
+            backlog: configuration.backlog,
+            logger: logger
+        )
+    ) {
+        SessionReceiver(configuration: configuration.connection)
+    }
+}
+
+/// Accepts on all listeners until they have stopped, and stays until all connections are closed.
+private func serve(_ server: SessionServer, _ listeners: [Listener]) async {
+    await withDiscardingTaskGroup { group in
+        for listener in listeners {
+            group.addTask {
+                await withDiscardingTaskGroup { connections in
+                    do {
+                        while let opened = try await listener.nextConnection() {
+                            connections.addTask {
+                                await server.serve(opened)
+                                listener.releaseConnection()
+                            }
+                        }
+                    } catch {
+                        // Cancelled: whoever cancelled shuts the server down.
+                        await listener.close()
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension [any SessionService] {
+    fileprivate func methodsByName() throws(ConnectionError) -> [String: SessionMethod] {
+        var methods: [String: SessionMethod] = [:]
+        for method in flatMap(\.methods) {
+            guard methods.updateValue(method, forKey: method.name) == nil else {
+                throw ConnectionError(
+                    code: .invalidConfiguration,
+                    message: "Two methods of the server's services are named \(method.name)."
+                )
+            }
+        }
+        return methods
+    }
+}

@@ -1,0 +1,184 @@
+internal import LifelineCore
+internal import LifelineMessages
+internal import LifelineProtos
+
+/// Something that one side asks of the other: what interceptors see, and may change.
+public struct SessionCall: Sendable {
+    /// The shape of a method.
+    public enum Kind: Sendable, Hashable {
+        /// One request, one reply.
+        case unary
+        /// One request, and messages until the handler has returned.
+        case stream
+        /// A message without a reply.
+        case push
+    }
+
+    /// `package.Service/Method`.
+    public let method: String
+    /// Whether there is such a method, as far as is known: false at a server that does not have it, where the name is
+    /// anything that a client makes up.
+    public let isImplemented: Bool
+    /// The method's shape.
+    public let kind: Kind
+    /// What goes with the request.
+    public var metadata: SessionMetadata
+    /// How long it may take; nil: as long as it likes. A push has none.
+    public var timeLimit: Duration?
+    /// What is promised of a push; `reliable` for all else.
+    public var delivery: SessionDelivery
+    /// What whoever pushes waits for; `accepted` for all else.
+    public let stage: SessionPushStage
+    let content: CallContent
+
+    /// Makes a call, to hand it to an interceptor: calls are made by `SessionClient`.
+    ///
+    /// - Parameters:
+    ///   - method: `package.Service/Method`.
+    ///   - isImplemented: whether the server has the method. Default: it has.
+    ///   - payload: the encoded message.
+    public init(
+        _ method: String,
+        _ kind: Kind,
+        metadata: SessionMetadata = [:],
+        timeLimit: Duration? = nil,
+        delivery: SessionDelivery = .reliable,
+        isImplemented: Bool = true,
+        until stage: SessionPushStage = .accepted,
+        payload: [UInt8]
+    ) {
+        self.init(
+            method,
+            kind,
+            metadata: metadata,
+            timeLimit: timeLimit,
+            delivery: delivery,
+            isImplemented: isImplemented,
+            until: stage,
+            content: .bytes(payload)
+        )
+    }
+
+    init(
+        _ method: String,
+        _ kind: Kind,
+        metadata: SessionMetadata,
+        timeLimit: Duration? = nil,
+        delivery: SessionDelivery = .reliable,
+        isImplemented: Bool = true,
+        until stage: SessionPushStage = .accepted,
+        content: CallContent
+    ) {
+        self.method = method
+        self.isImplemented = isImplemented
+        self.kind = kind
+        self.metadata = metadata
+        self.timeLimit = timeLimit
+        self.delivery = delivery
+        self.stage = stage
+        self.content = content
+    }
+
+    /// The encoded message.
+    public var payload: [UInt8] { content.bytes }
+    /// Its size in bytes.
+    public var payloadByteCount: Int { content.byteCount }
+
+    /// What stands for the method where names are kept, as metrics and traces keep them: one name for all that clients make up.
+    var keptName: String { isImplemented ? method : "(unimplemented)" }
+}
+
+extension String {
+    /// As much of a method's name that may be made up as logs and errors say.
+    var shortened: String { String(prefix(100)) }
+}
+
+/// What a call came to.
+public struct SessionReply: Sendable {
+    /// What goes with the response. A push has none.
+    public var metadata: SessionMetadata
+    let content: CallContent
+
+    /// Makes a reply, in place of one of the handler's.
+    ///
+    /// - Parameter payload: the encoded message; empty where the method replies with none.
+    public init(metadata: SessionMetadata = [:], payload: [UInt8]) {
+        self.init(metadata: metadata, content: .bytes(payload))
+    }
+
+    init(metadata: SessionMetadata = [:], content: CallContent = .bytes([])) {
+        self.metadata = metadata
+        self.content = content
+    }
+
+    /// The encoded message; empty where the method replies with none.
+    public var payload: [UInt8] { content.bytes }
+    /// Its size in bytes.
+    public var payloadByteCount: Int { content.byteCount }
+}
+
+/// A user's encoded message: this side's own, or in the frame that it came in.
+enum CallContent: Sendable {
+    case bytes([UInt8])
+    case request(Lifeline_Session_V1_Request)
+    case response(Lifeline_Session_V1_Response)
+    case push(Lifeline_Session_V1_Push)
+
+    init(_ message: some DelimitedMessage) throws(SessionError) {
+        do {
+            self = .bytes(
+                try message.withDelimitedBytes(partial: false) { frame in
+                    // Behind its length.
+                    let prefix = frame.firstIndex { $0 < 0x80 }.map { $0 + 1 } ?? 0
+                    return [UInt8](frame[prefix...])
+                }
+            )
+        } catch {
+            throw SessionError(
+                code: .messageRefused,
+                message: "The \(type(of: message)) cannot be encoded.",
+                cause: error
+            )
+        }
+    }
+
+    var byteCount: Int {
+        switch self {
+        case .bytes(let bytes): bytes.count
+        case .request(let request): request.withPayloadSpan { $0.count }
+        case .response(let response): response.withPayloadSpan { $0.count }
+        case .push(let push): push.withPayloadSpan { $0.count }
+        }
+    }
+
+    var bytes: [UInt8] {
+        switch self {
+        case .bytes(let bytes): bytes
+        case .request(let request): request.payload
+        case .response(let response): response.payload
+        case .push(let push): push.payload
+        }
+    }
+
+    /// The message, without a copy of its bytes.
+    func decoded<Message: DelimitedMessage>(
+        as type: Message.Type,
+        _ options: DecodingOptions
+    ) throws(MessageError) -> Message {
+        func decode(_ span: Span<UInt8>) -> Result<Message, MessageError> {
+            span.withUnsafeBytes { bytes in
+                Result { () throws(MessageError) in
+                    try Message(serializedBytes: bytes, partial: false, options: options)
+                }
+            }
+        }
+        let decoded =
+            switch self {
+            case .bytes(let bytes): decode(bytes.span)
+            case .request(let request): request.withPayloadSpan { decode($0) }
+            case .response(let response): response.withPayloadSpan { decode($0) }
+            case .push(let push): push.withPayloadSpan { decode($0) }
+            }
+        return try decoded.get()
+    }
+}

@@ -1,0 +1,223 @@
+internal import LifelineCore
+internal import LifelineProtos
+
+// What the machine decided.
+extension SessionEngine {
+    func perform(_ actions: [Machine.Action], in state: inout State) {
+        if actions.isEmpty { return }
+        var isLost = false
+        var (inDoubt, refused): ([SessionMessageInDoubt], [SessionMessageInDoubt]) = ([], [])
+        let end = actions.lazy.compactMap(\.end).first.map { state.endReason ?? $0 }
+        let loss = actions.lazy.compactMap(\.loss).first ?? .sessionLost
+        for action in actions {
+            switch action {
+            case .opened(let credentials, let isResumed):
+                if isLost { state.effects.append(.tell(.lost(loss, inDoubt))) }
+                (isLost, inDoubt) = (false, [])
+                state.effects.append(.tell(.opened(credentials.id, isResumed: isResumed)))
+            case .sessionLost:
+                isLost = true
+            case .messageEnded(let number, let outcome):
+                if let message = ended(number, outcome, end, in: &state) {
+                    if outcome == .refused { refused.append(message) } else { inDoubt.append(message) }
+                }
+            case .admitted(let numbers):
+                for number in numbers { admitted(number, in: &state) }
+            case .complete(let call, .response(let response)):
+                resolve(call, .success(response), in: &state)
+            case .complete(let call, _):
+                // Nothing else completes a request.
+                resolve(call, .failure(.sessionLost), in: &state)
+            case .fail(let call, let code):
+                if code == .sessionLost { inDoubt.append(SessionMessageInDoubt(call.payload, .reliable, .inDoubt)) }
+                resolve(call, .failure(SessionError(code, end)), in: &state)
+            case .deliverPush(let serial, .push(let push), let receipt):
+                state.statistics.receivedPushCount += 1
+                state.effects.append(.deliver(push, receipt, state.calls[serial]))
+            case .deliverPush(_, _, let receipt):
+                state.machine.finish(receipt, now: clock.now)
+            case .beginRequest(let request, let deadline, .request(let content)):
+                state.effects.append(.begin(request, deadline: deadline, content))
+            case .beginRequest(let request, _, _), .refuseRequest(let request, _):
+                state.effects.append(.refuse(request))
+            case .cancelRequest(let request):
+                state.effects.append(.cancel(request))
+            case .peerLeaving(let goodbye):
+                if goodbye.code == .violation {
+                    // The peer closes, too, but nothing is said any more that would make it.
+                    state.closing = .init(error: nil, saysGoodbye: false)
+                    state.effects.append(.tell(.peerAccused(SessionError(goodbye, byPeer: true))))
+                } else {
+                    state.isPeerLeaving = isClient
+                    state.effects.append(.tell(.peerLeaving(pause: goodbye.pause)))
+                }
+            case .notWelcomed:
+                state.closing = .init(error: .notWelcomed, saysGoodbye: false)
+            case .violated(let violation):
+                if isClient {
+                    // Before the welcome there may be nothing to say.
+                    state.closing = .init(
+                        error: .brokenSessionRules(violation.message),
+                        saysGoodbye: state.machine.hasControlFrames
+                    )
+                }
+                state.effects.append(.tell(.peerViolated(violation.message)))
+            case .ended(let goodbye, let byPeer):
+                // A client's owner closes it.
+                if !isClient { state.closing = .init(error: nil, saysGoodbye: !byPeer) }
+                let isFailure = goodbye.code != .closed || state.endReason != nil
+                finish(end ?? SessionError(goodbye, byPeer: byPeer), isFailure, inDoubt + refused, in: &state)
+                // Nothing comes after the end, which tells all of it.
+                (isLost, inDoubt, refused) = (false, [], [])
+            }
+        }
+        if isLost { state.effects.append(.tell(.lost(loss, inDoubt))) }
+        if !refused.isEmpty { state.effects.append(.tell(.refused(refused))) }
+    }
+
+    private func resolve(
+        _ call: PendingCall,
+        _ result: Result<Lifeline_Session_V1_Response, SessionError>,
+        in state: inout State
+    ) {
+        forget(call, in: &state)
+        state.effects.append(.resolve(call, result))
+    }
+
+    /// It has ended.
+    func forget(_ call: PendingCall, in state: inout State) {
+        guard let serial = state.serials.removeValue(forKey: ObjectIdentifier(call)) else { return }
+        state.calls[serial] = nil
+        state.sentCalls.remove(serial)
+    }
+
+    private func ended(
+        _ number: Machine.Number,
+        _ outcome: SessionDeliveryOutcome,
+        _ end: SessionError?,
+        in state: inout State
+    ) -> SessionMessageInDoubt? {
+        switch outcome {
+        case .expired: state.statistics.expiredMessageCount += 1
+        case .replaced: state.statistics.replacedMessageCount += 1
+        case .dropped: state.statistics.droppedPushCount += 1
+        case .refused: state.statistics.refusedMessageCount += 1
+        case .processed, .sent, .inDoubt, .unsent: break
+        }
+        guard let push = state.pushes.removeValue(forKey: number) else { return nil }
+        if let admission = push.admission {
+            let error: SessionError? =
+                switch outcome {
+                case .unsent: end ?? .sessionEnded
+                case .refused: .messageRefused(nil)
+                default: nil
+                }
+            state.effects.append(.admit(admission, error))
+        }
+        if let processing = push.processing {
+            state.effects.append(.admit(processing, SessionError(outcome, cause: outcome == .unsent ? end : nil)))
+        }
+        let isUnsent = outcome == .unsent || outcome == .refused
+        guard push.isTracked, outcome == .inDoubt || (isUnsent && push.admission == nil) else { return nil }
+        return SessionMessageInDoubt(push.payload, push.delivery, outcome)
+    }
+
+    private func admitted(_ number: Machine.Number, in state: inout State) {
+        guard let push = state.pushes[number] else { return }
+        if let admission = push.admission { state.effects.append(.admit(admission, nil)) }
+        state.pushes[number] = push.isTracked || push.processing != nil ? push.admitted : nil
+    }
+
+    private func finish(
+        _ error: SessionError,
+        _ isFailure: Bool,
+        _ inDoubt: [SessionMessageInDoubt],
+        in state: inout State
+    ) {
+        state.end = error
+        state.timer?.cancel()
+        state.timer = nil
+        state.effects.append(.tell(.ended(isFailure ? error : nil, inDoubt)))
+    }
+}
+
+extension SessionEngine.Machine.Action {
+    /// Why the session ends with this.
+    fileprivate var end: SessionError? {
+        if case .ended(let goodbye, let byPeer) = self { SessionError(goodbye, byPeer: byPeer) } else { nil }
+    }
+
+    /// Why the session is lost with this, but for the server's having forgotten it.
+    fileprivate var loss: SessionError? {
+        switch self {
+        case .violated(let violation):
+            SessionError(SessionGoodbye(.violation, violation.message), byPeer: false)
+        case .peerLeaving(let goodbye) where goodbye.code == .violation:
+            SessionError(goodbye, byPeer: true)
+        default: nil
+        }
+    }
+}
+
+extension SessionError {
+    /// - Parameter end: why the session has ended with it; nil where it has not.
+    init(_ code: RequestError.Code, _ end: SessionError? = nil) {
+        switch code {
+        case .timedOut: self = .timedOut
+        case .cancelled: self = .cancelled
+        case .sessionLost: self = end.map { .endedInDoubt($0) } ?? .sessionLost
+        case .tooManyInFlight: self = .tooManyInFlight(nil)
+        case .messageRefused: self = .messageRefused(nil)
+        default: self = end ?? .sessionEnded
+        }
+    }
+
+    init(_ error: RequestError) {
+        switch error.code {
+        case .tooManyInFlight: self = .tooManyInFlight(error)
+        case .messageRefused: self = .messageRefused(error)
+        default: self = SessionError(error.code)
+        }
+    }
+
+    /// What it means for a request that was sent.
+    private static func endedInDoubt(_ end: SessionError) -> SessionError {
+        SessionError(
+            code: .sessionLost,
+            message:
+                "The session ended after the request was sent, so that nobody knows whether it was processed. "
+                + "Ask again only if that does no harm.",
+            cause: end
+        )
+    }
+
+    static var timedOut: SessionError {
+        SessionError(
+            code: .timedOut,
+            message:
+                "No response came in time. The peer may have acted on the request; ask again only if that does no harm."
+        )
+    }
+
+    static var cancelled: SessionError {
+        SessionError(code: .cancelled, message: "The task was cancelled. What had been sent may have been acted on.")
+    }
+
+    static var sessionEnded: SessionError { SessionError(SessionGoodbye(.closed), byPeer: false) }
+
+    static func messageRefused(_ cause: (any Error)?) -> SessionError {
+        SessionError(
+            code: .messageRefused,
+            message: "The peer takes no frame of the message's length. Send less at once, or raise its limit.",
+            cause: cause
+        )
+    }
+
+    static func tooManyInFlight(_ cause: (any Error)?) -> SessionError {
+        SessionError(
+            code: .tooManyInFlight,
+            message: "As many requests as may be are under way. Ask less at once.",
+            cause: cause
+        )
+    }
+}

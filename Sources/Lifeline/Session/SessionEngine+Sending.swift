@@ -1,0 +1,217 @@
+internal import LifelineCore
+internal import LifelineProtos
+internal import LifelineTransport
+internal import LifelineWellKnownTypes
+
+// What this side wants.
+extension SessionEngine {
+    /// Asks, and waits for the response.
+    ///
+    /// - Parameter inbox: where pushes that belong to the request go; nil when it is to have none.
+    nonisolated(nonsending) func request(
+        _ payload: OutgoingPayload,
+        timeLimit: Duration?,
+        inbox: SessionInbox? = nil
+    ) async throws(SessionError) -> Lifeline_Session_V1_Response {
+        if Task.isCancelled { throw .cancelled }
+        let call = PendingCall(payload, inbox: inbox)
+        let id = try begin(call, timeLimit: timeLimit)
+        let result = await withTaskCancellationHandler {
+            await call.result.waitUninterrupted()
+        } onCancel: {
+            cancel(id)
+        }
+        let response = try result.get()
+        guard response.status == 0 else { throw SessionError(status: SessionStatus(response)) }
+        return response
+    }
+
+    private func begin(_ call: PendingCall, timeLimit: Duration?) throws(SessionError) -> Machine.RequestID {
+        let result = change { state, now -> Result<Machine.RequestID, SessionError> in
+            if let end = state.end { return .failure(end) }
+            let deadline = timeLimit.map { now + $0.clamped(atLeast: .zero) }
+            do throws(RequestError) {
+                let id = try state.machine.request(.outgoing(call.payload), call, deadline: deadline, now: now)
+                let serial = Machine.serial(of: id)
+                state.calls[serial] = call
+                state.serials[ObjectIdentifier(call)] = serial
+                return .success(id)
+            } catch {
+                return .failure(SessionError(error))
+            }
+        }
+        return try result.get()
+    }
+
+    private func cancel(_ id: Machine.RequestID) {
+        change { state, now in
+            let (call, actions) = state.machine.cancelRequest(id, now: now)
+            if let call {
+                forget(call, in: &state)
+                state.effects.append(.resolve(call, .failure(.cancelled)))
+            }
+            perform(actions, in: &state)
+        }
+    }
+
+    /// Sends a push: returns when it is accepted, or processed. What is dropped, as its delivery asks for, or since nobody
+    /// waits for it any more, counts as accepted.
+    ///
+    /// - Parameter request: the peer's request that it belongs to; nil: none.
+    nonisolated(nonsending) func push(
+        _ payload: OutgoingPayload,
+        of request: IncomingRequest? = nil,
+        _ delivery: SessionDelivery,
+        until stage: SessionPushStage
+    ) async throws(SessionError) {
+        if Task.isCancelled { throw .cancelled }
+        let admission = Latch<SessionError?>()
+        let processing: Latch<SessionError?>? = stage == .processed ? Latch() : nil
+        let isTracked = request == nil
+        let offered = change { state, now -> Result<Machine.Number?, SessionError> in
+            if let end = state.end { return .failure(end) }
+            let (offer, actions) = state.machine.push(
+                .outgoing(payload),
+                of: request,
+                delivery,
+                isObserved: isTracked || processing != nil,
+                now: now
+            )
+            defer { perform(actions, in: &state) }
+            switch offer {
+            case .closed:
+                return .failure(.sessionEnded)
+            case .tooLong(let limit):
+                return .failure(SessionError(RequestError.messageRefused(limit: limit)))
+            case .dropped:
+                state.statistics.droppedPushCount += 1
+                guard processing != nil else { return .success(nil) }
+                let isWaitedFor = request.map { state.machine.isWaitedFor($0) } ?? true
+                return .failure(isWaitedFor ? SessionError(.dropped) ?? .sessionEnded : .notWaitedFor)
+            case .accepted(let number, let isAdmitted):
+                if isTracked || !isAdmitted || processing != nil {
+                    state.pushes[number] = PendingPush(
+                        payload: payload,
+                        delivery: delivery,
+                        isTracked: isTracked,
+                        admission: isAdmitted ? nil : admission,
+                        processing: processing
+                    )
+                }
+                if isAdmitted { admission.open(with: nil) }
+                return .success(number)
+            }
+        }
+        guard let number = try offered.get() else { return }
+        if admission.value == nil { try await waitForAdmission(admission, number) }
+        guard let processing else { return }
+        let error: SessionError?
+        do {
+            error = try await processing.wait()
+        } catch {
+            // It stays accepted.
+            throw .cancelled
+        }
+        if let error { throw error }
+    }
+
+    private nonisolated(nonsending) func waitForAdmission(
+        _ admission: Latch<SessionError?>,
+        _ number: Machine.Number
+    ) async throws(SessionError) {
+        let error = await withTaskCancellationHandler {
+            await admission.waitUninterrupted()
+        } onCancel: {
+            change { state, now in
+                // One that was admitted meanwhile is accepted, though whoever waits may not have heard of it.
+                guard state.pushes[number]?.admission != nil else { return }
+                let (isWithdrawn, actions) = state.machine.withdraw(number, now: now)
+                if isWithdrawn {
+                    state.pushes[number] = nil
+                    state.effects.append(.admit(admission, .cancelled))
+                } else if let push = state.pushes[number] {
+                    // An older one was given up for it, so that it is accepted, though it has no room.
+                    state.pushes[number] = push.isTracked || push.processing != nil ? push.admitted : nil
+                    state.effects.append(.admit(admission, nil))
+                }
+                perform(actions, in: &state)
+            }
+        }
+        if let error { throw error }
+    }
+
+    /// A push that came in is processed.
+    func finish(_ receipt: Receipt) {
+        change { state, now in state.machine.finish(receipt, now: now) }
+    }
+
+    /// Ends a request of the peer's.
+    func respond(
+        to request: IncomingRequest,
+        _ status: SessionStatus,
+        metadata: SessionMetadata = [:],
+        payload: [UInt8] = []
+    ) {
+        var response = OutgoingPayload.response(status, metadata: metadata, payload: payload)
+        change { state, now in
+            if response.maximumFrameLength > state.machine.peerFrameLimit {
+                let status = SessionStatus(.internal, "The response is longer than what the peer takes.")
+                response = OutgoingPayload.response(status, metadata: [:], payload: [])
+            } else if !state.machine.takesResponse(response.byteCount) {
+                let status = SessionStatus(.resourceExhausted, "Too many responses wait for the client to take them.")
+                response = OutgoingPayload.response(status, metadata: [:], payload: [])
+            }
+            perform(state.machine.respond(to: request, .outgoing(response), now: now).1, in: &state)
+        }
+    }
+
+    /// Ends the session when everything that was accepted is processed, and every request has ended.
+    func close() {
+        change { state, _ in
+            state.isClosing = true
+            perform(state.machine.close(), in: &state)
+            // A client without a connection does not make one only to say goodbye.
+            let isIdle = state.calls.isEmpty && state.machine.outbound.keptSize.frameCount == 0
+            guard isClient, isIdle, state.outlet == nil else { return }
+            perform(state.machine.abandon(SessionGoodbye(.closed)), in: &state)
+        }
+    }
+
+    /// Ends the session at once.
+    ///
+    /// - Parameter reason: what users are told; nil: what the goodbye means.
+    func abandon(_ goodbye: SessionGoodbye, reason: SessionError? = nil) {
+        change { state, _ in
+            if state.end == nil { state.endReason = reason }
+            perform(state.machine.abandon(goodbye), in: &state)
+        }
+    }
+
+    /// Tells the peer that this side goes away, once nothing waits to be sent: the peer leaves when it has nothing more to do
+    /// here, so that what comes later would not reach it.
+    func drain(pause: Duration) {
+        change { state, _ in state.drainPause = pause }
+    }
+
+    /// Tells it now, if it was not told yet.
+    func drainAtOnce() {
+        change { state, _ in sayDraining(&state) }
+    }
+}
+
+extension SessionStatus {
+    init(_ response: Lifeline_Session_V1_Response) {
+        self.init(
+            Code(rawValue: response.status),
+            response.message,
+            details: response.details.map { Detail(typeURL: $0.typeURL, value: $0.value) }
+        )
+    }
+}
+
+extension SessionError {
+    init(status: SessionStatus) {
+        let message = status.message.isEmpty ? "The handler ended the request with \(status.code)." : status.message
+        self.init(code: .status, message: message, status: status)
+    }
+}

@@ -1,0 +1,279 @@
+internal import LifelineCore
+internal import LifelineProtos
+internal import LifelineTransport
+internal import NIOConcurrencyHelpers
+
+/// Drives the machine of one end of a session: takes events from any thread under one lock, and writes what there is to write
+/// before it is given back, so that frames go out in the machine's order. What the machine decides otherwise runs after it, in
+/// the same order for everybody: whoever finds somebody at it leaves it to them.
+///
+/// Nothing of it runs by itself: a timer is set while the machine has a deadline, and a task waits where the connection has no
+/// room. Both end with the session.
+final class SessionEngine: Sendable {
+    typealias Machine = SessionMachine<MemoryStore<SessionPayload>, PendingCall>
+    typealias Receipt = Machine.Receipt
+
+    /// The connection that stands.
+    struct Outlet {
+        let id: UInt64
+        let connection: any TransportConnection
+        /// Whether what was offered last waits for room.
+        var isBlocked = false
+        /// Whether it refused something: it is about to be reported as closed.
+        var hasFailed = false
+    }
+
+    /// The end of a connection by this side.
+    struct Closing {
+        /// Why it ends, where that is a failure.
+        let error: ConnectionError?
+        /// Whether a goodbye is on the way, for which the peer is given time.
+        let saysGoodbye: Bool
+    }
+
+    struct State {
+        var machine: Machine
+        var outlet: Outlet?
+        /// The highest number of a connection that claimed a server's session, though it is gone.
+        var lastClaim: UInt64 = 0
+        /// Those of this side's that are told of at their end.
+        var pushes: [Machine.Number: PendingPush] = [:]
+        /// Requests of this side's, by their serials.
+        var calls: [UInt32: PendingCall] = [:]
+        var serials: [ObjectIdentifier: UInt32] = [:]
+        /// The serials of those that the peer may have seen.
+        var sentCalls: Set<UInt32> = []
+        /// Whether the peer goes away, and this side with it as soon as nothing is under way.
+        var isPeerLeaving = false
+        /// What to tell the peer once nothing waits to be sent: after which pause to come back.
+        var drainPause: Duration?
+        /// What goes with the next opening.
+        var details: SessionOpeningDetails
+        var statistics = SessionStatistics()
+        /// When the timer rings.
+        var armedDeadline: MonotonicTime?
+        var timer: Task<Void, Never>?
+        var end: SessionError?
+        /// Whether this side takes nothing new.
+        var isClosing = false
+        /// What users are told of the end that this side is about to make.
+        var endReason: SessionError?
+        /// How to close the connection when what is left was written; nil when not to.
+        var closing: Closing?
+
+        var effects: [Effect] = []
+        /// Whether somebody runs effects, and goes on with those that are added.
+        var runsEffects = false
+        /// Where frames are put together.
+        var buffer: [UInt8] = []
+    }
+
+    /// What is to be done once the lock is free.
+    enum Effect {
+        case resolve(PendingCall, Result<Lifeline_Session_V1_Response, SessionError>)
+        case admit(Latch<SessionError?>, SessionError?)
+        case deliver(Lifeline_Session_V1_Push, Receipt, PendingCall?)
+        case begin(IncomingRequest, deadline: MonotonicTime?, Lifeline_Session_V1_Request)
+        case refuse(IncomingRequest)
+        case cancel(IncomingRequest)
+        case tell(SessionEngineEvent)
+        case waitForRoom(Outlet, PendingSend)
+        /// Close it in order, or cut it for this reason.
+        case close(any TransportConnection, ConnectionError?)
+        /// Close it when what was offered is written, goodbyes that wait for room included, and the peer has ended its side. One
+        /// that does not in time is cut.
+        case closeAfterGoodbye(any TransportConnection, ConnectionError?)
+        case setTimer(MonotonicTime)
+    }
+
+    let clock: any ClientClock
+    /// Who acts for the user. Weak, as it has the engine.
+    private let host: NIOLockedValueBox<WeakHost>
+    let isClient: Bool
+    let state: NIOLockedValueBox<State>
+
+    private struct WeakHost {
+        weak var host: (any SessionHost)?
+    }
+
+    init(role: Machine.Role, options: SessionOptions, details: SessionOpeningDetails, clock: any ClientClock) {
+        self.clock = clock
+        isClient = role == .client
+        host = NIOLockedValueBox(WeakHost())
+        state = NIOLockedValueBox(
+            State(
+                machine: Machine(role: role, options: options, store: MemoryStore(), now: clock.now),
+                details: details
+            )
+        )
+    }
+
+    /// Whom the session belongs to.
+    func attach(_ host: any SessionHost) {
+        self.host.withLockedValue { $0.host = host }
+    }
+
+    var statistics: SessionStatistics {
+        state.withLockedValue { state in
+            var statistics = state.statistics
+            statistics.keptMessageCount = state.machine.outbound.keptSize.frameCount
+            statistics.keptByteCount = state.machine.outbound.keptSize.byteCount
+            statistics.lateMessageCount = state.machine.lateMessageCount
+            statistics.duplicateMessageCount = state.machine.inbound.duplicateCount
+            statistics.droppedPushCount += state.machine.droppedPushCount
+            return statistics
+        }
+    }
+
+    /// Whether the peer has made use of the session.
+    var isUsed: Bool { state.withLockedValue { $0.machine.isUsed } }
+
+    /// Why the session has ended; nil while it has not.
+    var end: SessionError? { state.withLockedValue { $0.end } }
+
+    /// Changes the state under the lock, sends what there is to send, and runs what comes of it after.
+    func change<Result>(pumping: Bool = true, _ body: (inout State, MonotonicTime) -> Result) -> Result {
+        let now = clock.now
+        let (result, runs) = state.withLockedValue { state in
+            let result = body(&state, now)
+            if pumping { pump(&state, now: now) }
+            armTimer(&state)
+            let runs = !state.runsEffects && !state.effects.isEmpty
+            if runs { state.runsEffects = true }
+            return (result, runs)
+        }
+        if runs { runEffects() }
+        return result
+    }
+
+    private func runEffects() {
+        while true {
+            let effects = state.withLockedValue { state in
+                defer { state.effects = [] }
+                if state.effects.isEmpty { state.runsEffects = false }
+                return state.effects
+            }
+            if effects.isEmpty { return }
+            let host = host.withLockedValue { $0.host }
+            for effect in effects { run(effect, host) }
+        }
+    }
+
+    private func run(_ effect: Effect, _ host: (any SessionHost)?) {
+        switch effect {
+        case .resolve(let call, let result): call.result.open(with: result)
+        case .admit(let latch, let error): latch.open(with: error)
+        case .deliver(let push, let receipt, let call):
+            let item = SessionInbox.Item(push: push, receipt: receipt)
+            let inbox = push.serial == 0 ? host?.inbox(for: push) : call?.inbox
+            if inbox?.append(item) != true { finish(receipt) }
+        case .begin(let request, let deadline, let content): host?.begin(request, deadline: deadline, content)
+        case .refuse(let request):
+            let isClosing = state.withLockedValue { state in
+                if !state.isClosing { state.statistics.refusedRequestCount += 1 }
+                return state.isClosing
+            }
+            respond(
+                to: request,
+                isClosing
+                    ? SessionStatus(.unavailable, "The server is about to end the session.")
+                    : SessionStatus(.resourceExhausted, "The server has too much to do.")
+            )
+        case .cancel(let request): host?.cancel(request)
+        case .tell(let event): host?.received(event)
+        case .waitForRoom(let outlet, let pending):
+            // Detached, as the timer is: this may be anybody's task, whose values and priority are its own.
+            Task.detached {
+                // Where it throws, the connection is gone, and its end is reported.
+                try? await outlet.connection.wait(for: pending)
+                self.madeRoom(on: outlet.id)
+            }
+        case .close(let connection, let error):
+            if let error { connection.abort(error) } else { connection.close() }
+        case .closeAfterGoodbye(let connection, let error): closeAfterGoodbye(connection, error)
+        case .setTimer(let deadline): setTimer(deadline)
+        }
+    }
+}
+
+/// What a session tells its owner.
+enum SessionEngineEvent: Sendable {
+    case opened(SessionID, isResumed: Bool)
+    /// The peer has forgotten the session, or cannot go on with it: why, and what is known of messages that had been accepted.
+    case lost(SessionError, [SessionMessageInDoubt])
+    /// Messages that were accepted before the peer was known, which takes no frames of their length. Comes after `opened`.
+    case refused([SessionMessageInDoubt])
+    /// The peer goes away: come back after the pause.
+    case peerLeaving(pause: Duration)
+    case peerViolated(String)
+    /// The peer says that this side broke the rules.
+    case peerAccused(SessionError)
+    /// The session is over. Nil: both sides wanted it so.
+    case ended(SessionError?, [SessionMessageInDoubt])
+}
+
+/// Whom a session belongs to: what acts for the user. Called in order, one call at a time, without a lock held.
+protocol SessionHost: AnyObject, Sendable {
+    /// Where a push that belongs to no request goes; nil when nobody wants it.
+    func inbox(for push: Lifeline_Session_V1_Push) -> SessionInbox?
+    func begin(_ request: IncomingRequest, deadline: MonotonicTime?, _ content: Lifeline_Session_V1_Request)
+    func cancel(_ request: IncomingRequest)
+    func received(_ event: SessionEngineEvent)
+}
+
+// Goodbyes.
+extension SessionEngine {
+    /// How long a peer has to take a goodbye, and to end its side: 2 s, which are several round trips of any network.
+    static var goodbyeTimeout: Duration { .seconds(2) }
+
+    private func closeAfterGoodbye(_ connection: any TransportConnection, _ error: ConnectionError?) {
+        connection.endSending()
+        let deadline = clock.now + Self.goodbyeTimeout
+        Task.detached {
+            await withTaskGroup { group in
+                group.addTask {
+                    guard (try? await self.clock.sleep(until: deadline)) != nil else { return }
+                    if let error { connection.abort(error) } else { connection.close() }
+                }
+                _ = await connection.waitUntilClosed()
+                group.cancelAll()
+            }
+        }
+    }
+}
+
+// The timer.
+extension SessionEngine {
+    private func armTimer(_ state: inout State) {
+        guard let next = state.machine.nextDeadline else { return }
+        if let armed = state.armedDeadline, armed <= next { return }
+        state.armedDeadline = next
+        state.effects.append(.setTimer(next))
+    }
+
+    private func setTimer(_ deadline: MonotonicTime) {
+        let timer = Task.detached {
+            do {
+                try await self.clock.sleep(until: deadline)
+                self.timerFired(deadline)
+            } catch {
+                // A new one was set, or the session has ended.
+            }
+        }
+        let replaced = state.withLockedValue { state in
+            let isCurrent = state.end == nil && state.armedDeadline == deadline
+            if !isCurrent { return timer as Task<Void, Never>? }
+            defer { state.timer = timer }
+            return state.timer
+        }
+        replaced?.cancel()
+    }
+
+    private func timerFired(_ deadline: MonotonicTime) {
+        change { state, now in
+            guard state.armedDeadline == deadline else { return }
+            state.armedDeadline = nil
+            perform(state.machine.timerFired(now: now), in: &state)
+        }
+    }
+}

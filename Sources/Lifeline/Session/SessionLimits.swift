@@ -1,0 +1,42 @@
+internal import LifelineCore
+
+/// How much one end of a session keeps and takes.
+public struct SessionLimits: Sendable, Hashable {
+    /// Messages that are kept until the peer has processed them. Whoever pushes more waits. Values below 4 count as 4.
+    /// Default: 65,536. Calls that have no room wait in line, and may be as many once more.
+    public var maximumKeptMessageCount = 65_536
+    /// Their size in bytes. Values below 1,024 count as 1,024. Default: 8 MiB.
+    ///
+    /// Calls that have no room wait in line, and may be as much once more: those above throw `tooManyInFlight`. Responses that
+    /// have no room may be 8 times as much: those above end their requests with `resourceExhausted` in their place.
+    public var maximumKeptByteCount = 8 << 20
+    /// Messages that the peer may send and that are not processed yet. Values below 4 count as 4. Default: 65,536.
+    public var maximumUnprocessedMessageCount = 65_536
+    /// Their size in bytes. Values below 1,024 count as 1,024. Default: 8 MiB.
+    public var maximumUnprocessedByteCount = 8 << 20
+    /// Requests of this side's that may wait for their responses. Values below 1 count as 1. Default: 1,024.
+    public var maximumRequestCount = 1024
+    /// Requests of the peer's that may be handled at once; those above are refused with `resourceExhausted`. Values below 1
+    /// count as 1. Default: 1,024.
+    public var maximumHandlerCount = 1024
+
+    /// Makes limits with the default values.
+    public init() {}
+
+    /// - Parameter maximumFrameLength: the longest frame that connections of the session take.
+    func options(maximumFrameLength: Int) -> SessionOptions {
+        var options = SessionOptions()
+        options.maximumFrameLength = min(max(maximumFrameLength, 1), Int(UInt32.max))
+        options.outboundLimit = SessionWindow(
+            frameCount: max(maximumKeptMessageCount, 4),
+            byteCount: max(maximumKeptByteCount, 1024)
+        )
+        options.inboundWindow = SessionWindow(
+            frameCount: min(max(maximumUnprocessedMessageCount, 4), Int(UInt32.max)),
+            byteCount: max(maximumUnprocessedByteCount, 1024)
+        )
+        options.maximumRequestCount = max(maximumRequestCount, 1)
+        options.maximumRunningCount = max(maximumHandlerCount, 1)
+        return options
+    }
+}

@@ -1,0 +1,43 @@
+// Fields of protobuf messages, written by hand where a generated message would copy a payload twice more.
+
+enum WireType: UInt64 {
+    case varint = 0
+    case lengthDelimited = 2
+}
+
+extension [UInt8] {
+    mutating func appendVarint(_ value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        append(UInt8(truncatingIfNeeded: rest))
+    }
+
+    mutating func appendTag(_ field: UInt32, _ type: WireType) {
+        appendVarint(UInt64(field) << 3 | type.rawValue)
+    }
+
+    /// A number; one that is 0 is left out, as it would be read so.
+    mutating func appendField(_ field: UInt32, _ value: UInt64) {
+        guard value != 0 else { return }
+        appendTag(field, .varint)
+        appendVarint(value)
+    }
+
+    mutating func appendField(_ field: UInt32, _ value: some Collection<UInt8>) {
+        appendTag(field, .lengthDelimited)
+        appendVarint(UInt64(value.count))
+        append(contentsOf: value)
+    }
+
+    /// How many bytes `appendField` appends for a number.
+    static func fieldLength(_ field: UInt32, _ value: UInt64) -> Int {
+        value == 0 ? 0 : varintLength(UInt64(field) << 3) + varintLength(value)
+    }
+
+    static func varintLength(_ value: UInt64) -> Int {
+        (64 - (value | 1).leadingZeroBitCount + 6) / 7
+    }
+}

@@ -1,0 +1,163 @@
+internal import ArgumentParser
+internal import Lifeline
+internal import LifelineProtos
+internal import SampleServices
+
+struct CallChat: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "chat",
+        abstract: "Says the lines of standard input, and prints what is said in the room.",
+        discussion: """
+            Prints a line for each thing that is said, one's own included: who said it, and what. Leaves the room at the end of \
+            standard input (^D) when what it said has come back, after --count lines, or when it is interrupted.
+
+            A line that had been said and not answered when the server was killed is in doubt. It is not said again, since the \
+            room may have heard it; the command tells which it was, goes on, and exits with 74 in the end.
+
+            Examples:
+              lifeline call chat --name Ada
+              date | lifeline call chat --name Clock
+              lifeline call chat --name Log --count 100 < /dev/null > room.txt
+            """
+    )
+
+    @Option(help: "Who one is in the room.")
+    var name = ""
+
+    @Option(help: "Leave when so many lines have been printed, and not at the end of standard input.")
+    var count: Int?
+
+    @OptionGroup var call: CallOptions
+
+    func validate() throws {
+        if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
+    }
+
+    func run() async throws {
+        try await exitingOnFailure {
+            let chat = Chat(count: count)
+            do {
+                try await call.withRoom(name: name) { try await chat.run(in: $0) }
+            } catch is Interrupted {
+                // So one leaves.
+            }
+            guard await chat.isAnythingInDoubt else { return }
+            throw CommandFailure(status: .inputOutput, message: "Not everything that was said is known to be heard.")
+        }
+    }
+}
+
+/// One visit to the room.
+private actor Chat {
+    /// What was said here, as the room counts it.
+    private struct Said {
+        let number: UInt64
+        let text: String
+    }
+
+    private let count: Int?
+    private var printedCount = 0
+    /// What is being said, and under which numbers it has been printed since: the room's news may overtake its reply.
+    private var asking = (text: "", printedNumbers: Set<UInt64>())
+    /// The last thing that was said here, until it has come back.
+    private var awaited: Said?
+    private var hasInputEnded = false
+    private(set) var isAnythingInDoubt = false
+    private nonisolated let left: AsyncStream<Never>
+    private nonisolated let leaver: AsyncStream<Never>.Continuation
+
+    init(count: Int?) {
+        self.count = count
+        (left, leaver) = AsyncStream.makeStream(of: Never.self)
+    }
+
+    nonisolated func run(in room: Sample_Room_V1_RoomClient) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for try await item in room.news { try await self.print(item) }
+                await self.leave()
+            }
+            group.addTask { try await self.say(to: room) }
+            group.addTask {
+                for await event in room.session.sessionEvents {
+                    if case .lost = event.kind { await self.sessionLost() }
+                }
+            }
+            group.addTask { for await _ in self.left {} }
+            // The errors of the others end it, too; their ends do not.
+            while try await group.next() != nil, await !self.hasLeft {}
+            group.cancelAll()
+        }
+    }
+
+    private var hasLeft = false
+
+    private func leave() {
+        hasLeft = true
+        leaver.finish()
+    }
+
+    private func leaveIfDone() {
+        if let count {
+            if printedCount >= count { leave() }
+        } else if hasInputEnded, awaited == nil {
+            leave()
+        }
+    }
+
+    private func print(_ item: Sample_Room_V1_NewsItem) throws {
+        // What came before it was told to leave.
+        if hasLeft { return }
+        try writeToStandardOutput(Array("\(item.from.printable): \(item.text.printable)\n".utf8))
+        printedCount += 1
+        if item.text == asking.text { asking.printedNumbers.insert(item.number) }
+        if let awaited, item.isOrFollowsLong(awaited.number, awaited.text) { self.awaited = nil }
+        leaveIfDone()
+    }
+
+    /// What was to come back does not come any more.
+    private func sessionLost() {
+        awaited = nil
+        leaveIfDone()
+    }
+
+    private nonisolated func say(to room: Sample_Room_V1_RoomClient) async throws {
+        var lines = LineReader()
+        while let line = try await lines.next() {
+            if line.isEmpty { continue }
+            await willSay(line)
+            do throws(SessionError) {
+                await said(line, try await room.say(.with { $0.text = line }, deadline: nil).number)
+            } catch {
+                guard error.code == .sessionLost else { throw error }
+                await inDoubt(line)
+            }
+        }
+        await inputEnded()
+    }
+
+    private func willSay(_ line: String) { asking = (line, []) }
+
+    private func said(_ line: String, _ number: UInt64) {
+        awaited = asking.printedNumbers.contains(number) ? nil : Said(number: number, text: line)
+    }
+
+    private func inDoubt(_ line: String) {
+        isAnythingInDoubt = true
+        writeErrorLine("lifeline: nobody knows whether the room has heard: \(line.printable)")
+    }
+
+    private func inputEnded() {
+        hasInputEnded = true
+        leaveIfDone()
+    }
+}
+
+extension Sample_Room_V1_NewsItem {
+    /// Whether it is what was said with this number, or so much later that the room has dropped that for a slow visitor.
+    ///
+    /// The number alone does not tell: what comes may be of the room before a restart, which counted for itself.
+    fileprivate func isOrFollowsLong(_ number: UInt64, _ text: String) -> Bool {
+        self.number == number && self.text == text || self.number >= number + UInt64(Room.keptNewsCount)
+    }
+}

@@ -1,0 +1,196 @@
+internal import Lifeline
+internal import LifelineCore
+internal import Synchronization
+
+/// Follows a session: tells the user when its connection is lost and made again, and what is in doubt when the session is
+/// lost; gives up when there is no hope of a connection.
+final class CallWatcher: Sendable {
+    private struct State {
+        /// Whether the server has welcomed the session over the present connection.
+        var isWelcome = false
+        var wasWelcome = false
+        /// When there was a connection to the session last, or when it all began.
+        var lastContact = ContinuousClock.now
+        /// Why there is none.
+        var lastReason: TransitionReason?
+        /// Whether an attempt to have another one has failed since.
+        var hasAttemptFailed = false
+        /// Whether the session is about to end, so that the server may end the connection first.
+        var isLeaving = false
+        var undelivered: SessionMessageInDoubt?
+    }
+
+    private let client: SessionClient
+    private let patience: Duration
+    private let isQuiet: Bool
+    private let describe: @Sendable ([SessionMessageInDoubt]) -> String
+    private let afterLoss: String
+    private let state = Mutex(State())
+
+    init(
+        client: SessionClient,
+        patience: Duration,
+        isQuiet: Bool,
+        describe: @escaping @Sendable ([SessionMessageInDoubt]) -> String,
+        afterLoss: String
+    ) {
+        self.client = client
+        self.patience = patience
+        self.isQuiet = isQuiet
+        self.describe = describe
+        self.afterLoss = afterLoss
+    }
+
+    /// How many messages are in doubt, by their methods.
+    @Sendable static func count(_ messages: [SessionMessageInDoubt]) -> String {
+        let counts = Dictionary(grouping: messages, by: \.method).mapValues(\.count)
+        return counts.sorted { $0.key < $1.key }.map { "\($0.value) of \($0.key)" }.joined(separator: ", ")
+    }
+
+    /// The first message that was in doubt when a session was lost, or when the last one had ended.
+    var undelivered: SessionMessageInDoubt? { state.withLock { $0.undelivered } }
+
+    /// The session is about to be closed.
+    func leaves() { state.withLock { $0.isLeaving = true } }
+
+    /// Follows the connection to its end.
+    func watchConnection() async throws(CommandFailure) {
+        var lastNews: ConnectionTransition?
+        for await event in client.events {
+            let transition = event.transition
+            if transition.to == .gaveUp { throw failure(for: transition.reason) }
+            guard transition.isFailure else { continue }
+            let wasWelcome = lostContact(transition.reason)
+            if transition.reason.code == .protocolViolation, !wasWelcome { throw failure(for: transition.reason) }
+            try checkPatience()
+            if transition.reason.code == .closedByPeer, state.withLock({ $0.isLeaving }) { continue }
+            tell(transition.news(after: lastNews))
+            lastNews = transition
+        }
+    }
+
+    /// Looks every second whether there has been no connection for too long.
+    func watchPatience() async throws {
+        while true {
+            try await Task.sleep(for: .seconds(1))
+            try checkPatience()
+        }
+    }
+
+    /// Follows the session to its end.
+    func watchSession() async {
+        for await event in client.sessionEvents {
+            if event.missedCount > 0 {
+                tell("\(event.missedCount) changes of the session came too fast to be followed")
+            }
+            switch event.kind {
+            case .opened(_, let isResumed):
+                let wasWelcome = state.withLock { state in
+                    defer { (state.isWelcome, state.wasWelcome) = (true, true) }
+                    (state.lastReason, state.hasAttemptFailed) = (nil, false)
+                    return state.wasWelcome
+                }
+                if isResumed { tell("the session goes on") } else if wasWelcome { tell("a new session has begun") }
+            case .lost(let inDoubt):
+                keep(inDoubt)
+                let words = inDoubt.isEmpty ? "nothing" : describe(inDoubt) + afterLoss
+                tell(Self.news(ofLoss: event.reason, inDoubt: words))
+            case .refused(let messages):
+                keep(messages)
+                tell("the server takes no messages of such a length; not sent: \(describe(messages))")
+            case .ended(_, let inDoubt):
+                // Why, whoever calls learns.
+                keep(inDoubt)
+            }
+        }
+    }
+
+    /// That a session was lost, in words.
+    private static func news(ofLoss reason: SessionError?, inDoubt words: String) -> String {
+        guard let reason, reason.code != .sessionLost else {
+            return "the session was lost, as the server does not know it any more; in doubt: \(words)"
+        }
+        return "the session was lost; in doubt: \(words). \(reason.code): \(reason.message)"
+    }
+
+    private func keep(_ inDoubt: [SessionMessageInDoubt]) {
+        state.withLock { $0.undelivered = $0.undelivered ?? inDoubt.first }
+    }
+
+    /// - Returns: Whether there had ever been a session.
+    private func lostContact(_ reason: TransitionReason) -> Bool {
+        state.withLock { state in
+            if state.isWelcome { state.lastContact = .now }
+            state.hasAttemptFailed = !state.isWelcome
+            state.isWelcome = false
+            state.lastReason = reason
+            return state.wasWelcome
+        }
+    }
+
+    private func checkPatience() throws(CommandFailure) {
+        let (isUsedUp, reason) = state.withLock { state in
+            // An attempt that neither fails nor succeeds has 10 s.
+            let limit = state.hasAttemptFailed ? patience : max(patience, .seconds(10))
+            return (!state.isWelcome && state.lastContact.duration(to: .now) >= limit, state.lastReason)
+        }
+        if !isUsedUp { return }
+        if let reason { throw failure(for: reason) }
+        throw CommandFailure(
+            status: .unavailable,
+            message: "No connection to the room. The server does not answer. Is that `lifeline serve`?"
+        )
+    }
+
+    private func failure(for reason: TransitionReason) -> CommandFailure {
+        let error = reason.error
+        let status: CommandFailure.Status =
+            switch (reason.code, error?.code) {
+            case (.protocolViolation, _): .protocolBroken
+            case (_, .invalidConfiguration?): .badData
+            default: .unavailable
+            }
+        let advice = status == .protocolBroken ? " Is that `lifeline serve`, or another server of sessions?" : ""
+        return CommandFailure(status: status, message: "No connection to the room. \(reason.words)\(advice)")
+    }
+
+    private func tell(_ line: String) {
+        if !isQuiet { writeErrorLine("lifeline: \(line)") }
+    }
+}
+
+extension ConnectionTransition {
+    /// Whether it tells that a connection has ended, or was not made. One that has stood for long is made again at once.
+    fileprivate var isFailure: Bool {
+        switch to {
+        case .backingOff, .waitingForNetwork: true
+        case .connecting: from == .ready || from == .draining
+        case .idle, .ready, .draining, .closed, .gaveUp: false
+        }
+    }
+
+    /// That there is no connection, in words.
+    fileprivate func news(after last: ConnectionTransition?) -> String {
+        let next =
+            switch to {
+            case .connecting: "trying again"
+            case .waitingForNetwork: "waiting for the network"
+            default: "trying again in \(nextAttempt.map { ($0 - time).tenths } ?? 0) s"
+            }
+        if from == .ready || from == .draining { return "the connection has ended; \(next). \(reason.words)" }
+        return last?.reason == reason ? "still no connection; \(next)" : "no connection; \(next). \(reason.words)"
+    }
+}
+
+extension TransitionReason {
+    /// What happened and what to do, without what was behind it.
+    fileprivate var words: String {
+        if let error { return "\(error.code): \(error.message)" }
+        return code == .closedByPeer ? "The server has ended it in order." : "\(code)."
+    }
+}
+
+extension Duration {
+    /// In seconds, to a tenth.
+    fileprivate var tenths: Double { (self / .milliseconds(100)).rounded() / 10 }
+}

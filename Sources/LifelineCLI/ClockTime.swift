@@ -1,0 +1,16 @@
+internal import Glibc
+
+extension timespec {
+    /// The time of day here: 14:03:12.123.
+    var clockTime: String {
+        var (seconds, calendar) = (tv_sec, tm())
+        localtime_r(&seconds, &calendar)
+        let parts = [calendar.tm_hour, calendar.tm_min, calendar.tm_sec].map { padded(Int($0), to: 2) }
+        return parts.joined(separator: ":") + "." + padded(tv_nsec / 1_000_000, to: 3)
+    }
+}
+
+/// A number with zeros in front.
+func padded(_ number: Int, to width: Int) -> String {
+    String(repeating: "0", count: max(0, width - "\(number)".count)) + "\(number)"
+}

@@ -1,0 +1,28 @@
+internal import Lifeline
+
+extension CommandFailure {
+    /// What it means to the user that a session or a call failed.
+    init(_ error: SessionError) {
+        let status = error.status
+        switch error.code {
+        case .status: self.init(status: status.map(Self.status(of:)) ?? .software, message: "\(error)")
+        case .refused: self.init(status: .noPermission, message: "\(error)")
+        case .versionMismatch, .protocolViolation: self.init(status: .protocolBroken, message: "\(error)")
+        case .closedByPeer, .replaced, .messageUnsent, .messageDropped:
+            self.init(status: .unavailable, message: "\(error)")
+        case .timedOut, .messageExpired: self.init(status: .temporary, message: "\(error)")
+        case .malformedMessage, .messageRefused: self.init(status: .badData, message: "\(error)")
+        default: self.init(status: .inputOutput, message: "\(error)")
+        }
+    }
+
+    private static func status(of status: SessionStatus) -> Status {
+        switch status.code {
+        case .unauthenticated, .permissionDenied: .noPermission
+        case .unavailable, .resourceExhausted: .unavailable
+        case .deadlineExceeded, .cancelled, .aborted: .temporary
+        case .invalidArgument, .outOfRange: .badData
+        default: .software
+        }
+    }
+}

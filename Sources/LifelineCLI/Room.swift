@@ -1,0 +1,149 @@
+internal import Lifeline
+internal import LifelineProtos
+internal import LifelineWellKnownTypes
+internal import SampleServices
+internal import Synchronization
+
+/// The room that `lifeline serve` serves.
+final class Room: Sample_Room_V1_RoomHandler {
+    private struct Visitor {
+        let mailbox: NewsMailbox
+        var echoCount: UInt64 = 0
+        var status = ""
+    }
+
+    private struct State {
+        var visitors: [String: Visitor] = [:]
+        var newsCount: UInt64 = 0
+    }
+
+    /// Of what is said and reported, in bytes: so much is kept for visitors that are slow.
+    private static let maximumTextLength = 4096
+    private static let maximumInterval = Duration.seconds(365 * 24 * 3600)
+
+    /// How much of what is said is kept for a visitor that is slow, and misses the oldest of it then.
+    static let keptNewsCount = 256
+
+    private let record: EchoRecord?
+    private let tell: @Sendable (String) -> Void
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - record: gets a line for each echo, before the reply.
+    ///   - tell: gets a line for whatever happens.
+    init(record: EchoRecord?, tell: @escaping @Sendable (String) -> Void) {
+        self.record = record
+        self.tell = tell
+    }
+
+    // MARK: Who is there
+
+    func joined(_ session: ServerSession) {
+        let mailbox = NewsMailbox(session)
+        state.withLock { $0.visitors[session.id] = Visitor(mailbox: mailbox) }
+        tell("\(session.visitorName.printable) joined")
+    }
+
+    func left(_ session: ServerSession) {
+        guard let visitor = state.withLock({ $0.visitors.removeValue(forKey: session.id) }) else { return }
+        visitor.mailbox.close()
+        let status = visitor.status.isEmpty ? "" : "; last status: \(visitor.status.printable)"
+        tell("\(session.visitorName.printable) left\(status)")
+    }
+
+    // MARK: What they ask
+
+    func echo(
+        _ request: Sample_Room_V1_EchoRequest,
+        context: SessionContext
+    ) async throws -> Sample_Room_V1_EchoReply {
+        do {
+            try record?.append(session: context.session.id, number: request.number)
+        } catch {
+            tell(error.message)
+            throw SessionStatus(.unavailable, "The server cannot write its record.")
+        }
+        let count = state.withLock { state in
+            state.visitors[context.session.id]?.echoCount += 1
+            return state.visitors[context.session.id]?.echoCount ?? 0
+        }
+        return .with { ($0.number, $0.text, $0.count) = (request.number, request.text, count) }
+    }
+
+    func watch(
+        _ request: Sample_Room_V1_WatchRequest,
+        to stream: SessionStreamWriter<Sample_Room_V1_Tick>,
+        context: SessionContext
+    ) async throws {
+        let interval = request.hasInterval ? request.interval.duration : .seconds(1)
+        guard interval >= .zero, interval <= Room.maximumInterval else {
+            throw SessionStatus(.invalidArgument, "The interval is \(interval); it may be 0 to 365 days.")
+        }
+        var (number, time) = (UInt32(0), ContinuousClock.now)
+        repeat {
+            try await Task.sleep(until: time, clock: .continuous)
+            number &+= 1
+            try await stream.send(.with { ($0.number, $0.time) = (number, .now()) })
+            time += interval
+        } while number != request.count
+    }
+
+    func say(
+        _ request: Sample_Room_V1_SayRequest,
+        context: SessionContext
+    ) async throws -> Sample_Room_V1_SayReply {
+        try Room.check(request.text)
+        let name = context.session.visitorName
+        // Under one lock, so that all get it in one order, which is that of what is told here.
+        return state.withLock { state in
+            state.newsCount += 1
+            tell("\(name.printable): \(request.text.printable)")
+            let item = Sample_Room_V1_NewsItem.with {
+                ($0.number, $0.from, $0.text, $0.time) = (state.newsCount, name, request.text, .now())
+            }
+            for visitor in state.visitors.values { visitor.mailbox.put(item) }
+            return .with { ($0.number, $0.listenerCount) = (state.newsCount, UInt32(state.visitors.count)) }
+        }
+    }
+
+    func report(_ message: Sample_Room_V1_Status, context: SessionContext) async throws {
+        try Room.check(message.text)
+        state.withLock { $0.visitors[context.session.id]?.status = message.text }
+        tell("\(context.session.visitorName.printable) reports: \(message.text.printable)")
+    }
+
+    private static func check(_ text: String) throws(SessionStatus) {
+        guard text.utf8.count > maximumTextLength else { return }
+        throw SessionStatus(.invalidArgument, "The text has \(text.utf8.count) bytes; \(maximumTextLength) may be.")
+    }
+}
+
+/// What is on the way to one visitor: one who is slow holds nobody else up, and misses the oldest of it in the end.
+private struct NewsMailbox {
+    private let news: AsyncStream<Sample_Room_V1_NewsItem>.Continuation
+
+    init(_ session: ServerSession) {
+        let policy = AsyncStream<Sample_Room_V1_NewsItem>.Continuation.BufferingPolicy.bufferingNewest(
+            Room.keptNewsCount
+        )
+        let (items, news) = AsyncStream.makeStream(bufferingPolicy: policy)
+        self.news = news
+        let pushes = Sample_Room_V1_RoomPushes(session)
+        Task {
+            do {
+                for await item in items { try await pushes.news(item) }
+            } catch {
+                // The session is over.
+            }
+        }
+    }
+
+    func put(_ item: Sample_Room_V1_NewsItem) { news.yield(item) }
+
+    func close() { news.finish() }
+}
+
+extension ServerSession {
+    /// Its name, or one for those who have none.
+    fileprivate var visitorName: String { name.isEmpty ? "guest-\(id.prefix(8))" : name }
+}

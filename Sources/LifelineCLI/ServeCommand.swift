@@ -1,0 +1,107 @@
+internal import ArgumentParser
+internal import Lifeline
+internal import Logging
+
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Serves a room: echoes, ticks, a chat. `lifeline call` calls it.",
+        discussion: """
+            The service is sample.room.v1.Room of Protos/sample/room/v1/room.proto. Its clients have sessions, which \
+            outlive their connections: who loses one has two minutes, or --keep, to come back, and nothing is lost. \
+            Standard error tells who joins and leaves, and what is said. A visitor whose connection is slow holds nobody up, and \
+            misses what is said when more than 256 messages wait for it.
+
+            An interrupt (SIGINT or SIGTERM) drains: no session begins any more, clients are told to come back after a pause, \
+            what they have asked for is done, for --drain seconds at most, and then the command ends. A second interrupt ends it \
+            at once.
+
+            With --record, each echo adds a line to a file, before its reply is sent: the session's id and the number. When \
+            the server is killed and started again with the same file, that tells which echoes were handled how often:
+              lifeline serve --record echoes
+              lifeline call --count 10000            (meanwhile: kill -9 the server, and start it again)
+              cut -d' ' -f2 echoes | sort -n | uniq -c | awk '$1 > 1'
+            The last line prints what was handled twice: of that `lifeline call` has said that it was in doubt.
+
+            Examples:
+              lifeline serve
+              lifeline serve --on tcp://127.0.0.1:0                       (prints the port it got)
+              lifeline serve --on unix:///tmp/room.sock --drain 60
+              lifeline serve --on ws://127.0.0.1:7000/room
+              lifeline serve --on tls://0.0.0.0:7443 --certificate cert.pem --key key.pem
+              lifeline serve --on wss://0.0.0.0:7443/room --certificate cert.pem --key key.pem --client-ca ca.pem
+
+            Exit codes: 0 drained after an interrupt, 64 wrong usage, 65 a certificate or key that cannot be used, 69 the \
+            endpoint cannot be had, 74 the record cannot be opened, 130 and 143 interrupted a second time.
+            """
+    )
+
+    @Option(
+        help: ArgumentHelp(
+            "Where to listen: tcp://, tls://HOST:PORT, ws:// or wss://HOST:PORT/PATH, or unix:///PATH. Port 0 takes a free one.",
+            valueName: "url"
+        )
+    )
+    var on = defaultRoomEndpoint
+
+    @Option(help: "Add a line to this file for each echo, before its reply.", completion: .file())
+    var record: String?
+
+    @Option(help: ArgumentHelp("How long clients have for what is under way when it drains.", valueName: "seconds"))
+    var drain = 10.0
+
+    @Option(help: ArgumentHelp("Over how long clients come back that were sent away.", valueName: "seconds"))
+    var spread = 1.0
+
+    @Option(help: ArgumentHelp("How long a session is kept without a connection.", valueName: "seconds"))
+    var keep = 120.0
+
+    @OptionGroup(title: "TLS")
+    var tls: ServerTLSArguments
+
+    @Flag(help: "Do not tell who joins and leaves, and what is said.")
+    var quiet = false
+
+    func validate() throws {
+        try tls.validate(for: parseEndpoint(on))
+        for (name, value) in [("--drain", drain), ("--spread", spread), ("--keep", keep)] {
+            _ = try parseSeconds(value, of: name)
+        }
+    }
+
+    func run() async throws {
+        let endpoint = try parseEndpoint(on)
+        let interruption = Interruption()
+        try await exitingOnFailure {
+            let isQuiet = quiet
+            let room = Room(record: try record.map(EchoRecord.init(path:))) { line in
+                if !isQuiet { writeError("\(line)\n") }
+            }
+            try await withSessionServer(
+                listeningOn: endpoint,
+                configuration: try serverConfiguration(for: room),
+                services: [room],
+                logger: Logger(label: "lifeline", factory: StandardErrorLogHandler.init)
+            ) { server in
+                writeError("listening on \(server.endpoints[0])\n")
+                _ = await interruption.wait()
+                if !isQuiet { writeError("draining; a second interrupt ends it at once\n") }
+            }
+        }
+    }
+
+    private func serverConfiguration(for room: Room) throws -> SessionServerConfiguration {
+        var configuration = SessionServerConfiguration()
+        configuration.server.tls = tls.configuration
+        configuration.server.shutdownGracePeriod = try parseSeconds(drain, of: "--drain")
+        configuration.drainSpread = try parseSeconds(spread, of: "--spread")
+        configuration.keptDuration = try parseSeconds(keep, of: "--keep")
+        // For each of 10,000 sessions, which may all be slow.
+        configuration.limits.maximumKeptByteCount = 256 << 10
+        configuration.whenOpened = { session, isResumed in
+            if !isResumed { room.joined(session) }
+        }
+        configuration.whenEnded = { room.left($0) }
+        return configuration
+    }
+}

@@ -1,0 +1,57 @@
+/// What is promised of a message of a session.
+public struct SessionDelivery: Sendable, Hashable {
+    /// How long after it was accepted the message is worth sending; nil: for ever.
+    public let timeToLive: Duration?
+    /// Of messages of one method with the same key that are not sent yet, only the newest counts; nil: it stands for itself.
+    /// A message that belongs to a request replaces only others of that request.
+    public let key: String?
+    /// Whether the message is lost with the connection that it is sent over.
+    public let isAtMostOnce: Bool
+
+    private init(timeToLive: Duration? = nil, key: String? = nil, isAtMostOnce: Bool = false) {
+        self.timeToLive = timeToLive
+        self.key = key
+        self.isAtMostOnce = isAtMostOnce
+    }
+
+    /// Processed exactly once, and in order, for as long as the session lasts.
+    public static let reliable = SessionDelivery()
+
+    /// Sent over the present connection or not at all, and never again. Without a connection it is dropped at once.
+    public static let atMostOnce = SessionDelivery(isAtMostOnce: true)
+
+    /// Reliable, but dropped where it has not reached the peer after so long. Values below 0 count as 0, those over 365
+    /// days as 365 days.
+    public static func expiring(after timeToLive: Duration) -> SessionDelivery {
+        SessionDelivery(timeToLive: timeToLive.clamped(atLeast: .zero))
+    }
+
+    /// Reliable, but dropped when a newer message of the same method, or the same request, with the same key is accepted
+    /// before it has reached the peer.
+    ///
+    /// The newer one takes the older one's place in the queue where that still waits, before what was accepted in between. A
+    /// value that changes all the time is therefore sent as often as the queue moves.
+    public static func replaceable(key: String, timeToLive: Duration? = nil) -> SessionDelivery {
+        SessionDelivery(timeToLive: timeToLive?.clamped(atLeast: .zero), key: key)
+    }
+}
+
+/// What became of a message of a session.
+public enum SessionDeliveryOutcome: Sendable, Hashable {
+    /// The peer has processed it.
+    case processed
+    /// It was to be sent at most once, and the connection took it.
+    case sent
+    /// Its time to live was over before it reached the peer.
+    case expired
+    /// A newer one with its key came before it had reached the peer.
+    case replaced
+    /// It was to be sent at most once, and there was no connection, or no room.
+    case dropped
+    /// It waited, and the session that was opened then is with a peer that takes no frame of its length. It was not sent.
+    case refused
+    /// It was sent, and the session was lost before the peer said that it had processed it: nobody knows whether it has.
+    case inDoubt
+    /// The session ended before it was sent.
+    case unsent
+}

@@ -1,0 +1,192 @@
+/// Why a session ended, or a message of one did not reach the peer.
+public struct SessionError: Error, Sendable, CustomStringConvertible {
+    /// What kind of failure this is. More may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Kind {
+            case closedLocally, closedByPeer, replaced, refused, versionMismatch, protocolViolation
+            case sessionLost, expired
+            case messageExpired, messageReplaced, messageDropped, messageInDoubt, messageUnsent
+            case notWaitedFor
+            case status, timedOut, cancelled, tooManyInFlight, messageRefused, malformedMessage
+        }
+        private let kind: Kind
+
+        /// This side closed the session, or is about to.
+        public static let closedLocally = Code(kind: .closedLocally)
+        /// The peer closed the session.
+        public static let closedByPeer = Code(kind: .closedByPeer)
+        /// Another connection has taken the session over: somebody else has its credentials.
+        public static let replaced = Code(kind: .replaced)
+        /// The server does not let this client in; the message says why.
+        public static let refused = Code(kind: .refused)
+        /// There is no version of the session protocol that both sides speak.
+        public static let versionMismatch = Code(kind: .versionMismatch)
+        /// One side broke the rules of the session protocol; the message says which and how.
+        public static let protocolViolation = Code(kind: .protocolViolation)
+        /// The server does not know the session any more: it was restarted, or the client was away for too long. Or the
+        /// session has ended, for the reason that is the cause. What was sent and not known to be processed is in doubt.
+        public static let sessionLost = Code(kind: .sessionLost)
+        /// A server's: the client did not come back in time.
+        public static let expired = Code(kind: .expired)
+        /// The time to live of the message was over before it reached the peer.
+        public static let messageExpired = Code(kind: .messageExpired)
+        /// A newer message with the same key came before this one had reached the peer.
+        public static let messageReplaced = Code(kind: .messageReplaced)
+        /// The message was to be sent at once or not at all, and there was no connection, or no room.
+        public static let messageDropped = Code(kind: .messageDropped)
+        /// The session was lost after the message was sent: nobody knows whether the peer has processed it.
+        public static let messageInDoubt = Code(kind: .messageInDoubt)
+        /// The session ended before the message was sent. The peer has not seen it.
+        public static let messageUnsent = Code(kind: .messageUnsent)
+        /// The push belongs to a request that the peer does not wait for any more.
+        public static let notWaitedFor = Code(kind: .notWaitedFor)
+
+        /// The handler ended the request with a status other than ok: see `SessionError.status`.
+        public static let status = Code(kind: .status)
+        /// No response came by the deadline. The peer may have acted on the request nevertheless.
+        public static let timedOut = Code(kind: .timedOut)
+        /// The task was cancelled. The peer may have acted on a request that was sent. A push was not sent, unless whoever
+        /// pushed waited until it is processed: then it may have been, and goes on.
+        public static let cancelled = Code(kind: .cancelled)
+        /// As many requests as may wait for their responses do so already, at this side or by the peer's limit, or those that
+        /// have not been sent take up as many bytes as are kept. This one was not sent.
+        public static let tooManyInFlight = Code(kind: .tooManyInFlight)
+        /// Local misuse: the message cannot be encoded (the cause is a `MessageError`), or is over the limit. It was not sent.
+        public static let messageRefused = Code(kind: .messageRefused)
+        /// What the peer sent is not the message that the method has; the cause is a `MessageError`.
+        public static let malformedMessage = Code(kind: .malformedMessage)
+
+        /// The code's name.
+        public var description: String { "\(kind)" }
+    }
+
+    /// What kind of failure this is.
+    public let code: Code
+    /// What happened and what to do.
+    public let message: String
+    /// What the peer's handler said, or its reason to refuse this client; nil where neither is behind it.
+    public let status: SessionStatus?
+    /// The error of the layer below, where there is one.
+    public let cause: (any Error)?
+
+    /// Makes an error.
+    public init(code: Code, message: String, status: SessionStatus? = nil, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.status = status
+        self.cause = cause
+    }
+
+    /// The code, the message and the cause.
+    public var description: String {
+        guard let cause else { return "\(code): \(message)" }
+        return "\(code): \(message) Cause: \(cause)"
+    }
+}
+
+extension SessionError {
+    /// What a goodbye means for this side.
+    package init(_ goodbye: SessionGoodbye, byPeer: Bool) {
+        let (code, message) = Self.meaning(of: goodbye.code, byPeer: byPeer)
+        let words = goodbye.message.isEmpty ? "" : " \(byPeer ? "The peer says" : "The reason"): \(goodbye.message)"
+        let status = code == .refused ? SessionStatus(.unauthenticated, goodbye.message) : nil
+        self.init(code: code, message: message + words, status: status)
+    }
+
+    private static func meaning(of code: SessionGoodbye.Code?, byPeer: Bool) -> (Code, String) {
+        switch code {
+        case .replaced:
+            (.replaced, "Another connection has taken the session over. Let only one client use its credentials.")
+        case .refused:
+            (.refused, "The server does not let this client in. Check what it wants in the hello's metadata.")
+        case .version:
+            (.versionMismatch, "The two sides have no version of the session protocol in common. Update the older one.")
+        case .violation where byPeer:
+            (.protocolViolation, "The peer says that this side broke the rules of sessions. Report it as a bug.")
+        case .violation:
+            (.protocolViolation, "The peer broke the rules of sessions. Report it to who made the peer.")
+        // The latter end no sessions.
+        case .closed, .full, .draining, nil:
+            byPeer
+                ? (.closedByPeer, "The peer closed the session. Begin another one.")
+                : (.closedLocally, "This side closed the session. Begin another one.")
+        }
+    }
+
+    /// What became of a message; nil where it was sent or processed.
+    ///
+    /// - Parameter cause: why the session ended, where that is what became of it.
+    package init?(_ outcome: SessionDeliveryOutcome, cause: (any Error)? = nil) {
+        switch outcome {
+        case .processed, .sent:
+            return nil
+        case .expired:
+            self.init(
+                code: .messageExpired,
+                message: "The message's time to live was over before it reached the peer. Send it with a longer one."
+            )
+        case .replaced:
+            self.init(
+                code: .messageReplaced,
+                message: "A newer message with the same key was sent in place of this one. There is nothing to do."
+            )
+        case .dropped:
+            self.init(
+                code: .messageDropped,
+                message: "The message was to be sent at once or not at all, and there was no connection, or no room. "
+                    + "Send it reliably if it matters."
+            )
+        case .refused:
+            self.init(
+                code: .messageRefused,
+                message: "The peer takes no frame of the message's length. Send less at once, or raise its limit."
+            )
+        case .inDoubt:
+            self.init(
+                code: .messageInDoubt,
+                message:
+                    "The session was lost after the message was sent, so that nobody knows whether it was processed. "
+                    + "Send it again only if that does no harm."
+            )
+        case .unsent:
+            self.init(
+                code: .messageUnsent,
+                message: "The session ended before the message was sent. The peer has not seen it: send it again.",
+                cause: cause
+            )
+        }
+    }
+
+    /// What it means that the session was lost.
+    package static var sessionLost: SessionError {
+        SessionError(
+            code: .sessionLost,
+            message:
+                "The server does not know the session any more; a new one has begun. What was sent and not known to be "
+                + "processed is in doubt."
+        )
+    }
+
+    /// What it means for a server's session that nobody came back.
+    package static var madeWay: SessionError {
+        SessionError(
+            code: .expired,
+            message: "The server was full, and the client had made no use of the session. Allow more sessions."
+        )
+    }
+
+    package static var expired: SessionError {
+        SessionError(
+            code: .expired,
+            message: "The client did not come back in time. Keep sessions for longer if clients are away for longer."
+        )
+    }
+
+    /// What it means that a push was dropped whose request is over.
+    package static var notWaitedFor: SessionError {
+        SessionError(
+            code: .notWaitedFor,
+            message: "The peer does not wait for the response any more. Stop making it."
+        )
+    }
+}

@@ -1,0 +1,61 @@
+/// How a peer broke the rules of the session protocol.
+package enum SessionViolation: Error, Hashable, Sendable {
+    /// It has processed or received what was never sent.
+    case unknownAcknowledgement(SessionPlace)
+    /// When it came back it said to have processed less than it had said before.
+    case acknowledgementWentBack(SessionPlace)
+    /// A frame is missing before the one at this place.
+    case gap(SessionLane, expected: UInt64, received: UInt64)
+    /// It sent more than the window of a lane before anything was processed.
+    case windowExceeded(SessionLane)
+    /// It sent this before, or instead of, opening the session.
+    case notOpened
+    /// It opened the session twice on one connection.
+    case openedTwice
+    /// It chose a version that was not offered.
+    case version(UInt32)
+    /// It went on with another session than the one that was named.
+    case otherSession
+    /// Its frame is none of those that this side takes: a hello from a server, a welcome from a client.
+    case unexpectedFrame
+    /// It used the serial of a request that has no response yet.
+    case serialInUse(UInt32)
+    /// It sent a request with serial 0, which stands for none.
+    case noSerial
+    /// Its welcome has a session's name, or a token, of another length than 16 bytes: so many.
+    case malformedCredentials(byteCount: Int)
+    /// Its opening has a window that takes nothing, or none.
+    case emptyWindow
+    /// Its frame cannot be taken: it is too long, or is no message. The text says which.
+    case undecodable(String)
+    /// Its frame is so much longer than the content that it counts for.
+    case padded(byteCount: Int)
+    /// Its frame has a place and must not, or has none and must, or stands in the wrong lane.
+    case wrongPlace
+
+    /// What happened, for logs and the peer.
+    package var message: String {
+        switch self {
+        case .unknownAcknowledgement(let place):
+            "The \(place.lane) frame \(place.sequence) was acknowledged and never sent."
+        case .acknowledgementWentBack(let place):
+            "The acknowledgement of \(place.lane) frames went back to \(place.sequence)."
+        case .gap(let lane, let expected, let received):
+            "The \(lane) frame \(received) came where \(expected) was to come."
+        case .windowExceeded(let lane): "More \(lane) frames came than the window allows."
+        case .notOpened: "A frame came before the session was opened."
+        case .openedTwice: "The session was opened twice on one connection."
+        case .version(let version): "Version \(version) of the session protocol was chosen, which was not offered."
+        case .otherSession: "Another session went on than the one that was named."
+        case .unexpectedFrame: "A frame came that only the other side may send."
+        case .serialInUse(let serial): "A request came with serial \(serial), which another one has."
+        case .noSerial: "A request came with serial 0."
+        case .malformedCredentials(let count): "The name of a session or its token has \(count) bytes, not 16."
+        case .emptyWindow: "The window takes nothing."
+        case .undecodable(let reason): "A frame cannot be taken: \(reason)"
+        case .padded(let count): "A frame is \(count) bytes longer than the content that it counts for."
+        case .wrongPlace:
+            "A frame has a place that must have none, or none that must have one, or is in the wrong lane."
+        }
+    }
+}

@@ -1,0 +1,77 @@
+/// Elements under ascending numbers, which come in at the end and leave from anywhere, mostly from the front.
+///
+/// To append and to remove take constant time on average, at worst logarithmic to find the number. Memory follows the
+/// elements that are left, wherever the others left.
+struct SparseQueue<Element: Sendable>: Sendable {
+    private struct Slot {
+        let number: UInt64
+        var element: Element?
+    }
+
+    /// From `head` on; the first is one that is left, if any is.
+    private var slots: [Slot] = []
+    private var head = 0
+    /// How many are left.
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+    /// Places that are taken up: what a test bounds.
+    var keptCount: Int { slots.count }
+    /// The first that is left.
+    var first: (number: UInt64, element: Element)? {
+        guard head < slots.count, let element = slots[head].element else { return nil }
+        return (slots[head].number, element)
+    }
+    /// The numbers of those that are left, in order.
+    var numbers: some Sequence<UInt64> { slots[head...].lazy.filter { $0.element != nil }.map(\.number) }
+
+    /// The element of a number; nil where it has left.
+    subscript(number: UInt64) -> Element? { slot(of: number).flatMap { slots[$0].element } }
+
+    /// Adds an element, whose number is above all that were there.
+    mutating func append(_ number: UInt64, _ element: Element) {
+        slots.append(Slot(number: number, element: element))
+        count += 1
+    }
+
+    /// Changes the element of a number where it is left.
+    mutating func update(_ number: UInt64, _ change: (inout Element) -> Void) {
+        if let slot = slot(of: number), slots[slot].element != nil { change(&slots[slot].element!) }
+    }
+
+    /// Takes an element out; nil where it has left already.
+    @discardableResult
+    mutating func remove(_ number: UInt64) -> Element? {
+        guard let slot = slot(of: number), let element = slots[slot].element else { return nil }
+        slots[slot].element = nil
+        count -= 1
+        while head < slots.count, slots[head].element == nil { head += 1 }
+        tidy()
+        return element
+    }
+
+    private func slot(of number: UInt64) -> Int? {
+        guard head < slots.count, let last = slots.last, slots[head].number <= number, number <= last.number else {
+            return nil
+        }
+        if slots[head].number == number { return head }
+        var (low, high) = (head, slots.count - 1)
+        while low < high {
+            let middle = (low + high) / 2
+            if slots[middle].number < number { low = middle + 1 } else { high = middle }
+        }
+        return slots[low].number == number ? low : nil
+    }
+
+    private mutating func tidy() {
+        // 32 so that a short queue is not moved at every other element.
+        guard slots.count > 2 * count + 32 || count == 0 else { return }
+        head = 0
+        // Kept while elements come and go, given back when a burst is over.
+        if slots.capacity > 8 * count + 1024 {
+            slots = slots.filter { $0.element != nil }
+        } else {
+            slots.removeAll { $0.element == nil }
+        }
+    }
+}

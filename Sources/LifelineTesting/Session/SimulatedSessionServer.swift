@@ -1,0 +1,184 @@
+internal import Lifeline
+package import LifelineCore
+
+/// The sessions of a simulated server: the registry of the real one, and who is let in, which takes time.
+package final class SimulatedSessionServer {
+    package typealias Link = SimulatedSessionLink
+
+    /// What it is told once.
+    package struct Configuration {
+        package var options = SessionOptions()
+        package var registry = SessionRegistryConfiguration()
+
+        package init() {}
+    }
+
+    /// A connection from its beginning on.
+    private final class Connection {
+        enum State {
+            case waiting
+            /// Until then, the server decides whether to let the client in.
+            case deciding(SessionHello, until: MonotonicTime)
+            case attached(SimulatedSessionEnd, SessionID)
+            /// It has been told why not, or has left.
+            case over
+        }
+
+        let link: Link
+        var state = State.waiting
+
+        init(_ link: Link) { self.link = link }
+    }
+
+    package let configuration: Configuration
+    /// The sessions that there are, which have not ended.
+    package private(set) var sessions: [(id: SessionID, end: SimulatedSessionEnd)] = []
+    private var registry: SessionRegistry<SimulatedSessionBox>
+    private var connections: [Connection] = []
+    private var sessionCount: UInt64 = 0
+    private var restartCount: UInt64 = 0
+    /// How long it takes to decide whether to let a client in.
+    package var decisionTime: () -> Duration = { .zero }
+    /// A session has begun; nothing was done with it yet.
+    package var onSession: (SimulatedSessionEnd) -> Void = { _ in }
+    /// A client's session goes on, or did not because a newer hello has come.
+    package var onResume: () -> Void = {}
+    package var onOvertaken: () -> Void = {}
+    /// A session that nobody came back to is given up.
+    package var onExpiry: (SimulatedSessionEnd) -> Void = { _ in }
+
+    package init(_ configuration: Configuration) {
+        self.configuration = configuration
+        registry = SessionRegistry(configuration.registry, seed: 1)
+    }
+
+    /// How many sessions the registry has.
+    package var registeredCount: Int { registry.count }
+    /// When something is to be done.
+    package var nextDeadline: MonotonicTime? {
+        var deadline = registry.nextDeadline
+        for connection in connections {
+            if case .deciding(_, let until) = connection.state { deadline = deadline.map { min($0, until) } ?? until }
+        }
+        return deadline
+    }
+    /// Whether it has a connection, attached or not.
+    package func knows(_ link: Link) -> Bool { connections.contains { $0.link === link } }
+
+    /// A client has connected.
+    package func accept(_ link: Link) {
+        connections.append(Connection(link))
+    }
+
+    /// Takes bytes from a connection, at most so many.
+    package func receive(over link: Link, atMost byteCount: Int = .max, now: MonotonicTime) {
+        let frames = link.deliver(to: .server, atMost: byteCount, now: now)
+        guard let connection = connections.first(where: { $0.link === link }) else { return }
+        switch connection.state {
+        case .waiting: if let first = frames.first { begin(connection, first, now: now) }
+        // What cannot wait for the welcome is dropped.
+        case .deciding, .over: break
+        case .attached(let end, _): end.received(frames, over: link, now: now)
+        }
+        if link.isAtEnd(at: .server) { disconnected(link, now: now) }
+    }
+
+    /// A connection is gone.
+    package func disconnected(_ link: Link, now: MonotonicTime) {
+        guard let index = connections.firstIndex(where: { $0.link === link }) else { return }
+        let connection = connections.remove(at: index)
+        link.end(from: .server)
+        guard case .attached(let end, let id) = connection.state else { return }
+        if end.link === link { end.disconnected(now: now) }
+        registry.disconnected(link.id, of: id, now: now)
+    }
+
+    /// Does what is due.
+    package func advanced(to now: MonotonicTime) {
+        for connection in connections {
+            if case .deciding(let hello, let until) = connection.state, until <= now {
+                attach(connection, hello, now: now)
+            }
+        }
+        for (_, box) in registry.timerFired(now: now) {
+            onExpiry(box.end)
+            box.end.abandon(SessionGoodbye(.closed), now: now)
+        }
+    }
+
+    /// Goes away: every client is to come back later.
+    package func drain(spread: Duration, now: MonotonicTime) {
+        for (_, box, _, pause) in registry.drain(spread: spread) { box.end.drain(pause: pause, now: now) }
+    }
+
+    /// Another process takes its place, which knows nothing of the sessions. What was written may still come.
+    package func restart(now: MonotonicTime) {
+        for connection in connections { disconnected(connection.link, now: now) }
+        registry = SessionRegistry(configuration.registry, seed: 1)
+        for (_, end) in sessions { end.abandon(SessionGoodbye(.closed), now: now) }
+    }
+
+    private func begin(_ connection: Connection, _ frame: Result<Link.Frame, SessionViolation>, now: MonotonicTime) {
+        guard case .success(.hello(let hello)) = frame else {
+            return say(SessionGoodbye(.violation, "It is no hello."), over: connection, now: now)
+        }
+        connection.state = .deciding(hello, until: now + decisionTime())
+        // At once, where it takes no time.
+        advanced(to: now)
+    }
+
+    private func attach(_ connection: Connection, _ hello: SessionHello, now: MonotonicTime) {
+        var fresh: SessionCredentials {
+            sessionCount += 1
+            return SessionCredentials(id: SessionID(sessionCount, 1), token: SessionToken(sessionCount, 2))
+        }
+        let action = registry.receivedHello(hello, name: "client", over: connection.link.id, fresh: fresh) { _ in
+            SimulatedSessionBox(SimulatedSessionEnd(.server, options: configuration.options, now: now))
+        }
+        switch action {
+        case .refuse(let goodbye):
+            if goodbye.code == .replaced { onOvertaken() }
+            say(goodbye, over: connection, now: now)
+        case .create(let credentials, let box):
+            let (id, end) = (credentials.id, box.end)
+            sessions.append((id, end))
+            end.details = SessionOpeningDetails(keptDuration: configuration.registry.keptDuration)
+            onSession(end)
+            let observe = end.onActions
+            end.onActions = { [weak self] actions in
+                observe(actions)
+                for case .ended in actions { self?.sessionEnded(id) }
+            }
+            connection.state = .attached(end, id)
+            end.opened(by: hello, credentials, isResumed: false, over: connection.link, now: now)
+        case .resume(let credentials, let box, let replaced, let drainPause):
+            if let replaced, let older = connections.first(where: { $0.link.id == replaced }) {
+                say(SessionGoodbye(.replaced), over: older, now: now)
+            }
+            connection.state = .attached(box.end, credentials.id)
+            onResume()
+            box.end.opened(by: hello, credentials, isResumed: true, over: connection.link, now: now)
+            if let drainPause { box.end.drain(pause: drainPause, now: now) }
+        }
+    }
+
+    /// The last thing on a connection, if that has room.
+    private func say(_ goodbye: SessionGoodbye, over connection: Connection, now: MonotonicTime) {
+        connection.state = .over
+        guard connection.link.hasRoom(from: .server) else { return connection.link.end(from: .server) }
+        connection.link.write(.goodbye(goodbye), SessionOpeningDetails(), from: .server, now: now)
+        connection.link.end(from: .server)
+    }
+
+    private func sessionEnded(_ id: SessionID) {
+        registry.ended(id)
+        sessions.removeAll { $0.id == id }
+    }
+}
+
+/// A session as the registry keeps it. It belongs to the simulation's thread, as the registry does, which asks for `Sendable`.
+private struct SimulatedSessionBox: @unchecked Sendable {
+    let end: SimulatedSessionEnd
+
+    init(_ end: SimulatedSessionEnd) { self.end = end }
+}

@@ -1,0 +1,18 @@
+internal import NIOCore
+
+/// Calls what sets a connection up as soon as the connection stands.
+final class ActiveHandler: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let whenActive: (any Channel) -> Void
+
+    init(whenActive: @escaping (any Channel) -> Void) {
+        self.whenActive = whenActive
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        let channel = context.channel
+        context.pipeline.syncOperations.removeHandler(self, promise: nil)
+        whenActive(channel)
+    }
+}

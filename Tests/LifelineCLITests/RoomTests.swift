@@ -1,0 +1,99 @@
+import Lifeline
+import LifelineProtos
+import LifelineTestSupport
+import LifelineWellKnownTypes
+import SampleServices
+import Testing
+
+@testable import LifelineCLI
+
+/// The room of `lifeline serve`, and the parts of `lifeline call` that need no process.
+@Suite(.timeLimit(.minutes(3))) struct RoomTests {
+    /// One takes none of its news; more is said than is kept for it anywhere.
+    @Test func aSlowVisitorHoldsNobodyUp() async throws {
+        let room = Room(record: nil) { _ in }
+        var configuration = SessionServerConfiguration()
+        configuration.limits.maximumKeptByteCount = 64 << 10
+        configuration.server.shutdownGracePeriod = .zero
+        configuration.whenOpened = { session, isResumed in
+            if !isResumed { room.joined(session) }
+        }
+        configuration.whenEnded = { room.left($0) }
+        let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
+        try await withSessionServer(listeningOn: anyPort, configuration: configuration, services: [room]) { server in
+            var slow = SessionClientConfiguration()
+            slow.limits.maximumUnprocessedByteCount = 64 << 10
+            slow.closeTimeout = .zero
+            try await withSessionClient(to: server.endpoints[0], configuration: slow) { session in
+                let slow = Sample_Room_V1_RoomClient(session)
+                _ = try await slow.echo(.init())
+                try await withSessionClient(to: server.endpoints[0]) { session in
+                    let quick = Sample_Room_V1_RoomClient(session)
+                    var news = quick.news.makeAsyncIterator()
+                    let text = String(repeating: "x", count: 4096)
+                    for number in 1...1000 as ClosedRange<UInt64> {
+                        let reply = try await quick.say(.with { $0.text = text })
+                        #expect(reply.number == number && reply.listenerCount == 2)
+                        #expect(try await news.next()?.number == number)
+                    }
+                }
+                // What it missed is the oldest of what it could not be told.
+                var numbers: [UInt64] = []
+                for try await item in slow.news {
+                    numbers.append(item.number)
+                    if item.number == 1000 { break }
+                }
+                #expect(numbers.first == 1 && numbers.last == 1000 && numbers.count < 1000)
+                #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })
+            }
+        }
+    }
+
+    @Test func theRoomRefusesWhatItCannotDo() async throws {
+        let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
+        try await withSessionServer(listeningOn: anyPort, services: [Room(record: nil) { _ in }]) { server in
+            try await withSessionClient(to: server.endpoints[0]) { session in
+                let room = Sample_Room_V1_RoomClient(session)
+                let long = await #expect(throws: SessionError.self) {
+                    try await room.say(.with { $0.text = String(repeating: "x", count: 4097) })
+                }
+                #expect(long?.status?.code == .invalidArgument)
+                let ago = await #expect(throws: SessionError.self) {
+                    for try await _ in room.watch(.with { $0.interval.seconds = -1 }) {}
+                }
+                #expect(ago?.status?.code == .invalidArgument)
+            }
+        }
+    }
+
+    @Test func aTallySaysWhatBecameOfEachCall() {
+        var tally = EchoTally(count: 3)
+        #expect(tally.summary == "3 calls: 0 replied, 3 not asked")
+        #expect(tally.next() == 1 && tally.next() == 2)
+        tally.replied()
+        #expect(tally.summary == "3 calls: 1 replied, 1 asked and not replied, 1 not asked")
+        #expect(tally.next() == 3 && tally.next() == nil)
+        tally.wasInDoubt()
+        tally.replied()
+        tally.replied()
+        #expect(tally.summary == "3 calls: 3 replied; 1 was in doubt when a session was lost, and was asked again")
+        tally.wasInDoubt()
+        #expect(tally.summary == "3 calls: 3 replied; 2 were in doubt when a session was lost, and were asked again")
+        #expect(EchoTally(count: 1).summary == "1 call: 0 replied, 1 not asked")
+    }
+
+    @Test(
+        arguments: [
+            ([], ""), ([7], "7"), ([3, 1, 2], "1–3"), ([1, 3, 4, 9, 8, 6], "1, 3–4, 6, 8–9"),
+            ([5, 5, 6], "5–6"), ([.max, .max - 1], "\(UInt64.max - 1)–\(UInt64.max)"),
+        ] as [([UInt64], String)]
+    )
+    func numbersAreWrittenAsRanges(numbers: [UInt64], text: String) {
+        #expect(ranges(of: numbers) == text)
+    }
+
+    @Test func aTerminalObeysNobodyElse() {
+        #expect("Grüezi 👩‍🚀\t".printable == "Grüezi 👩‍🚀\\u{9}")
+        #expect("a\u{1b}[2J\u{7}\u{9b}\r\nb\u{2028}".printable == "a\\u{1b}[2J\\u{7}\\u{9b}\\u{d}\\u{a}b\\u{2028}")
+    }
+}

@@ -1,0 +1,133 @@
+import Lifeline
+import LifelineCore
+import LifelineProtos
+import LifelineTestSupport
+import LifelineTransport
+import Logging
+import NIOConcurrencyHelpers
+import Testing
+
+@testable import Lifeline
+
+// Servers that do not do as they should, and what a user learns of it.
+extension SessionClientTests {
+    @Test func whatIsNoWelcomeCostsTheConnectionAlone() async throws {
+        let harness = SessionClientHarness()
+        try await harness.run { client in
+            var server = try await harness.accept()
+            try await server.welcome()
+            try await client.push("t.T/P", TestMessage(number: 1))
+            _ = try await server.next()
+            server.peer.close(.lost)
+            try await harness.waitForBackoff()
+            server = try await harness.accept()
+            #expect(try await server.next().hello.sessionID == [UInt8](repeating: 1, count: 16))
+            try server.send(.with { ($0.sequence, $0.push.method) = (1, "t.T/P") })
+            try await server.peer.waitForAbort()
+            #expect(try sessionFrames(in: server.peer.read()).isEmpty)
+            try await harness.waitForBackoff()
+            server = try await harness.accept()
+            let hello = try await server.welcome(resumed: true)
+            #expect(hello.sessionID == [UInt8](repeating: 1, count: 16))
+            #expect(try await server.next().sequence == 1)
+        }
+    }
+
+    @Test func whatTheServerOfANewSessionDoesNotTake() async throws {
+        let harness = SessionClientHarness()
+        try await harness.run { client in
+            try await client.push("t.T/P", TestMessage([UInt8](repeating: 1, count: 2_000)))
+            try await client.push("t.T/P", TestMessage(number: 2))
+            let server = try await harness.accept()
+            try await server.welcome(maximumFrame: 1_000)
+            #expect(try await server.next().push.payload == (try TestMessage(number: 2).serializedBytes()))
+            var events = client.sessionEvents.makeAsyncIterator()
+            guard case .opened(_, resumed: false)? = await events.next()?.kind else { return #expect(Bool(false)) }
+            guard case .refused(let messages)? = await events.next()?.kind else { return #expect(Bool(false)) }
+            #expect(messages.map(\.outcome) == [.refused] && messages.map(\.payload.count) == [2_003])
+            #expect(client.statistics.refusedMessageCount == 1)
+        }
+    }
+
+    /// It stays, and answers pings; the client leaves.
+    @Test func aServerThatAccusesTheClient() async throws {
+        let harness = SessionClientHarness()
+        try await harness.run { client in
+            var server = try await harness.accept()
+            try await server.welcome()
+            try await client.push("t.T/P", TestMessage(number: 1))
+            _ = try await server.next()
+            try server.send(.with { ($0.goodbye.code, $0.goodbye.message) = (.violation, "No such place.") })
+            try await server.peer.waitForClose()
+            try await harness.waitForBackoff()
+            server = try await harness.accept()
+            #expect(try await server.welcome(id: 2).sessionID.isEmpty)
+            var events = client.sessionEvents.makeAsyncIterator()
+            _ = await events.next()
+            let event = try #require(await events.next())
+            guard case .lost(let inDoubt) = event.kind else { return #expect(Bool(false)) }
+            #expect(inDoubt.map(\.outcome) == [.inDoubt])
+            #expect(event.reason?.code == .protocolViolation)
+            #expect(event.reason?.message.contains("No such place.") == true)
+            let warnings = harness.log.entries.filter { $0.level == .warning }
+            #expect(warnings.contains { $0.text.contains("No such place.") })
+        }
+    }
+
+    @Test func aHelloThatNoServerTakes() async throws {
+        for (length, isTaken) in [((16 << 10) - 64, true), ((16 << 10) - 63, false)] {
+            var configuration = SessionClientConfiguration()
+            configuration.metadata = ["token": String(repeating: "x", count: length - 5)]
+            if isTaken {
+                try configuration.checkOpening(configuration.metadata)
+            } else {
+                let client = SessionClient(to: .unix(path: "/nowhere"), configuration: configuration)
+                #expect(await connectionError { try await client.run() }?.code == .invalidConfiguration)
+            }
+        }
+    }
+
+    /// Otherwise its timer would ring again and again.
+    @Test func anAcknowledgementThatHasNoRoomWaitsForIt() async throws {
+        let harness = SessionClientHarness()
+        try await harness.run { client in
+            let server = try await harness.accept()
+            try await server.welcome()
+            let pushes = client.pushes("t.T/N", of: TestMessage.self)
+            // More than the connection takes before it is read.
+            for _ in 1...3 { try await client.push("t.T/P", TestMessage([UInt8](repeating: 1, count: 300_000))) }
+            #expect(client.engine.state.withLockedValue { $0.outlet?.isBlocked } == true)
+            try server.send(.with { ($0.sequence, $0.push.method) = (1, "t.T/N") })
+            for try await _ in pushes { break }
+            let due = harness.clock.now + .milliseconds(20)
+            try await until { harness.clock.nextWakeUp == due }
+            harness.clock.advance(to: due)
+            try await until { client.engine.state.withLockedValue { $0.armedDeadline } != due }
+            var acknowledgement: UInt64 = 0
+            try await until {
+                let frames = (try? sessionFrames(in: server.peer.read())) ?? []
+                acknowledgement = frames.map(\.acknowledgement).max() ?? acknowledgement
+                return acknowledgement == 1
+            }
+        }
+    }
+
+    /// The older one was accepted, and is gone: one of the two is sent.
+    @Test func whoStopsToWaitWithWhatReplacedAnother() async throws {
+        let harness = SessionClientHarness { $0.limits.maximumKeptByteCount = 1_024 }
+        try await harness.run { client in
+            func message(_ count: Int) -> TestMessage { TestMessage([UInt8](repeating: 1, count: count)) }
+            try await client.push("t.T/K", message(10), delivery: .replaceable(key: "k"))
+            try await client.push("t.T/P", message(600))
+            let newer = Task { try await client.push("t.T/K", message(400), delivery: .replaceable(key: "k")) }
+            try await until { client.statistics.replacedMessageCount == 1 }
+            newer.cancel()
+            try await newer.value
+            let server = try await harness.accept()
+            try await server.welcome()
+            #expect(try await server.next().push.payload.count == 403)
+            try server.send(.with { $0.acknowledgement = 1 })
+            #expect(try await server.next().push.payload.count == 603)
+        }
+    }
+}

@@ -1,0 +1,211 @@
+import LifelineCore
+import LifelineProtos
+import LifelineTestSupport
+import LifelineTransport
+import Testing
+
+@testable import Lifeline
+
+/// Pushes whose end somebody waits for.
+@Suite(.timeLimit(.minutes(1))) struct SessionPushStageTests {
+    /// Pushes until it is processed; what it throws.
+    private func push(
+        _ client: SessionClient,
+        _ number: Int,
+        _ delivery: SessionDelivery = .reliable
+    ) -> Task<SessionError?, Never> {
+        Task {
+            await sessionError {
+                try await client.push("t.T/P", TestMessage(number: number), delivery: delivery, until: .processed)
+            }
+        }
+    }
+
+    // MARK: A client's
+
+    @Test func whatIsProcessedAndWhatIsInDoubt() async throws {
+        let harness = SessionClientHarness()
+        try await harness.run { client in
+            var server = try await harness.accept()
+            try await server.welcome()
+            let first = push(client, 1)
+            #expect(try await server.next().sequence == 1)
+            try server.send(.with { $0.acknowledgement = 1 })
+            #expect(await first.value == nil)
+            let second = push(client, 2)
+            #expect(try await server.next().sequence == 2)
+            server.peer.close(.lost)
+            try await harness.waitForBackoff()
+            server = try await harness.accept()
+            try await server.welcome(id: 2)
+            #expect(await second.value?.code == .messageInDoubt)
+        }
+    }
+
+    @Test func whatDoesNotReachTheServer() async throws {
+        let harness = SessionClientHarness()
+        try await harness.run { client in
+            let expiring = push(client, 1, .expiring(after: .milliseconds(5)))
+            try await until { client.statistics.keptMessageCount == 1 }
+            harness.clock.advance(by: .milliseconds(5))
+            #expect(await expiring.value?.code == .messageExpired)
+            let older = push(client, 2, .replaceable(key: "a"))
+            try await until { client.statistics.keptMessageCount == 1 }
+            let newer = push(client, 3, .replaceable(key: "a"))
+            #expect(await older.value?.code == .messageReplaced)
+            #expect(await push(client, 4, .atMostOnce).value?.code == .messageDropped)
+            // Who does not wait for the end is not told.
+            try await client.push("t.T/P", TestMessage(number: 5), delivery: .atMostOnce)
+            let server = try await harness.accept()
+            try await server.welcome()
+            #expect(try await server.next().sequence == 1)
+            try server.send(.with { $0.acknowledgement = 1 })
+            #expect(await newer.value == nil)
+            #expect(await push(client, 6, .atMostOnce).value == nil, "the connection has taken it")
+        }
+    }
+
+    @Test func whoStopsToWaitDoesNotTakeItBack() async throws {
+        let harness = SessionClientHarness()
+        try await harness.run { client in
+            var server = try await harness.accept()
+            try await server.welcome()
+            let waiting = push(client, 1)
+            _ = try await server.next()
+            waiting.cancel()
+            #expect(await waiting.value?.code == .cancelled)
+            server.peer.close(.lost)
+            try await harness.waitForBackoff()
+            server = try await harness.accept()
+            try await server.welcome(resumed: true)
+            #expect(try await server.next().sequence == 1)
+            try server.send(.with { $0.acknowledgement = 1 })
+            try await until { client.statistics.keptMessageCount == 0 }
+            // One that waits for room is.
+        }
+    }
+
+    @Test func whatIsLeftAtTheEnd() async throws {
+        let harness = SessionClientHarness()
+        try await harness.run { client in
+            let server = try await harness.accept()
+            try await server.welcome(windowFrames: 2)
+            let sent = push(client, 1)
+            _ = try await server.next()
+            let call = Task {
+                await sessionError {
+                    try await client.call("t.T/A", TestMessage(number: 2), returning: TestMessage.self)
+                }
+            }
+            _ = try await server.next()
+            let unsent = push(client, 3)
+            try await until { client.statistics.keptMessageCount == 3 }
+            try server.send(.with { $0.goodbye.code = .closed })
+            #expect(await sent.value?.code == .messageInDoubt)
+            let error = await unsent.value
+            #expect(error?.code == .messageUnsent)
+            #expect((error?.cause as? SessionError)?.code == .closedByPeer)
+            // Nobody knows what became of the call, nor is there a session that goes on.
+            #expect(await call.value?.code == .sessionLost)
+            #expect((await call.value?.cause as? SessionError)?.code == .closedByPeer)
+            #expect(await push(client, 4).value?.code == .closedByPeer)
+        }
+    }
+
+    /// Interceptors see what is waited for, and may look at what it comes to.
+    @Test func interceptorsSeeTheStage() async throws {
+        struct Watching: SessionClientInterceptor {
+            let notes: Notes<String>
+
+            func intercept(
+                _ call: SessionCall,
+                next: @escaping @Sendable (SessionCall) async throws(SessionError) -> SessionReply
+            ) async throws(SessionError) -> SessionReply {
+                do {
+                    return try await next(call)
+                } catch {
+                    notes.add("\(call.stage) \(error.code)")
+                    throw error
+                }
+            }
+        }
+        let notes = Notes<String>()
+        let harness = SessionClientHarness(interceptors: [Watching(notes: notes)])
+        try await harness.run { client in
+            #expect(await push(client, 1, .atMostOnce).value?.code == .messageDropped)
+        }
+        #expect(notes.all == ["processed messageDropped"])
+    }
+}
+
+// A server's.
+extension SessionServerTests {
+    @Test func aServerLearnsWhatBecomesOfAPush() async throws {
+        try await withServer(echo) { server, clock in
+            let client = try await RawSessionClient.connect(to: server)
+            _ = try await client.hello { $0.window.frames = 1 }
+            let session = try #require(server.sessions.first)
+            func push(_ number: Int) -> Task<SessionError?, Never> {
+                Task {
+                    await sessionError {
+                        try await session.push("t.T/News", TestMessage(number: number), until: .processed)
+                    }
+                }
+            }
+            let processed = push(1)
+            #expect(try await client.next().sequence == 1)
+            try await client.send(.with { $0.acknowledgement = 1 })
+            #expect(await processed.value == nil)
+            let sent = push(2)
+            #expect(try await client.next().sequence == 2)
+            let unsent = push(3)
+            try await until { session.statistics.keptMessageCount == 2 }
+            try client.socket.reset()
+            let end = clock.now + .seconds(120)
+            try await until { clock.nextWakeUp == end }
+            clock.advance(to: end)
+            #expect(await sent.value?.code == .messageInDoubt)
+            let error = await unsent.value
+            #expect(error?.code == .messageUnsent && (error?.cause as? SessionError)?.code == .expired)
+            // Why the session has ended.
+            #expect(await push(4).value?.code == .expired)
+        }
+    }
+
+    @Test func aStreamGoesAtThePaceOfWhoIterates() async throws {
+        let (isOver, late) = (Event(), Notes<SessionError.Code>())
+        let watch = SessionMethod.stream("t.T/Watch") {
+            (_: TestMessage, stream: SessionStreamWriter<TestMessage>, _) in
+            try await stream.send(TestMessage(number: 1), until: .processed)
+            do throws(SessionError) {
+                try await stream.send(TestMessage(number: 2), until: .processed)
+            } catch {
+                late.add(error.code)
+                // Out of the task that was cancelled.
+                await Task.detached {
+                    do throws(SessionError) {
+                        try await stream.send(TestMessage(number: 3), until: .processed)
+                    } catch {
+                        late.add(error.code)
+                    }
+                    try? await stream.send(TestMessage(number: 4))
+                }.value
+                isOver.signal()
+            }
+        }
+        try await withServer(watch, echo) { server, _ in
+            let client = try await RawSessionClient.connect(to: server)
+            _ = try await client.hello()
+            try await client.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Watch") })
+            #expect(try await client.next().sequence == 1)
+            // The second does not come before the first is processed.
+            try await client.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (2, 2, "t.T/Echo") })
+            #expect(try await client.next().response.serial == 2)
+            try await client.send(.with { $0.acknowledgement = 1 })
+            #expect(try await client.next().sequence == 2)
+            try await client.send(.with { ($0.urgentSequence, $0.cancel.serial) = (1, 1) })
+            try await isOver.wait()
+        }
+        #expect(late.all == [.cancelled, .notWaitedFor])
+    }
+}

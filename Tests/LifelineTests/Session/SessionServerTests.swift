@@ -1,0 +1,514 @@
+import LifelineCore
+import LifelineProtos
+import LifelineTestSupport
+import LifelineTransport
+import NIOConcurrencyHelpers
+import Testing
+
+@testable import Lifeline
+
+/// A server of sessions against clients that do what a test says, frame by frame, on a clock that a test moves.
+@Suite(.timeLimit(.minutes(1))) struct SessionServerTests {
+    private typealias Frame = Lifeline_Session_V1_Frame
+
+    var echo: SessionMethod { .unary("t.T/Echo") { (message: TestMessage, _) in message } }
+
+    @Test func itWelcomesAndResumes() async throws {
+        try await withServer(echo, configure: { $0.limits.maximumHandlerCount = 7 }) { server, _ in
+            let first = try await RawSessionClient.connect(to: server)
+            let welcome = try await first.hello { $0.name = "anna" }.welcome
+            #expect(welcome.version == 1)
+            #expect((welcome.sessionID.count, welcome.token.count) == (16, 16))
+            #expect(!welcome.resumed)
+            #expect(welcome.keptMilliseconds == 120_000)
+            #expect(welcome.maximumRequests == 7)
+            try await first.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo") })
+            let reply = try await first.next()
+            #expect((reply.urgentSequence, reply.response.serial, reply.response.status) == (1, 1, 0))
+            try first.socket.reset()
+            // What was not acknowledged comes again.
+            let second = try await RawSessionClient.connect(to: server)
+            let back = try await second.hello {
+                ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, 2)
+                $0.name = "berta"
+            }.welcome
+            #expect(back.resumed)
+            #expect((back.sessionID, back.token) == (welcome.sessionID, welcome.token))
+            #expect((back.processed, back.received) == (1, 1))
+            let again = try await second.next()
+            #expect((again.urgentSequence, again.response.serial) == (1, 1))
+            #expect(server.sessions.count == 1)
+            #expect(server.session(named: "anna") == nil)
+            #expect(server.session(named: "berta") != nil)
+        }
+    }
+
+    @Test func anOvertakenHelloCostsItsOwnConnectionAlone() async throws {
+        try await withServer(echo) { server, _ in
+            let first = try await RawSessionClient.connect(to: server)
+            let welcome = try await first.hello { $0.attempt = 2 }.welcome
+            let second = try await RawSessionClient.connect(to: server)
+            let credentials = (welcome.sessionID, welcome.token)
+            let answer = try await second.hello {
+                ($0.sessionID, $0.token, $0.attempt) = (credentials.0, credentials.1, 2)
+            }
+            #expect(answer.goodbye.code == .replaced)
+            #expect(try await second.isEnded())
+            try await first.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo") })
+            #expect(try await first.next().response.serial == 1)
+        }
+    }
+
+    @Test func aFrameThatIsNoMessageEndsTheSession() async throws {
+        // A field with a wire type that there is not; and a push that is all padding, in a field of a later version.
+        let padded = [UInt8](repeating: 0x7A, count: 1) + [0xFF, 0x07] + [UInt8](repeating: 0, count: 1023)
+        let frames: [[UInt8]] = [[0x02, 0x08 | 7, 0x01], [0x86, 0x08, 0x08, 0x01, 0x3A, 0x00] + padded]
+        for bytes in frames {
+            try await withServer(echo) { server, _ in
+                let client = try await RawSessionClient.connect(to: server)
+                let welcome = try await client.hello().welcome
+                try await client.socket.write(bytes)
+                while (try? await client.next()) != nil {}
+                try await until { server.sessions.isEmpty }
+                let again = try await RawSessionClient.connect(to: server)
+                let answer = try await again.hello {
+                    ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, 2)
+                }
+                #expect(!answer.welcome.resumed)
+            }
+        }
+    }
+
+    /// As a relay leaves it that is killed.
+    @Test func aConnectionThatEndsInAFrameIsOnlyLost() async throws {
+        try await withServer(echo) { server, _ in
+            let first = try await RawSessionClient.connect(to: server)
+            let welcome = try await first.hello().welcome
+            let frame = Frame.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo") }
+            try await first.socket.write(frame.withDelimitedBytes { Array($0.dropLast()) })
+            try first.socket.finish()
+            #expect(try await first.isEnded())
+            let second = try await RawSessionClient.connect(to: server)
+            let back = try await second.hello {
+                ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, 2)
+            }.welcome
+            #expect(back.resumed && back.received == 0)
+            try await second.send(frame)
+            #expect(try await second.next().response.serial == 1)
+        }
+    }
+
+    /// Until the registry has let go of it, it is found; its client is nobody's rival.
+    @Test func whoComesBackToASessionThatHasJustEndedIsSentForANewOne() async throws {
+        try await withServer(echo) { server, _ in
+            let first = try await RawSessionClient.connect(to: server)
+            let welcome = try await first.hello().welcome
+            let session = try #require(server.sessions.first)
+            session.engine.state.withLockedValue { $0.end = .sessionEnded }
+            let second = try await RawSessionClient.connect(to: server)
+            let goodbye = try await second.hello {
+                ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, 2)
+            }.goodbye
+            #expect((goodbye.code, goodbye.pauseMilliseconds) == (.draining, 0))
+            #expect(try await second.isEnded())
+        }
+    }
+
+    @Test func theNewerConnectionHasTheSession() async throws {
+        try await withServer(echo) { server, _ in
+            let first = try await RawSessionClient.connect(to: server)
+            let welcome = try await first.hello().welcome
+            let second = try await RawSessionClient.connect(to: server)
+            let credentials = (welcome.sessionID, welcome.token)
+            #expect(
+                try await second.hello { ($0.sessionID, $0.token, $0.attempt) = (credentials.0, credentials.1, 2) }
+                    .welcome.resumed
+            )
+            #expect(try await first.next().goodbye.code == .replaced)
+            #expect(try await first.isEnded())
+            // The end of the older one changes nothing.
+            try await second.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo") })
+            #expect(try await second.next().response.serial == 1)
+        }
+    }
+
+    @Test func aWrongTokenBeginsANewSession() async throws {
+        try await withServer(echo) { server, _ in
+            let welcome = try await RawSessionClient.connect(to: server).hello().welcome
+            let other = try await RawSessionClient.connect(to: server)
+            let credentials = (welcome.sessionID, [UInt8](repeating: 1, count: 16))
+            let answer = try await other.hello {
+                ($0.sessionID, $0.token, $0.attempt) = (credentials.0, credentials.1, 2)
+            }.welcome
+            #expect(!answer.resumed)
+            #expect(answer.sessionID != welcome.sessionID)
+        }
+    }
+
+    @Test func aSessionIsKeptForAWhile() async throws {
+        try await withServer(echo) { server, clock in
+            let first = try await RawSessionClient.connect(to: server)
+            let welcome = try await first.hello().welcome
+            try first.socket.reset()
+            let end = clock.now + .seconds(120)
+            try await until { clock.nextWakeUp == end }
+            clock.advance(to: end)
+            try await until { server.sessions.isEmpty }
+            let second = try await RawSessionClient.connect(to: server)
+            let credentials = (welcome.sessionID, welcome.token)
+            #expect(
+                try await !second.hello { ($0.sessionID, $0.token, $0.attempt) = (credentials.0, credentials.1, 2) }
+                    .welcome.resumed
+            )
+        }
+    }
+
+    @Test func aClientThatSaysNothing() async throws {
+        try await withServer(echo) { server, clock in
+            let client = try await RawSessionClient.connect(to: server)
+            let late = clock.now + .seconds(10)
+            try await until { clock.nextWakeUp == late }
+            clock.advance(to: late)
+            #expect(try await client.isEnded())
+        }
+    }
+
+    @Test func hostileFirstFrames() async throws {
+        let frames: [Frame] = [
+            .with { $0.request.serial = 1 },
+            .with { $0.push.method = "t.T/Push" },
+            .with { $0.welcome.version = 1 },
+            .with { $0.goodbye.code = .closed },
+            .with { $0.hello.maximumVersion = 1 },
+            Frame(),
+        ]
+        try await withServer(echo) { server, _ in
+            for frame in frames {
+                let client = try await RawSessionClient.connect(to: server)
+                try await client.send(frame)
+                #expect(try await client.next().goodbye.code == .violation)
+                #expect(try await client.isEnded())
+            }
+            #expect(server.sessions.isEmpty)
+            let client = try await RawSessionClient.connect(to: server)
+            #expect(try await client.hello { ($0.minimumVersion, $0.maximumVersion) = (2, 3) }.goodbye.code == .version)
+            #expect(try await client.isEnded())
+        }
+    }
+
+    @Test func aClientThatBreaksTheRules() async throws {
+        let frames: [Frame] = [
+            .with { ($0.sequence, $0.push.method) = (2, "t.T/Push") },
+            .with { ($0.sequence, $0.urgentSequence) = (1, 1) },
+            .with { ($0.sequence, $0.request.method) = (1, "t.T/Echo") },
+            .with { $0.acknowledgement = 1 },
+            .with { $0.welcome.version = 1 },
+            .with { $0.hello.maximumVersion = 1 },
+            .with { ($0.sequence, $0.ping.number) = (1, 1) },
+        ]
+        try await withServer(echo) { server, _ in
+            for frame in frames {
+                let client = try await RawSessionClient.connect(to: server)
+                _ = try await client.hello()
+                try await client.send(frame)
+                #expect(try await client.next().goodbye.code == .violation)
+                #expect(try await client.isEnded(), "\(frame)")
+            }
+            // A session ends with a violation.
+            try await until { server.sessions.isEmpty }
+        }
+    }
+
+    @Test func aFullServer() async throws {
+        try await withServer(echo, configure: { $0.maximumSessionCount = 1 }) { server, _ in
+            let first = try await RawSessionClient.connect(to: server)
+            _ = try await first.hello()
+            let second = try await RawSessionClient.connect(to: server)
+            #expect(try await second.hello().goodbye.code == .full)
+            // An end makes room.
+            try await first.send(.with { $0.goodbye.code = .closed })
+            #expect(try await first.isEnded())
+            try await until { server.sessions.isEmpty }
+            #expect(try await RawSessionClient.connect(to: server).hello().welcome.version == 1)
+        }
+    }
+
+    @Test func aDeadlineCancelsTheHandler() async throws {
+        let (begun, cancelled) = (Event(), Event())
+        let method = SessionMethod.unary("t.T/Wait") { (message: TestMessage, _) in
+            begun.signal()
+            try? await Event().wait()
+            cancelled.signal()
+            return message
+        }
+        try await withServer(method) { server, clock in
+            let client = try await RawSessionClient.connect(to: server)
+            _ = try await client.hello()
+            try await client.send(
+                .with {
+                    ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Wait")
+                    $0.request.timeoutMilliseconds = 5
+                }
+            )
+            try await begun.wait()
+            clock.advance(by: .milliseconds(5))
+            try await cancelled.wait()
+        }
+    }
+
+    @Test func pingsAreAnsweredAndCount() async throws {
+        try await withServer(echo) { server, _ in
+            let client = try await RawSessionClient.connect(to: server)
+            _ = try await client.hello()
+            let session = try #require(server.sessions.first)
+            try await session.push("t.T/News", TestMessage(number: 1))
+            let push = try await client.next()
+            #expect((push.sequence, push.push.method) == (1, "t.T/News"))
+            try await client.send(.with { ($0.acknowledgement, $0.ping.number) = (1, 9) })
+            #expect(try await client.next().pong.number == 9)
+            try await until { session.statistics.keptMessageCount == 0 }
+        }
+    }
+
+    @Test func shuttingDownFinishesWhatWasBegun() async throws {
+        let (begun, release) = (Event(), Event())
+        let method = SessionMethod.unary("t.T/Wait") { (message: TestMessage, _) in
+            begun.signal()
+            try await release.wait()
+            return message
+        }
+        try await withServer(method, configure: { $0.drainSpread = .milliseconds(700) }) { server, _ in
+            let client = try await RawSessionClient.connect(to: server)
+            let welcome = try await client.hello().welcome
+            try await client.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Wait") })
+            try await begun.wait()
+            async let down: Void = server.shutdown(gracePeriod: .seconds(100))
+            let goodbye = try await client.next().goodbye
+            #expect(goodbye.code == .draining)
+            #expect(goodbye.pauseMilliseconds <= 700)
+            release.signal()
+            #expect(try await client.next().response.serial == 1)
+            #expect(!welcome.resumed)
+            // The client leaves.
+            try client.socket.finish()
+            #expect(try await client.isEnded())
+            await down
+            #expect(server.sessions.isEmpty)
+        }
+    }
+
+    /// Those for which there is no window come before the goodbye.
+    @Test func pushesThatWaitAreSentBeforeTheGoodbye() async throws {
+        let inDoubt = Notes<SessionMessageInDoubt>()
+        try await withServer(
+            echo,
+            configure: { $0.whenInDoubt = { _, messages in messages.forEach(inDoubt.add) } },
+            { server, _ in
+                let client = try await RawSessionClient.connect(to: server)
+                _ = try await client.hello { $0.window.frames = 2 }
+                let session = try #require(server.sessions.first)
+                for number in 1...4 { try await session.push("t.T/News", TestMessage(number: number)) }
+                async let down: Void = server.shutdown(gracePeriod: .seconds(100))
+                for sequence: UInt64 in 1...2 { #expect(try await client.next().sequence == sequence) }
+                try await client.send(.with { $0.acknowledgement = 2 })
+                for sequence: UInt64 in 3...4 { #expect(try await client.next().sequence == sequence) }
+                #expect(try await client.next().goodbye.code == .draining)
+                try await client.send(.with { $0.acknowledgement = 3 })
+                try client.socket.finish()
+                #expect(try await client.isEnded())
+                await down
+            }
+        )
+        // The last one's end is not known.
+        #expect(inDoubt.all.map(\.method) == ["t.T/News"])
+        #expect(inDoubt.all.map(\.outcome) == [.inDoubt])
+        #expect(inDoubt.all.map(\.payload) == [try TestMessage(number: 4).serializedBytes()])
+    }
+
+    @Test func aSessionThatIsNotComeBackForIsInDoubt() async throws {
+        let inDoubt = Notes<SessionMessageInDoubt>()
+        try await withServer(
+            echo,
+            configure: { $0.whenInDoubt = { _, messages in messages.forEach(inDoubt.add) } },
+            { server, clock in
+                let client = try await RawSessionClient.connect(to: server)
+                _ = try await client.hello { $0.window.frames = 1 }
+                let session = try #require(server.sessions.first)
+                for number in 1...2 { try await session.push("t.T/News", TestMessage(number: number)) }
+                _ = try await client.next()
+                try client.socket.reset()
+                let end = clock.now + .seconds(120)
+                try await until { clock.nextWakeUp == end }
+                clock.advance(to: end)
+                try await until { inDoubt.count == 2 }
+            }
+        )
+        #expect(inDoubt.all.map(\.outcome) == [.inDoubt, .unsent])
+    }
+
+    // MARK: Letting in
+
+    @Test func aFailureOfTheServersIsTriedAgain() async throws {
+        struct Down: Error {}
+        let errors: [(any Error, SessionGoodbye.Code)] = [
+            (Down(), .draining), (SessionStatus(.unavailable), .draining), (CancellationError(), .draining),
+            (SessionStatus(.unauthenticated), .refused), (SessionStatus(.permissionDenied), .refused),
+        ]
+        for (error, code) in errors {
+            try await withServer(
+                echo,
+                configure: {
+                    $0.authenticate = { _ in throw error }
+                    $0.drainSpread = .milliseconds(300)
+                },
+                { server, _ in
+                    let client = try await RawSessionClient.connect(to: server)
+                    let goodbye = try await client.hello().goodbye
+                    #expect(UInt32(goodbye.code.rawValue) == code.rawValue, "\(error)")
+                    #expect(goodbye.pauseMilliseconds <= 300)
+                    #expect(try await client.isEnded())
+                }
+            )
+        }
+    }
+
+    @Test func whoeverWaitsToBeLetInAndLeavesIsForgotten() async throws {
+        for way in 0..<3 {
+            let (begun, cancelled) = (Event(), Event())
+            try await withServer(
+                echo,
+                configure: {
+                    $0.authenticate = { _ in
+                        begun.signal()
+                        try? await Event().wait()
+                        cancelled.signal()
+                        // As if it had not heard of that.
+                        return nil
+                    }
+                },
+                { server, clock in
+                    let client = try await RawSessionClient.connect(to: server)
+                    try await client.sayHello()
+                    try await begun.wait()
+                    switch way {
+                    case 0: try client.socket.reset()
+                    case 1: try await client.send(.with { $0.goodbye.code = .closed })
+                    default: clock.advance(by: .seconds(10))
+                    }
+                    try await cancelled.wait()
+                    try await until { server.state.withLockedValue { $0.connections.isEmpty } }
+                    #expect(server.sessions.isEmpty)
+                }
+            )
+        }
+    }
+
+    @Test func aPingWhileTheServerDecides() async throws {
+        let (begun, release) = (Event(), Event())
+        try await withServer(
+            echo,
+            configure: {
+                $0.authenticate = { _ in
+                    begun.signal()
+                    try await release.wait()
+                    return nil
+                }
+            },
+            { server, _ in
+                let client = try await RawSessionClient.connect(to: server)
+                try await client.sayHello()
+                try await begun.wait()
+                try await client.send(.with { $0.ping.number = 3 })
+                #expect(try await client.next().pong.number == 3)
+                release.signal()
+                #expect(try await client.next().welcome.version == 1)
+            }
+        )
+    }
+
+    @Test func aSessionBelongsToWhoBeganIt() async throws {
+        try await withServer(
+            echo,
+            configure: { $0.authenticate = { SessionIdentity($0.metadata["user"] ?? "") } },
+            { server, _ in
+                let first = try await RawSessionClient.connect(to: server)
+                let welcome = try await first.hello { $0.metadata["user"] = "anna" }.welcome
+                for (user, isResumed) in [("berta", false), ("anna", true)] {
+                    let client = try await RawSessionClient.connect(to: server)
+                    let answer = try await client.hello {
+                        ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, 2)
+                        $0.metadata["user"] = user
+                    }.welcome
+                    #expect(answer.resumed == isResumed)
+                    #expect(server.session(named: user)?.identity?.subject == user)
+                }
+            }
+        )
+    }
+
+    @Test func aHelloThatIsTooLong() async throws {
+        try await withServer(echo) { server, _ in
+            for (length, isWelcome) in [(16 << 10, true), ((16 << 10) + 1, false)] {
+                let client = try await RawSessionClient.connect(to: server)
+                let answer = try await client.hello { $0.name = String(repeating: "n", count: length) }
+                if isWelcome {
+                    #expect(answer.welcome.version == 1)
+                } else {
+                    #expect(answer.goodbye.code == .violation)
+                }
+            }
+        }
+    }
+
+    /// What is left of sessions that have ended takes up memory as sessions do.
+    @Test func handlersThatOutliveTheirSessionsHaveAPlace() async throws {
+        let (begun, release) = (Event(), Event())
+        let method = SessionMethod.push("t.T/Slow") { (_: TestMessage, _) in
+            begun.signal()
+            try await release.wait()
+        }
+        try await withServer(method, configure: { $0.maximumSessionCount = 1 }) { server, _ in
+            let first = try await RawSessionClient.connect(to: server)
+            _ = try await first.hello()
+            try await first.send(.with { ($0.sequence, $0.push.method) = (1, "t.T/Slow") })
+            try await begun.wait()
+            try await first.send(.with { $0.goodbye.code = .closed })
+            #expect(try await first.isEnded())
+            try await until { server.sessions.isEmpty }
+            let second = try await RawSessionClient.connect(to: server)
+            #expect(try await second.hello().goodbye.code == .full)
+            release.signal()
+            try await until { server.state.withLockedValue { $0.sessions.isEmpty } }
+            #expect(try await RawSessionClient.connect(to: server).hello().welcome.version == 1)
+        }
+    }
+
+    @Test func shuttingDownEndsWithTheGracePeriod() async throws {
+        let cancelled = Event()
+        let begun = Event()
+        let method = SessionMethod.unary("t.T/Wait") { (message: TestMessage, _) in
+            begun.signal()
+            try? await Event().wait()
+            cancelled.signal()
+            return message
+        }
+        try await withServer(method) { server, clock in
+            let client = try await RawSessionClient.connect(to: server)
+            _ = try await client.hello()
+            try await client.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Wait") })
+            try await begun.wait()
+            let down = Notes<Void>()
+            let shutdown = Task {
+                await server.shutdown(gracePeriod: .seconds(5))
+                down.add(())
+            }
+            #expect(try await client.next().goodbye.code == .draining)
+            try await until {
+                clock.advance(by: .seconds(5))
+                return down.count == 1
+            }
+            try await cancelled.wait()
+            await shutdown.value
+        }
+    }
+}

@@ -1,0 +1,59 @@
+internal import SwiftProtobufPluginLibrary
+
+/// Refuses services whose Swift would not compile, for reasons that lie in several files.
+struct ServiceCheck {
+    let schema: Schema
+    let options: GeneratorOptions
+
+    func check(_ files: [FileDescriptor]) throws {
+        if options.services == .only {
+            if files.allSatisfy(\.services.isEmpty) {
+                throw GeneratorError(
+                    "--lifeline_opt: Services is only, and there are no services in "
+                        + "\(files.map(\.name).joined(separator: ", ")). Leave Services away."
+                )
+            }
+            for file in files { try checkModules(of: file) }
+        }
+        try checkNames(of: files)
+    }
+
+    /// Services apart from their messages import the module that has these.
+    private func checkModules(of file: FileDescriptor) throws {
+        let names = ServiceNames(file: file, swiftNames: schema.swiftNames)
+        for message in file.services.flatMap(names.methods).flatMap(\.usedMessages) {
+            let path = message.file.name
+            if options.mappedModule(ofFile: path) != nil { continue }
+            throw GeneratorError(
+                "\(file.name): Services is only, and nothing says which module has \(message.fullName) of \(path). Add "
+                    + "--lifeline_opt=ModuleMapping=\(path):SWIFT_MODULE:C_MODULE."
+            )
+        }
+    }
+
+    /// Within a file, names give way to one another; files know nothing of each other's.
+    private func checkNames(of files: [FileDescriptor]) throws {
+        var owners: [String: (what: String, file: FileDescriptor)] = [:]
+        if options.services == .withMessages {
+            for file in files {
+                for message in file.messages {
+                    owners[schema.swiftNames.relativeName(message)] = ("message \(message.name)", file)
+                }
+                for type in file.enums { owners[schema.swiftNames.relativeName(type)] = ("enum \(type.name)", file) }
+            }
+        }
+        for file in files {
+            let names = ServiceNames(file: file, swiftNames: schema.swiftNames)
+            for service in file.services {
+                for name in names.types(service).all {
+                    let other = owners.updateValue(("service \(service.name)", file), forKey: name)
+                    guard let other else { continue }
+                    throw GeneratorError(
+                        "\(file.name): service \(service.name) becomes \(name) in Swift, and so does \(other.what) of "
+                            + "\(other.file.name). Rename one of them, or generate the files into different targets."
+                    )
+                }
+            }
+        }
+    }
+}

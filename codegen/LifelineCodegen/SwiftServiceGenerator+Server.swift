@@ -1,0 +1,111 @@
+internal import SwiftProtobufPluginLibrary
+
+extension SwiftServiceGenerator {
+    /// Writes the protocol with a requirement for each method that clients call, and the table that leads there.
+    func printHandler(to printer: inout SourcePrinter) {
+        let handled = methods.filter { $0.shape != .serverPush }
+        printComments(comments, "What a server of `\(service.fullName)` implements.", to: &printer)
+        printer.print("\(context.modifier)protocol \(names.handler): \(session("SessionService")) {")
+        printer.withIndentation { printer in
+            for (index, method) in handled.enumerated() {
+                if index > 0 { printer.print("") }
+                printer.printComments(comments(method))
+                printer.print(requirement(method))
+            }
+        }
+        printer.print("}", "", "extension \(names.handler) {")
+        printer.withIndentation { printer in
+            printer.print(
+                "/// What clients call of `\(service.fullName)`, by the names on the wire.",
+                "\(context.modifier)var \(names.table): [\(session("SessionMethod"))] {",
+                "    ["
+            )
+            for method in handled {
+                printer.print("        \(registration(method)),")
+            }
+            printer.print(
+                "    ]",
+                "}",
+                "",
+                "/// `\(names.table)`. A type that handles other services, too, says `methods` itself, and adds theirs.",
+                "\(context.modifier)var methods: [\(session("SessionMethod"))] { \(names.table) }"
+            )
+        }
+        printer.print("}", "")
+    }
+
+    private func requirement(_ method: ServiceMethod) -> String {
+        let context = "context: \(session("SessionContext"))"
+        let parameters =
+            switch method.shape {
+            case .unary: "_ request: \(input(method)), \(context)"
+            case .stream:
+                "_ request: \(input(method)), to stream: \(session("SessionStreamWriter"))<\(output(method))>, \(context)"
+            case .clientPush, .serverPush: "_ message: \(input(method)), \(context)"
+            }
+        let result = method.shape == .unary ? " -> \(output(method))" : ""
+        return "func \(method.name)(\(parameters)) async throws\(result)"
+    }
+
+    /// Closures, since references to methods are `@Sendable` in Swift 6 only.
+    private func registration(_ method: ServiceMethod) -> String {
+        let (path, call) = (method.pathLiteral, "try await self.\(method.name)")
+        return switch method.shape {
+        case .unary: ".unary(\(path)) { \(call)($0, context: $1) }"
+        case .stream: ".stream(\(path)) { \(call)($0, to: $1, context: $2) }"
+        case .clientPush, .serverPush: ".push(\(path)) { \(call)($0, context: $1) }"
+        }
+    }
+
+    /// Writes the struct that pushes to one session.
+    func printPushes(to printer: inout SourcePrinter) {
+        printComments(comments, "What a server of `\(service.fullName)` pushes.", to: &printer)
+        printDeprecation(to: &printer)
+        printer.print("\(context.modifier)struct \(names.pushes): Sendable {")
+        printer.withIndentation { printer in
+            printer.print(
+                "/// The session that it is pushed to.",
+                "\(context.modifier)let session: \(session("ServerSession"))",
+                "",
+                "/// Pushes to the client of `session`.",
+                "\(context.modifier)init(_ session: \(session("ServerSession"))) {",
+                "    self.session = session",
+                "}"
+            )
+            for method in methods where method.shape == .serverPush { printPush(method, to: &printer) }
+        }
+        printer.print("}", "")
+    }
+
+    private func printPush(_ method: ServiceMethod, to printer: inout SourcePrinter) {
+        printer.print("")
+        printComments(
+            comments(method),
+            "Returns when the session has accepted the message.",
+            "",
+            "- Parameters:",
+            Self.deliveryComment,
+            Self.stageComment,
+            Self.metadataComment,
+            "- Throws: `SessionError`.",
+            to: &printer
+        )
+        printDeprecation(of: method, to: &printer)
+        printer.print(
+            "\(context.modifier)nonisolated(nonsending) func \(method.name)(",
+            "    _ message: \(output(method)),",
+            "    \(deliveryParameter),",
+            "    \(stageParameter),",
+            "    \(metadataParameter)",
+            ") async throws(\(session("SessionError"))) {",
+            "    try await session.push(",
+            "        \(method.pathLiteral),",
+            "        message,",
+            "        delivery: delivery,",
+            "        until: stage,",
+            "        metadata: metadata",
+            "    )",
+            "}"
+        )
+    }
+}
