@@ -402,7 +402,7 @@ let package = Package(
         ),
         .testTarget(
             name: "FaultTests",
-            dependencies: ["FaultClient", "FaultPeer", "FaultSupport"],
+            dependencies: ["FaultClient", "FaultPeer", "FaultSupport", "LifelineCore"],
             swiftSettings: strict
         ),
         // Sessions whose connections are cut

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import LifelineCore
+package import LifelineCore
 internal import Synchronization
 
 /// A client and a peer at the two ends of a network, and what becomes of the messages between them.
@@ -176,12 +176,20 @@ package final class FaultScene: Sendable {
 
 /// Which of the messages that `send` accepted arrived.
 package struct MessageCount: Hashable, Sendable {
+    private struct Report: Hashable {
+        /// When the connection ended.
+        let time: MonotonicTime
+        let count: Int
+    }
+
     /// So many were accepted.
     package private(set) var sent = 0
     /// So many of these never arrived.
     package private(set) var lost = 0
     /// So many the client says were not acknowledged.
     package private(set) var reported = 0
+    /// The same, by the ends of connections that it says so of.
+    private var reports: [Report] = []
     /// So many arrived more than once.
     package private(set) var doubled = 0
 
@@ -198,16 +206,26 @@ package struct MessageCount: Hashable, Sendable {
             guard let first = event.first, let last = event.last else { continue }
             for id in first...last where !received.insert(id).inserted { doubled += 1 }
         }
+        var lastStep = MonotonicTime(nanoseconds: 0)
         for event in client {
             switch event.event {
+            case .transition: lastStep = event.time
             case .sent:
                 guard let first = event.first, let last = event.last.map({ min($0, lastID) }), first <= last
                 else { continue }
                 sent += Int(last - first) + 1
                 lost += (first...last).count { !received.contains($0) }
-            case .lost: reported += event.count ?? 0
+            case .lost:
+                let report = Report(time: lastStep, count: event.count ?? 0)
+                reported += report.count
+                reports.append(report)
             default: break
             }
         }
+    }
+
+    /// So many of the reported ones were of connections that ended at this time or later.
+    package func reported(since time: MonotonicTime) -> Int {
+        reports.filter { $0.time >= time }.reduce(0) { $0 + $1.count }
     }
 }

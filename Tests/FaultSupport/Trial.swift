@@ -1,3 +1,5 @@
+internal import LifelineCore
+
 /// What is expected of the client in a fault.
 package struct Trial: Sendable, CustomStringConvertible {
     package let fault: Fault
@@ -18,17 +20,19 @@ package struct Trial: Sendable, CustomStringConvertible {
         case exact = ""
         /// None is lost: both sides end in order, also while messages are on their way.
         case nothingLost = "none may be lost"
-        /// At most as many: the peer's kernel acknowledges what the peer never reads.
+        /// At most as many: the peer's kernel acknowledges what the peer never reads. But once the peer reads again, what it
+        /// gets of a further connection's end may be reported, as its acknowledgement vanishes with that connection.
         case reportedAtMost = "reported ≤ lost: the peer's kernel acknowledged what was never read"
         /// At least as many: packets that waited for the link in the client's kernel leave when it is back, after the
         /// connection was given up.
         case reportedAtLeast = "lost ≤ reported: what waited for the link leaves when it is back"
 
-        func allows(lost: Int, reported: Int) -> Bool {
+        /// - Parameter late: so many of the reported ones were after all was right again.
+        func allows(lost: Int, reported: Int, late: Int) -> Bool {
             switch self {
             case .exact: reported == lost
             case .nothingLost: lost == 0 && reported == 0
-            case .reportedAtMost: reported <= lost
+            case .reportedAtMost: reported - late <= lost
             case .reportedAtLeast: reported >= lost
             }
         }
@@ -43,6 +47,8 @@ package struct Outcome: Sendable {
     package internal(set) var applied: [Duration] = []
     package internal(set) var noticed: [Duration] = []
     package internal(set) var healed: [Duration] = []
+    /// When all was about to be put right, the last time; nil where there was nothing to put right.
+    var mended: MonotonicTime?
     package internal(set) var messages = MessageCount(sent: 0)
     /// What was not as it must be.
     package internal(set) var misses: [String] = []

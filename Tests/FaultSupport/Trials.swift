@@ -98,8 +98,9 @@ package struct Trials: Sendable {
         }
         let (lost, reported) = (outcome.messages.lost, outcome.messages.reported)
         let accounting = trial?.accounting ?? .exact
-        if !accounting.allows(lost: lost, reported: reported) {
-            outcome.misses.append("lost \(lost), and reported \(reported)")
+        let late = outcome.mended.map { outcome.messages.reported(since: $0) } ?? 0
+        if !accounting.allows(lost: lost, reported: reported, late: late) {
+            outcome.misses.append("lost \(lost), and reported \(reported), \(late) of them after all was right again")
         }
         if !accounting.rawValue.isEmpty { outcome.note = accounting.rawValue }
         if outcome.messages.doubled > 0 { outcome.misses.append("\(outcome.messages.doubled) arrived twice") }
@@ -124,6 +125,7 @@ package struct Trials: Sendable {
         try scene.startSending(count)
         try await notice(of: trial, since: broken, in: scene, &outcome)
         let mended = try await trial.fault.heal(in: scene)
+        outcome.mended = mended?.began
         let received = try await messageArrives(in: scene, within: trial.healBound + .seconds(5))
         outcome.healed.append(received - (mended ?? broken).began)
         // Its step may be told after its message arrived.

@@ -1,4 +1,5 @@
 import FaultSupport
+import LifelineCore
 import Testing
 
 /// What is reckoned from what programs say.
@@ -20,7 +21,23 @@ import Testing
             client: [.messages(.sent, 1...10), .refused(11, "why"), .messages(.sent, 12...20), .lost(3)],
             peer: [.messages(.received, 1...4), .messages(.received, 4...15), .messages(.received, 19...20)]
         )
-        #expect(count == MessageCount(sent: 19, lost: 3, reported: 3, doubled: 1))
+        #expect((count.sent, count.lost, count.reported, count.doubled) == (19, 3, 3, 1))
+    }
+
+    @Test func lateReportsAreThoseOfLateEnds() {
+        let ends = [(5, 2), (10, 3), (15, 4)].flatMap { time, count -> [FaultEvent] in
+            let step = FaultEvent.transition(
+                from: "ready",
+                to: "backingOff",
+                reason: "heartbeatTimeout",
+                at: MonotonicTime(nanoseconds: Int64(time))
+            )
+            return [step, .lost(count)]
+        }
+        let count = MessageCount(client: ends, peer: [])
+        #expect(count.reported == 9)
+        #expect(count.reported(since: MonotonicTime(nanoseconds: 10)) == 7)
+        #expect(count.reported(since: MonotonicTime(nanoseconds: 16)) == 0)
     }
 
     @Test func stepsOfALostNetwork() {
