@@ -129,6 +129,18 @@ package struct TestNetwork: Sendable {
             )
         }
         try await makeFilter()
+        for node in Node.allCases { try await waitUntilUsable(node) }
+    }
+
+    /// Waits until IPv6 addresses are: their links are new, which the kernel looks after in a thread of its own.
+    private func waitUntilUsable(_ node: Node) async throws {
+        let deadline = ContinuousClock.now + .seconds(30)
+        let query = ["-n", namespace(of: node), "-6", "-oneline", "address", "show", "tentative"]
+        while true {
+            let tentative = try await Tool.run("ip", query).output
+            if tentative.isEmpty { return }
+            guard .now < deadline else { throw FaultFailure("The \(node)'s addresses are tentative: \(tentative)") }
+        }
     }
 
     private func set(_ settings: [String], at node: Node) async throws {

@@ -51,6 +51,9 @@ struct SessionClientHarness: Sendable {
         ScriptedSessionServer(peer: try await transport.nextAttempt().accept())
     }
 
+    /// Whether the session has a connection, as far as it knows.
+    var hasOutlet: Bool { client.engine.state.withLockedValue { $0.outlet != nil } }
+
     /// Moves time to the next attempt to connect.
     func waitForBackoff() async throws {
         try await until { client.state == .backingOff }
@@ -97,6 +100,25 @@ final class ScriptedSessionServer: Sendable {
         maximumFrame: UInt32 = 0
     ) async throws -> Lifeline_Session_V1_Hello {
         let frame = try await next()
+        try sendWelcome(
+            id: id,
+            resumed: resumed,
+            processed: processed,
+            received: received,
+            windowFrames: windowFrames,
+            maximumFrame: maximumFrame
+        )
+        return frame.hello
+    }
+
+    func sendWelcome(
+        id: UInt8 = 1,
+        resumed: Bool = false,
+        processed: UInt64 = 0,
+        received: UInt64 = 0,
+        windowFrames: UInt32 = 1_000,
+        maximumFrame: UInt32 = 0
+    ) throws {
         try send(
             .with {
                 $0.welcome.version = 1
@@ -111,7 +133,6 @@ final class ScriptedSessionServer: Sendable {
                 $0.welcome.maximumFrame = maximumFrame
             }
         )
-        return frame.hello
     }
 
     /// Replies to a request with what it asked with.

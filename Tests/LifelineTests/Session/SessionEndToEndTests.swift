@@ -325,6 +325,8 @@ import Testing
         configuration.whenInDoubt = { _, messages in messages.forEach(inDoubt.add) }
         var clientConfiguration = SessionClientConfiguration()
         clientConfiguration.limits.maximumUnprocessedMessageCount = 64
+        // The server listens later.
+        clientConfiguration.client.backoff.maximumAttempts = nil
         let release = Event()
         try await withTemporaryPath { path in
             try await withSessionClient(

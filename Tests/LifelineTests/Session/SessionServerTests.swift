@@ -228,7 +228,7 @@ import Testing
             // An end makes room.
             try await first.send(.with { $0.goodbye.code = .closed })
             #expect(try await first.isEnded())
-            try await until { server.sessions.isEmpty }
+            try await until { server.state.withLockedValue { $0.sessions.isEmpty } }
             #expect(try await RawSessionClient.connect(to: server).hello().welcome.version == 1)
         }
     }
