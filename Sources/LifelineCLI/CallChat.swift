@@ -53,15 +53,19 @@ private actor Chat {
     private struct Said {
         let number: UInt64
         let text: String
+        /// How many sessions had begun before it was said.
+        let sessionCount: Int
     }
 
     private let count: Int?
     private var printedCount = 0
     /// What is being said, and under which numbers it has been printed since: the room's news may overtake its reply.
-    private var asking = (text: "", printedNumbers: Set<UInt64>())
+    private var asking = (text: "", sessionCount: 0, printedNumbers: Set<UInt64>())
     /// The last thing that was said here, until it has come back.
     private var awaited: Said?
     private var hasInputEnded = false
+    /// How many sessions were lost.
+    private var lossCount = 0
     private(set) var isAnythingInDoubt = false
     private nonisolated let left: AsyncStream<Never>
     private nonisolated let leaver: AsyncStream<Never>.Continuation
@@ -80,7 +84,7 @@ private actor Chat {
             group.addTask { try await self.say(to: room) }
             group.addTask {
                 for await event in room.session.sessionEvents {
-                    if case .lost = event.kind { await self.sessionLost() }
+                    await self.received(event)
                 }
             }
             group.addTask { for await _ in self.left {} }
@@ -115,9 +119,12 @@ private actor Chat {
         leaveIfDone()
     }
 
-    /// What was to come back does not come any more.
-    private func sessionLost() {
-        awaited = nil
+    /// What was to come back over a session that is lost does not come any more; what was said since, which may have come
+    /// before the news of the loss, does.
+    private func received(_ event: SessionEvent) {
+        guard case .lost = event.kind else { return }
+        lossCount += 1
+        if let awaited, awaited.sessionCount <= lossCount { self.awaited = nil }
         leaveIfDone()
     }
 
@@ -125,7 +132,7 @@ private actor Chat {
         var lines = LineReader()
         while let line = try await lines.next() {
             if line.isEmpty { continue }
-            await willSay(line)
+            await willSay(line, sessionCount: room.session.statistics.sessionCount)
             do throws(SessionError) {
                 await said(line, try await room.say(.with { $0.text = line }, deadline: nil).number)
             } catch {
@@ -136,10 +143,12 @@ private actor Chat {
         await inputEnded()
     }
 
-    private func willSay(_ line: String) { asking = (line, []) }
+    private func willSay(_ line: String, sessionCount: Int) { asking = (line, sessionCount, []) }
 
     private func said(_ line: String, _ number: UInt64) {
-        awaited = asking.printedNumbers.contains(number) ? nil : Said(number: number, text: line)
+        awaited =
+            asking.printedNumbers.contains(number)
+            ? nil : Said(number: number, text: line, sessionCount: asking.sessionCount)
     }
 
     private func inDoubt(_ line: String) {

@@ -6,9 +6,8 @@ internal import Synchronization
 /// lost; gives up when there is no hope of a connection.
 final class CallWatcher: Sendable {
     private struct State {
-        /// Whether the server has welcomed the session over the present connection.
-        var isWelcome = false
-        var wasWelcome = false
+        /// So many connections have ended over which the server had welcomed the session.
+        var endCount = 0
         /// When there was a connection to the session last, or when it all began.
         var lastContact = ContinuousClock.now
         /// Why there is none.
@@ -21,12 +20,14 @@ final class CallWatcher: Sendable {
     }
 
     private let client: SessionClient
+    private let connectionEvents: ClientEvents.AsyncIterator
     private let patience: Duration
     private let isQuiet: Bool
     private let describe: @Sendable ([SessionMessageInDoubt]) -> String
     private let afterLoss: String
     private let state = Mutex(State())
 
+    /// Make it before the client runs, so that it misses no step.
     init(
         client: SessionClient,
         patience: Duration,
@@ -35,6 +36,7 @@ final class CallWatcher: Sendable {
         afterLoss: String
     ) {
         self.client = client
+        connectionEvents = client.events.makeAsyncIterator()
         self.patience = patience
         self.isQuiet = isQuiet
         self.describe = describe
@@ -55,13 +57,14 @@ final class CallWatcher: Sendable {
 
     /// Follows the connection to its end.
     func watchConnection() async throws(CommandFailure) {
+        var events = connectionEvents
         var lastNews: ConnectionTransition?
-        for await event in client.events {
+        while let event = await events.next() {
             let transition = event.transition
             if transition.to == .gaveUp { throw failure(for: transition.reason) }
             guard transition.isFailure else { continue }
-            let wasWelcome = lostContact(transition.reason)
-            if transition.reason.code == .protocolViolation, !wasWelcome { throw failure(for: transition.reason) }
+            let openingCount = lostContact(by: transition)
+            if transition.reason.code == .protocolViolation, openingCount == 0 { throw failure(for: transition.reason) }
             try checkPatience()
             if transition.reason.code == .closedByPeer, state.withLock({ $0.isLeaving }) { continue }
             tell(transition.news(after: lastNews))
@@ -79,18 +82,15 @@ final class CallWatcher: Sendable {
 
     /// Follows the session to its end.
     func watchSession() async {
+        var isFirst = true
         for await event in client.sessionEvents {
             if event.missedCount > 0 {
                 tell("\(event.missedCount) changes of the session came too fast to be followed")
             }
             switch event.kind {
             case .opened(_, let isResumed):
-                let wasWelcome = state.withLock { state in
-                    defer { (state.isWelcome, state.wasWelcome) = (true, true) }
-                    (state.lastReason, state.hasAttemptFailed) = (nil, false)
-                    return state.wasWelcome
-                }
-                if isResumed { tell("the session goes on") } else if wasWelcome { tell("a new session has begun") }
+                if isResumed { tell("the session goes on") } else if !isFirst { tell("a new session has begun") }
+                isFirst = false
             case .lost(let inDoubt):
                 keep(inDoubt)
                 let words = inDoubt.isEmpty ? "nothing" : describe(inDoubt) + afterLoss
@@ -117,22 +117,29 @@ final class CallWatcher: Sendable {
         state.withLock { $0.undelivered = $0.undelivered ?? inDoubt.first }
     }
 
-    /// - Returns: Whether there had ever been a session.
-    private func lostContact(_ reason: TransitionReason) -> Bool {
+    /// A connection has ended, or was not made.
+    ///
+    /// Whether the server had welcomed the session over it, is counted: `watchSession` may hear of that later.
+    ///
+    /// - Returns: How often the session has been welcomed until now.
+    private func lostContact(by transition: ConnectionTransition) -> Int {
+        let openingCount = client.statistics.openingCount
         state.withLock { state in
-            if state.isWelcome { state.lastContact = .now }
-            state.hasAttemptFailed = !state.isWelcome
-            state.isWelcome = false
-            state.lastReason = reason
-            return state.wasWelcome
+            let wasWelcome = transition.endsConnection && state.endCount < openingCount
+            if wasWelcome { (state.endCount, state.lastContact) = (state.endCount + 1, .now) }
+            state.hasAttemptFailed = !wasWelcome
+            state.lastReason = transition.reason
         }
+        return openingCount
     }
 
     private func checkPatience() throws(CommandFailure) {
         let (isUsedUp, reason) = state.withLock { state in
+            // The session is welcome over a connection.
+            if client.statistics.openingCount > state.endCount { return (false, state.lastReason) }
             // An attempt that neither fails nor succeeds has 10 s.
             let limit = state.hasAttemptFailed ? patience : max(patience, .seconds(10))
-            return (!state.isWelcome && state.lastContact.duration(to: .now) >= limit, state.lastReason)
+            return (state.lastContact.duration(to: .now) >= limit, state.lastReason)
         }
         if !isUsedUp { return }
         if let reason { throw failure(for: reason) }
@@ -164,10 +171,13 @@ extension ConnectionTransition {
     fileprivate var isFailure: Bool {
         switch to {
         case .backingOff, .waitingForNetwork: true
-        case .connecting: from == .ready || from == .draining
+        case .connecting: endsConnection
         case .idle, .ready, .draining, .closed, .gaveUp: false
         }
     }
+
+    /// Whether there was a connection until then.
+    fileprivate var endsConnection: Bool { from == .ready || from == .draining }
 
     /// That there is no connection, in words.
     fileprivate func news(after last: ConnectionTransition?) -> String {
@@ -177,7 +187,7 @@ extension ConnectionTransition {
             case .waitingForNetwork: "waiting for the network"
             default: "trying again in \(nextAttempt.map { ($0 - time).tenths } ?? 0) s"
             }
-        if from == .ready || from == .draining { return "the connection has ended; \(next). \(reason.words)" }
+        if endsConnection { return "the connection has ended; \(next). \(reason.words)" }
         return last?.reason == reason ? "still no connection; \(next)" : "no connection; \(next). \(reason.words)"
     }
 }

@@ -34,6 +34,13 @@ package struct Bounds: Sendable {
         ]
     }
 
+    /// On a machine so busy that a peer may stand still for seconds, where the heartbeat is to find nothing.
+    var patientArguments: [String] {
+        heartbeatArguments(interval: .seconds(10), timeout: .seconds(10)) + [
+            "--connect-timeout", "10000", "--longest-backoff", "\(longestBackoff.milliseconds)",
+        ]
+    }
+
     /// While packets are lost: the default heartbeat, of 30 + 3 × 10 s. A run of a few minutes at most needs one that fits into
     /// it three times, or it could not find a living peer given up. Within 15 s the kernel tries ten times and more: once a second at
     /// least with TCP_RTO_MAX_MS, which the heartbeat sets.

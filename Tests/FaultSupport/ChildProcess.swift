@@ -1,3 +1,4 @@
+internal import Foundation
 internal import Glibc
 internal import Synchronization
 
@@ -23,6 +24,10 @@ final class ChildProcess: Sendable {
         for (target, descriptor) in [input, output, error].enumerated() {
             posix_spawn_file_actions_adddup2(&actions, descriptor, Int32(target))
         }
+        // Not all is marked to be closed: Foundation's pipes are not, and one that a child holds as well has no end.
+        for descriptor in 3...(try ChildProcess.highestDescriptor() + 1024) {
+            posix_spawn_file_actions_addclose(&actions, descriptor)
+        }
         // The rest is inherited unless told: what this process ignores or blocks, its children shall not.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
@@ -40,6 +45,11 @@ final class ChildProcess: Sendable {
         let code = PipeEnds.lock.withLock { _ in posix_spawn(&id, path, &actions, &attributes, &words, environ) }
         guard code == 0 else { throw FaultFailure("\(path) cannot be run: \(String(cString: strerror(code)))") }
         self.id = id
+    }
+
+    /// The highest that this process has open. Other threads may open more meanwhile, though not a thousand.
+    private static func highestDescriptor() throws -> Int32 {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }.max() ?? 2
     }
 
     /// Sends a signal; false when the process has ended.

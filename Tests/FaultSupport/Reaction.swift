@@ -19,6 +19,9 @@ package struct Reaction: Sendable {
         (self.reason, self.cause) = (reason, cause)
     }
 
+    /// Whether it is the heartbeat that notices.
+    var isToSilence: Bool { reason == "heartbeatTimeout" }
+
     /// What is wrong with the steps from a fault until all is well; nil when nothing is.
     package func violation(in steps: [FaultEvent]) -> String? {
         guard let first = steps.first, let last = steps.last else { return "no steps" }

@@ -3,10 +3,14 @@ internal import LifelineCore
 /// Puts clients through faults, each on a network of its own.
 package struct Trials: Sendable {
     private let family: TestNetwork.Family
+    private let isPatient: Bool
     private let bounds = Bounds()
 
-    package init(family: TestNetwork.Family) {
+    /// - Parameter isPatient: a client whose fault shows otherwise than by silence gets a heartbeat, and a time to connect,
+    ///   that a busy machine does not exceed. How long healing takes is not as bounded then.
+    package init(family: TestNetwork.Family, isPatient: Bool = false) {
         self.family = family
+        self.isPatient = isPatient
     }
 
     /// Every fault, and what is expected of the client in it.
@@ -14,7 +18,8 @@ package struct Trials: Sendable {
 
     /// One fault, with messages before, into and after it.
     package func once(_ trial: Trial) async -> Outcome {
-        await outcome(trial.fault.name, trial) { scene, outcome in
+        let arguments = isPatient && !trial.reaction.isToSilence ? bounds.patientArguments : nil
+        return await outcome(trial.fault.name, trial, arguments: arguments) { scene, outcome in
             let before = try await scene.send(100)
             try await scene.waitUntilReceived(before.upperBound)
             try await suffer(trial, sending: trial.messagesIntoIt, in: scene, &outcome)

@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import LifelineTestSupport
 
 /// A program that runs as long as it is needed, and is then told to end (SIGTERM).
 struct BackgroundProgram: Sendable {
@@ -15,7 +16,7 @@ struct BackgroundProgram: Sendable {
     /// Runs `body` while the program runs, with what follows `prefix` in the first line that begins with it.
     func run<Result>(announcing prefix: String = "", _ body: (String) async throws -> Result) async throws -> Result {
         let process = Process()
-        let (life, output) = (Pipe(), Pipe())
+        let (life, output) = (Pipe.make(), Pipe.make())
         process.executableURL = URL(filePath: "/usr/bin/python3")
         process.arguments = ["-c", BackgroundProgram.watchdog] + command
         process.standardInput = life
@@ -23,7 +24,7 @@ struct BackgroundProgram: Sendable {
         if readsStandardError { process.standardError = output }
         let ended = AsyncStream.makeStream(of: Never.self)
         process.terminationHandler = { _ in ended.continuation.finish() }
-        try process.run()
+        try process.start()
         let result: Swift.Result<Result, any Error>
         do {
             guard let announcement = await line(of: output, beginningWith: prefix) else {

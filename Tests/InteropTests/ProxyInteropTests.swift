@@ -29,6 +29,8 @@ import Testing
     private func chat(with endpoint: Endpoint, through proxy: ProxyConfiguration) async throws -> [ChatMessage] {
         var configuration = ConnectionConfiguration()
         configuration.proxy = proxy
+        // The proxy's name service may take its time to say that there is no such name.
+        configuration.connectTimeout = .seconds(60)
         return try await withConnection(
             to: endpoint,
             configuration: configuration,

@@ -59,7 +59,7 @@ enum ProxyProgram: String, CaseIterable, Sendable, CustomTestStringConvertible {
         let command = try arguments(port: port, wantingCredentials: wantingCredentials, folder: folder)
 
         let process = Process()
-        let life = Pipe()
+        let life = Pipe.make()
         process.executableURL = URL(filePath: "/usr/bin/python3")
         process.arguments = ["-c", BackgroundProgram.watchdog] + command
         let (pid, log) = (folder.appending(path: "pid"), folder.appending(path: "log"))
@@ -70,7 +70,7 @@ enum ProxyProgram: String, CaseIterable, Sendable, CustomTestStringConvertible {
         process.standardError = try FileHandle(forWritingTo: log)
         let ended = AsyncStream.makeStream(of: Never.self)
         process.terminationHandler = { _ in ended.continuation.finish() }
-        try process.run()
+        try process.start()
         do {
             let listens = try await waitUntilItListens(process, pid: pid, port: port)
             if listens { try await body(port) { String(decoding: try Data(contentsOf: log), as: UTF8.self) } }

@@ -121,12 +121,16 @@ import Testing
             try await Browser.run { browser in
                 let endpoint = "ws://127.0.0.1:\(port)/chat"
                 let page = try await browser.open("\(origin)/?server=\(endpoint)")
-                // A hundred times as fast, with a record of the times.
+                // A hundred times as fast, with a record of the times; but what bounds an attempt (10 s) stays as it is, for a
+                // busy machine may need it.
                 try await page.run(
                     """
                     const original = setTimeout;
                     window.delays = [];
-                    window.setTimeout = (action, delay) => { delays.push(delay); return original(action, delay / 100); };
+                    window.setTimeout = (action, delay) => {
+                        delays.push(delay);
+                        return original(action, delay === 10_000 ? delay : delay / 100);
+                    };
                     """
                 )
                 try await page.type("Ada", into: "#name")

@@ -87,7 +87,7 @@ import Testing
 /// `lifeline send`, which is fed messages with ascending positions.
 private final class Sender: Sendable {
     private let process = Process()
-    private let input = Pipe()
+    private let input = Pipe.make()
     private let errors: URL
     private let status = AsyncStream.makeStream(of: Int32.self)
 
@@ -102,7 +102,7 @@ private final class Sender: Sendable {
             status.continuation.yield($0.terminationStatus)
             status.continuation.finish()
         }
-        try process.run()
+        try process.start()
     }
 
     deinit { try? FileManager.default.removeItem(at: errors) }
@@ -144,7 +144,7 @@ private struct Receiver {
         process.standardOutput = try FileHandle(forWritingTo: self.output)
         process.standardError = FileHandle.nullDevice
         process.terminationHandler = { [weak watch] _ in watch?.lookAgain() }
-        try process.run()
+        try process.start()
     }
 
     /// Waits until it has printed so many messages.

@@ -9,7 +9,7 @@ final class RunningCommand: Sendable {
     }
 
     private let process = Process()
-    private let input = Pipe()
+    private let input = Pipe.make()
     private let folder: URL
     private let end = AsyncStream.makeStream(of: Void.self)
     private let watch: FileWatch
@@ -35,7 +35,7 @@ final class RunningCommand: Sendable {
             end.continuation.finish()
             watch?.lookAgain()
         }
-        try process.run()
+        try process.start()
     }
 
     deinit {

@@ -41,6 +41,8 @@ import Testing
     private func inDoubt(_ errorText: String) throws -> [Int] {
         var numbers: [Int] = []
         for line in errorText.split(separator: "\n") where line.contains("the session was lost") {
+            // It may have answered all of them when it was killed.
+            if line.hasSuffix("in doubt: nothing") { continue }
             let match = try #require(
                 line.firstMatch(of: /in doubt: (?:call|(\d+) calls,) ([^;]*); asking again/),
                 "\(line)"
@@ -59,7 +61,7 @@ import Testing
     /// A server that drains answers everything first, so that the next one's not knowing the session costs nothing.
     @Test func aDrainLeavesNothingInDoubt() async throws {
         try await withTemporaryPath("record") { path in
-            let count = 10_000
+            let count = 30_000
             var growing = GrowingRecord(path: path)
             let (first, endpoint) = try await RunningCommand.serve(on: TestPort.nextEndpoint(), "--record", path)
             let caller = try RunningCommand(["call", "--to", endpoint, "--count", "\(count)"], watching: path)

@@ -174,15 +174,18 @@ package final class CuttingRelay: Sendable {
             var isWritten = true
             if permit.count > 0 { isWritten = (try? await target.write(Array(bytes[..<permit.count]))) != nil }
             if permit.resets {
+                // Counted first: who is reset comes back at once, and may be done before this goes on.
+                if permit.completesCut { hasCut(passage) }
                 try? source.reset()
                 try? target.reset()
-            } else if permit.ends {
+                return
+            }
+            if permit.ends {
                 // What still comes is dropped: a reset could overtake what was sent before.
                 try? source.finish()
                 try? target.finish()
             }
             if permit.completesCut { hasCut(passage) }
-            if permit.resets { return }
             if !isWritten { break }
         }
         let permit = passage.withLockedValue { $0.end(direction) }

@@ -16,6 +16,8 @@ package struct KernelSocket: Sendable {
     /// Whether it waits for room at the peer: it probes for some, which it does only when nothing is on its way, or it
     /// retransmits, which it does later than the peer would have acknowledged what it took.
     package let isStuck: Bool
+    /// Whether the peer has acknowledged all that was sent.
+    package let isAcknowledged: Bool
     private let inode: Substring
 
     package static var all: [KernelSocket] {
@@ -56,6 +58,7 @@ package struct KernelSocket: Sendable {
         self.remotePort = remotePort
         inode = columns[9]
         state = State(rawValue: String(columns[3]))
+        isAcknowledged = columns[4].hasPrefix("00000000:")
         isStuck = columns[5].hasPrefix("04:") || UInt64(columns[6], radix: 16) ?? 0 > 0
     }
 }

@@ -44,7 +44,7 @@ package struct Program: Sendable {
         process.standardError = try FileHandle(forWritingTo: files[2])
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             process.terminationHandler = { _ in continuation.resume() }
-            do { try process.run() } catch { continuation.resume(throwing: error) }
+            do { try process.start() } catch { continuation.resume(throwing: error) }
         }
         return Outcome(
             status: process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus,
@@ -63,11 +63,11 @@ package struct Program: Sendable {
     /// Runs `body` with the first line of the output while the process goes on, and then waits for its success.
     package func run<Result>(_ body: (_ firstLine: String) async throws -> Result) async throws -> Result {
         let process = try makeProcess()
-        let output = Pipe()
+        let output = Pipe.make()
         process.standardOutput = output
         let ended = AsyncStream.makeStream(of: Never.self)
         process.terminationHandler = { _ in ended.continuation.finish() }
-        try process.run()
+        try process.start()
         do {
             let result = try await body(firstLine(of: output))
             for await _ in ended.stream {}

@@ -76,6 +76,8 @@ package final class RawSocket: Sendable {
         try await run {
             let accepted = Glibc.accept(self.descriptor, nil, nil)
             try self.call("accept", accepted)
+            // A child that held it would keep the peer from seeing its end. (Glibc's module lacks accept4.)
+            _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
             return RawSocket(descriptor: accepted)
         }
     }

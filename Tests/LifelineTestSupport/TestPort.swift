@@ -7,8 +7,12 @@ internal import NIOConcurrencyHelpers
 /// end of a connection. These are below the ones that it chooses from.
 package enum TestPort {
     private static let ports = NIOLockedValueBox(
-        (10_000..<systemsFirst).shuffled()[...]
+        (10_000..<min(forOtherProcesses.lowerBound, systemsFirst)).shuffled()[...]
     )
+
+    /// For processes that choose for themselves, and cannot know what this one handed out: these it never does. They, too,
+    /// are below those that the system chooses from, which begin at 32,768 by default.
+    package static let forOtherProcesses = 30_000..<32_000
 
     /// A port that was not handed out before, and is free.
     package static func next() throws -> UInt16 {

@@ -60,7 +60,8 @@ import Testing
             // Four of them are more than the kernel takes, so that whatever comes after them waits.
             let filler = TestMessage(repeatElement(1, count: 4_000_000))
             try await withThrowingTaskGroup { group in
-                let senders = (0..<4).map { _ in Task { try await connection.send(filler) } }
+                // Offered before anything else is.
+                let senders = (0..<4).map { _ in Task.immediate { try await connection.send(filler) } }
                 let waiting = Task { try await connection.send(TestMessage(number: 999)) }
                 waiting.cancel()
                 await #expect(throws: CancellationError.self) { try await waiting.value }

@@ -42,7 +42,8 @@ import Testing
     }
 
     @Test func holdsThePeerUpWhileNobodyTakes() async throws {
-        let harness = ClientHarness {
+        let log = TestLog()
+        let harness = ClientHarness(log: log) {
             $0.connection.inboundWaterMarks = WaterMarks(low: 100, high: 200)
         }
         var events = harness.client.events.makeAsyncIterator()
@@ -57,7 +58,8 @@ import Testing
             _ = try await events.reach(.connecting)
             var messages = client.messages.makeAsyncIterator()
             async let attempt = harness.transport.nextAttempt()
-            for _ in 0..<100 { await Task.yield() }
+            // The old connection is done with by then.
+            try await until { log.entries.contains { $0.text.contains("Not connecting until messages") } }
             #expect(harness.transport.attemptCount == 1)
             for number in 1...3 { #expect(try await messages.next()?.number == number) }
             let next = try await attempt.accept()

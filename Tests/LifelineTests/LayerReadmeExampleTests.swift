@@ -34,6 +34,8 @@ import Testing
                 certificateChain: .file(file("client.pem")),
                 privateKey: .file(file("client-key.pem"))
             )
+            server.connection.connectTimeout = TLSScene.handshakeTimeout
+            configuration.connectTimeout = TLSScene.handshakeTimeout
             try await withTestServer(
                 on: .tls(host: "127.0.0.1", port: 0),
                 configuration: server,
@@ -56,6 +58,7 @@ import Testing
         configuration.webSocket.origins = .only(["https://chat.example.org"])
         configuration.webSocket.authorize = { await isKnown($0.user, $0.password) }
         configuration.tls = TLSServerConfiguration(identity: try scene.certificate.identity)
+        configuration.connection.connectTimeout = TLSScene.handshakeTimeout
         let reply: WebSocketMessage? = try await withServer(
             listeningOn: Endpoint("wss://127.0.0.1:0/chat"),
             configuration: configuration,
@@ -69,6 +72,7 @@ import Testing
         } _: { server in
             var client = ConnectionConfiguration()
             client.tls.trust = .roots(.bytes(try scene.root.pem))
+            client.connectTimeout = TLSScene.handshakeTimeout
             client.webSocket.subprotocols = ["chat.v1"]
             client.webSocket.origin = "https://chat.example.org"
             client.webSocket.credentials = WebSocketCredentials(user: "ada", password: "ada")

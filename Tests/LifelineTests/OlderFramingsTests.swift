@@ -9,6 +9,9 @@ import Testing
 
     init() throws { scene = try TLSScene() }
 
+    /// Connecting counts, handshakes included: however busy the machine is.
+    private let timeout = Duration.seconds(60)
+
     private static let endpoints = [
         "tcp://127.0.0.1:0", "tls://127.0.0.1:0", "ws://127.0.0.1:0/x", "wss://127.0.0.1:0/",
     ]
@@ -49,7 +52,7 @@ import Testing
             try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
                 // More than a message of a WebSocket carries.
                 for content in [[], [1, 2, 3], [UInt8](repeating: 5, count: 200_000)] {
-                    let answer = try await client.request(url: 0x500, content: content)
+                    let answer = try await client.request(url: 0x500, content: content, timeout: timeout)
                     #expect(answer.url == 0x500 && answer.status == 3 && answer.content == content)
                 }
                 try await client.notify(7, content: [9])
@@ -78,7 +81,7 @@ import Testing
             configuration.connection = try scene.client
             try await withHeadLineClient(to: server.endpoint, configuration: configuration) { client in
                 for content in [[], [UInt8](repeating: 5, count: 200_000)] {
-                    let answer = try await client.request(type: "grüezi \"", content: content)
+                    let answer = try await client.request(type: "grüezi \"", content: content, timeout: timeout)
                     #expect(answer == HeadLineMessage(type: "grüezi \"", content: content))
                 }
                 for try await push in client.pushes {

@@ -52,7 +52,8 @@ import Testing
 
     private func ready(_ scene: Scene) async throws -> ScriptedPeer {
         let peer = try await scene.transport.nextAttempt().accept()
-        try await until { scene.client.state == .ready }
+        // It is ready first, and then takes what comes.
+        try await until { scene.client.state == .ready && peer.resumeCount > 0 }
         return peer
     }
 

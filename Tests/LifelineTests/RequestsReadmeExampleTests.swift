@@ -1,4 +1,3 @@
-import Foundation
 import Lifeline
 import LifelineTestSupport
 import NIOConcurrencyHelpers
@@ -11,7 +10,8 @@ import Testing
             let example = RequestsReadmeExample(path: path)
             try await withThrowingTaskGroup { group in
                 group.addTask { try await example.server() }
-                try await until { FileManager.default.fileExists(atPath: path) }
+                // Its file is there before it listens.
+                try await untilAsync { (try? await RawSocket.connect(toPath: path)) != nil }
                 group.addTask { try await example.client() }
                 try await until { example.lines.count == 1 }
                 #expect(example.lines == ["0 7 [0]"])

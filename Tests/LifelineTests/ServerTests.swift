@@ -110,7 +110,9 @@ import Testing
 
     @Test func shutdownEndsSequencesAndLetsHandlersFinish() async throws {
         let served = Event()
-        try await withTestServer { connection in
+        // A port that the system chose may be another test's as soon as it is free.
+        let own = Endpoint.tcp(host: "127.0.0.1", port: try TestPort.next())
+        try await withTestServer(on: own) { connection in
             var last: TestMessage?
             for try await message in connection.messages {
                 last = message
@@ -272,7 +274,9 @@ import Testing
         let started = Event()
         var configuration = ServerConfiguration()
         configuration.shutdownGracePeriod = .zero
-        let endpoint = try await withTestServer(configuration: configuration) { connection in
+        // A port that the system chose may be another test's as soon as it is free.
+        let own = Endpoint.tcp(host: "127.0.0.1", port: try TestPort.next())
+        let endpoint = try await withTestServer(on: own, configuration: configuration) { connection in
             started.signal()
             for try await _ in connection.messages {}
         } _: { server in

@@ -18,6 +18,7 @@ import Testing
         configuration.connection.tls.trust = .roots(.bytes(try root.pem))
         configuration.connection.tls.pins = try pins.map { try CertificatePin($0) }
         configuration.backoff.initialDelay = .milliseconds(1)
+        configuration.connection.connectTimeout = TLSScene.handshakeTimeout
         configuration.watchesNetwork = false
         return try await withTestClient(to: endpoint, configuration: configuration) { client in
             var events = client.events.makeAsyncIterator()
@@ -33,6 +34,7 @@ import Testing
     ) async throws {
         var configuration = ServerConfiguration()
         configuration.tls = TLSServerConfiguration(identity: try certificate.identity)
+        configuration.connection.connectTimeout = TLSScene.handshakeTimeout
         try await withTestServer(on: .tls(host: "127.0.0.1", port: 0), configuration: configuration, handler: echo) {
             server in
             let (reason, attemptCount) = try await onlyAttempt(at: server.endpoint, pins: pins)

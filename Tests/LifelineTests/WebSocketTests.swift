@@ -67,6 +67,7 @@ import Testing
                             accepted.withLockedValue { $0 += 1 }
                         }
                     }
+                    try await until { accepted.withLockedValue { $0 } > 0 }
                     try await settle(accepted, on: other)
                     #expect((1..<count).contains(accepted.withLockedValue { $0 }))
                     isFull.signal()
@@ -318,12 +319,12 @@ import Testing
             configuration.backoff.maximumAttempts = nil
             try await withTestClient(to: server.endpoint, configuration: configuration) { client in
                 var messages = client.messages.makeAsyncIterator()
+                var events = client.events.makeAsyncIterator()
                 for number in 0..<5 {
-                    // One that goes to a connection which is just ending is lost, and known to be.
-                    try await until { client.state == .ready }
+                    // Each connection takes one message: one that goes to the connection before is lost, and known to be.
+                    _ = try await events.reach(.ready)
                     try await client.send(TestMessage(number: number))
                     guard try await messages.next() != nil else { return }
-                    try await until { client.state != .ready }
                 }
                 let reasons = Set(client.history.map(\.transition.reason.code))
                 #expect(reasons.contains(.closedByPeer) && !reasons.contains(.protocolViolation))

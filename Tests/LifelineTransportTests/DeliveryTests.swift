@@ -9,6 +9,9 @@ import Testing
     /// A length of 10,000, and as many bytes.
     private static let frame: [UInt8] = [0x90, 0x4E] + [UInt8](repeating: 7, count: 10_000)
 
+    /// Ends when a connection has seen the peer's end.
+    private let inputEnd = AsyncStream.makeStream(of: Never.self)
+
     private func connect(
         tracking: Bool = true,
         closeTimeout: Duration = .seconds(50)
@@ -17,7 +20,9 @@ import Testing
         let endpoint = Endpoint.tcp(host: "127.0.0.1", port: UInt16(listener.port))
         var options = ConnectionOptions.testing(tracking)
         options.closeTimeout = closeTimeout
-        let opened = try await NIOTransport.shared.connect(to: endpoint, options: options) { NoReceiver() }
+        let opened = try await NIOTransport.shared.connect(to: endpoint, options: options) { [inputEnd] in
+            NoReceiver(inputEnd: inputEnd.continuation)
+        }
         return (opened.connection, try await listener.accept())
     }
 
@@ -37,11 +42,18 @@ import Testing
         try await KernelSocket.wait { $0.localPort == port && $0.isStuck }
     }
 
+    /// Waits until the kernel knows that the peer, which has read it, has all.
+    private func waitUntilAcknowledged(_ connection: any TransportConnection, by peer: RawSocket) async throws {
+        try peer.acknowledgeNow()
+        let port = connection.localEndpoint.port ?? 0
+        try await KernelSocket.wait { $0.localPort == port && $0.isAcknowledged }
+    }
+
     @Test func everythingArrivedBeforeTheCut() async throws {
         let (connection, peer) = try await connect()
         try await send(5, on: connection)
         #expect(try await peer.read(5 * Self.frame.count).count == 5 * Self.frame.count)
-        try peer.acknowledgeNow()
+        try await waitUntilAcknowledged(connection, by: peer)
         connection.abort(.closedLocally)
         #expect(await connection.waitUntilClosed().unacknowledgedFrameCount == 0)
     }
@@ -95,7 +107,7 @@ import Testing
             if let pending { try await connection.wait(for: pending) }
         }
         #expect(try await received.count == 2 * count)
-        try peer.acknowledgeNow()
+        try await waitUntilAcknowledged(connection, by: peer)
         connection.abort(.closedLocally)
         #expect(await connection.waitUntilClosed().unacknowledgedFrameCount == 0)
     }
@@ -109,6 +121,8 @@ import Testing
     private func endBothSides(_ connection: any TransportConnection, _ peer: RawSocket) async throws {
         try await send(Self.waitingCount, on: connection)
         try peer.finish()
+        // The loop could come to the end that it is told of here before that of the peer.
+        for await _ in inputEnd.stream {}
         connection.close()
         let port = connection.localEndpoint.port ?? 0
         try await KernelSocket.wait { $0.localPort == port && $0.state == .lastAcknowledgement }
@@ -184,11 +198,12 @@ extension ConnectionOptions {
 
 /// For peers that send nothing.
 private struct NoReceiver: FrameReceiver {
+    var inputEnd: AsyncStream<Never>.Continuation?
     var inbox: Void { () }
     var answersPings: Bool { false }
     mutating func receive(frame _: UnsafeRawBufferPointer) {}
     mutating func finishBatch() -> ReadDemand { .more }
     mutating func takeReplies() -> [UInt8] { [] }
     func pingFrame(number _: UInt64) -> [UInt8]? { nil }
-    mutating func finish(throwing _: ConnectionError?) {}
+    mutating func finish(throwing _: ConnectionError?) { inputEnd?.finish() }
 }

@@ -68,7 +68,7 @@ public struct ClientEvents: AsyncSequence, Sendable {
     }
 
     /// Hands out one step at a time.
-    public struct AsyncIterator: AsyncIteratorProtocol {
+    public struct AsyncIterator: AsyncIteratorProtocol, Sendable {
         fileprivate let history: ClientHistory
         /// The number of the next step.
         fileprivate var cursor: UInt64

@@ -14,6 +14,8 @@ extension SessionEngine {
             case .opened(let credentials, let isResumed):
                 if isLost { state.effects.append(.tell(.lost(loss, inDoubt))) }
                 (isLost, inDoubt) = (false, [])
+                state.statistics.openingCount += 1
+                if !isResumed { state.statistics.sessionCount += 1 }
                 state.effects.append(.tell(.opened(credentials.id, isResumed: isResumed)))
             case .sessionLost:
                 isLost = true

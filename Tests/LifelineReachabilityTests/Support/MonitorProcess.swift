@@ -67,10 +67,10 @@ final class MonitorProcess: Sendable {
         let process = Process()
         process.executableURL = URL(filePath: try Tool.path(of: "ip"))
         process.arguments = network.arguments(toRun: program, ["monitor", "--json"] + arguments, at: .client)
-        let pipe = Pipe()
+        let pipe = Pipe.make()
         process.standardOutput = pipe
         let (lines, continuation) = AsyncThrowingStream.makeStream(of: Line.self, throwing: (any Error).self)
-        try process.run()
+        try process.start()
         self.process = process
         self.lines = lines
         let file = pipe.fileHandleForReading

@@ -108,10 +108,12 @@ import Testing
             server.peer.close(.lost)
             try await harness.waitForBackoff()
             server = try await harness.accept()
+            #expect((client.statistics.openingCount, client.statistics.sessionCount) == (1, 1))
             let hello = try await server.welcome(resumed: true, processed: 1, received: 2)
             #expect(hello.sessionID == [UInt8](repeating: 1, count: 16))
             #expect(hello.token == [UInt8](repeating: 9, count: 16))
             #expect(try await server.next().sequence == 3)
+            #expect((client.statistics.openingCount, client.statistics.sessionCount) == (2, 1))
         }
     }
 
@@ -136,6 +138,7 @@ import Testing
             server = try await harness.accept()
             try await server.welcome(id: 2)
             let push = try await server.next()
+            #expect((client.statistics.openingCount, client.statistics.sessionCount) == (2, 2))
             #expect(push.sequence == 1)
             #expect(push.push.payload == (try TestMessage(number: 4).serializedBytes()))
 

@@ -7,7 +7,7 @@ struct TLSScene: Sendable {
     let root: TestCertificate
     let certificate: TestCertificate
     /// However busy the machine is: handshakes take much computing.
-    private static let handshakeTimeout = Duration.seconds(60)
+    static let handshakeTimeout = Duration.seconds(60)
 
     init(_ configure: (inout TestCertificate.Content) -> Void = { _ in }) throws {
         root = try .authority()

@@ -1,5 +1,6 @@
 import FaultSupport
 import Foundation
+import LifelineTestSupport
 
 /// The relay's process, which is killed now and then, and comes back where it was.
 final class RelayProcess {
@@ -25,7 +26,7 @@ final class RelayProcess {
         for _ in 0..<20 {
             // Below those that the system gives to clients (ip_local_port_range): one that connects while the relay is away
             // could get the relay's own port, and be connected to itself.
-            let port = Int.random(in: 10_000..<32_000)
+            let port = Int.random(in: TestPort.forOtherProcesses)
             let program = try LineProgram(product: "SessionCutRelay", arguments(port, serverPort))
             if await program.says(within: .seconds(30), where: { $0.event == .listening }) {
                 return RelayProcess(program, port: port, serverPort: serverPort)
