@@ -79,8 +79,8 @@ private func warmJavaUp(_ trials: [Trial], _ peers: Peers, _ scale: Scale) throw
     for (client, trials) in Dictionary(grouping: trials.filter(\.needsJava), by: \.client) {
         tell("warming \(client) up")
         var warming = scale
-        warming.warmUp = 0
-        warming.measured = scale.javaWarmUp / trials.count
+        warming.warmUp = 1
+        warming.measured = max(1, scale.javaWarmUp / trials.count)
         for trial in trials { _ = try trial.run(peers, warming) }
     }
 }
