@@ -27,15 +27,16 @@ extension Results.Panel {
 
 /// Lines of cells in columns; the first column is aligned to the left, and the others to the right.
 public func alignedTable(_ lines: [[String]]) -> String {
-    let first = max(30, lines.map { ($0.first ?? "").count }.max() ?? 0)
+    let widths = (0..<(lines.map(\.count).max() ?? 0)).map { column in
+        let longest = lines.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
+        return max(longest + 2, column == 0 ? 30 : 17)
+    }
     return lines.map { line in
-        let cells = line.dropFirst().map { padding(of: $0, to: 17) + $0 }
-        let name = line.first ?? ""
-        return name + padding(of: name, to: first) + cells.joined()
+        line.enumerated().map { column, cell in
+            let padding = String(repeating: " ", count: widths[column] - cell.count)
+            return column == 0 ? cell + padding : padding + cell
+        }
+        .joined()
     }
     .joined(separator: "\n")
-}
-
-private func padding(of text: String, to width: Int) -> String {
-    String(repeating: " ", count: max(0, width - text.count))
 }
