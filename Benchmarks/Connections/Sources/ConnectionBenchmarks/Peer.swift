@@ -33,12 +33,12 @@ final class Peer {
     var memory: UInt64 {
         get throws {
             let file = "/proc/\(process.processIdentifier)/smaps_rollup"
-            for line in try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
-            where line.hasPrefix("Anonymous:") {
-                guard let kibibytes = line.split(separator: " ").dropFirst().first.flatMap({ UInt64($0) }) else { break }
-                return kibibytes * 1024
+            let lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
+            let words = lines.first { $0.hasPrefix("Anonymous:") }?.split(separator: " ") ?? []
+            guard words.count == 3, let kibibytes = UInt64(words[1]) else {
+                throw failure("\(file) does not tell its memory.")
             }
-            throw failure("\(file) does not tell its memory.")
+            return kibibytes * 1024
         }
     }
 

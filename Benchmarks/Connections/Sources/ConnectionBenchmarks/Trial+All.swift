@@ -29,7 +29,9 @@ extension Trial {
     private static var streams: [Trial] {
         let oneWay = sizes.flatMap { size in pairs.map { steady("one-way", size, $0, "sink", "one-way \(size)") } }
         let echoes = [64, 1024].flatMap { inFlight in
-            sizes.flatMap { size in pairs.map { steady("echo-\(inFlight)", size, $0, "echo", "echo \(size) \(inFlight)") } }
+            sizes.flatMap { size in
+                pairs.map { steady("echo-\(inFlight)", size, $0, "echo", "echo \(size) \(inFlight)") }
+            }
         }
         let chat = ["lifeline-chat", "c"].map {
             Trial(
@@ -79,7 +81,9 @@ extension Trial {
                 )
             }
         }
-        let pushes = ["lifeline-pushes", "c", "grpc-stream"].map { steady("pushes", 32, ($0, $0), "sink", "one-way 32") }
+        let pushes = ["lifeline-pushes", "c", "grpc-stream"].map {
+            steady("pushes", 32, ($0, $0), "sink", "one-way 32")
+        }
         return requests + pushes
     }
 

@@ -14,7 +14,7 @@ enum Payload {
             $0.id = "0192f3a4-77b1-7c3e-9a52-3f1d2c8e4b60"
             $0.from = "ada@example.org"
             $0.to = "grace@example.org"
-            $0.text = "The tests on the branch are green. Shall we meet at ten, before the others come, and look at the rest?"
+            $0.text = "The tests on the branch are green. Shall we meet at ten, and look at the rest?"
             $0.mentions = [4_711, 815]
             $0.headers = ["language": "en", "client": "desktop 4.2"]
             $0.kind = .text

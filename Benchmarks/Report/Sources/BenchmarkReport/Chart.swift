@@ -29,7 +29,10 @@ public struct Chart {
     private let highestRatio = 20.0
 
     /// Colours that also the colour-blind tell apart (Okabe and Ito), ours first.
-    private let colours = ["#0072B2", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#F0E442", "#999999", "#000000"]
+    private let colours = [
+        "#0072B2", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#F0E442", "#999999", "#000000",
+        "#44AA99",
+    ]
 
     public var svg: String {
         let columns = 2

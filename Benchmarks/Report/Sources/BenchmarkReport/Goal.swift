@@ -8,26 +8,46 @@ public struct Goal: Sendable {
     public let bound: Bound
     /// How much it was; nil where it was not measured.
     public let value: Double?
+    /// How much it was by processor time, which other work on the machine disturbs less; nil where that says nothing.
+    public let valueByCPU: Double?
 
     public enum Bound: Sendable {
         case atLeast(Double)
         case atMost(Double)
     }
 
-    public init(_ name: String, _ bound: Bound, value: Double?) {
+    public init(_ name: String, _ bound: Bound, value: Double?, byCPU valueByCPU: Double? = nil) {
         self.name = name
         self.bound = bound
         // What could not be divided was not measured.
         self.value = value.flatMap { $0.isFinite ? $0 : nil }
+        self.valueByCPU = valueByCPU.flatMap { $0.isFinite ? $0 : nil }
     }
 
     /// Nil where it was not measured.
-    public var isMet: Bool? {
-        value.map { value in
-            switch bound {
-            case .atLeast(let bound): value >= bound
-            case .atMost(let bound): value <= bound
-            }
+    public var verdict: Verdict? {
+        guard let value else { return nil }
+        switch (bound.holds(for: value), valueByCPU.map(bound.holds)) {
+        case (true, nil), (true, true): return .met
+        case (false, nil), (false, false): return .missed
+        case (true, false): return .missedByCPU
+        case (false, true): return .metByCPU
+        }
+    }
+
+    public enum Verdict: String, Sendable {
+        case met
+        case missed = "MISSED"
+        case metByCPU = "met by CPU only"
+        case missedByCPU = "missed by CPU only"
+    }
+}
+
+extension Goal.Bound {
+    fileprivate func holds(for value: Double) -> Bool {
+        switch self {
+        case .atLeast(let bound): value >= bound
+        case .atMost(let bound): value <= bound
         }
     }
 }
@@ -36,10 +56,11 @@ extension [Goal] {
     /// A line for each goal that was measured.
     public var table: String {
         let lines = compactMap { goal -> [String]? in
-            guard let value = goal.value, let isMet = goal.isMet else { return nil }
-            return [goal.name, "\(goal.bound)", String(format: "%.2f", value), isMet ? "met" : "MISSED"]
+            guard let value = goal.value, let verdict = goal.verdict else { return nil }
+            let byCPU = goal.valueByCPU.map { String(format: "%.2f", $0) } ?? ""
+            return [goal.name, "\(goal.bound)", String(format: "%.2f", value), byCPU, verdict.rawValue]
         }
-        return alignedTable([["Goal", "wanted", "measured", ""]] + lines)
+        return lines.isEmpty ? "" : alignedTable([["Goal", "wanted", "measured", "by CPU time", ""]] + lines)
     }
 }
 

@@ -118,6 +118,14 @@ private final class GRPCStream: Sendable {
     ) async throws -> Outcome {
         var outcome = Outcome()
         let begin = now()
+        if let inFlight = run.inFlight, inFlight * run.payload.count > safelyHeldByteCount {
+            let payload = run.payload
+            return try await echoSendingBesides(inFlight: inFlight, run.limit) { count in
+                for _ in 0..<count { try await writer.write(payload) }
+            } receive: {
+                try await messages.next() == nil ? 0 : 1
+            }
+        }
         if let inFlight = run.inFlight {
             var trips = RoundTrips(inFlight: inFlight, begin: begin)
             var sent = inFlight

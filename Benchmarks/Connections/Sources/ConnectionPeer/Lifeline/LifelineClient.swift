@@ -47,41 +47,72 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
     func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) async throws -> Outcome {
         let connection = try first()
         let message = try Message(payload: payload)
+        if inFlight * payload.count > safelyHeldByteCount {
+            var batches = connection.messages.batches.makeAsyncIterator()
+            return try await echoSendingBesides(inFlight: inFlight, limit) {
+                try await connection.send(contentsOf: repeatElement(message, count: $0))
+            } receive: {
+                try await batches.next()?.count ?? 0
+            }
+        }
+        switch takes {
+        case .batches: return try await echoBatches(message, inFlight: inFlight, limit, on: connection)
+        case .messages: return try await echoMessages(message, inFlight: inFlight, limit, on: connection)
+        }
+    }
+
+    private func echoBatches(
+        _ message: Message,
+        inFlight: Int,
+        _ limit: SendLimit,
+        on connection: Connection<Message, Message>
+    ) async throws -> Outcome {
         var outcome = Outcome()
         let begin = now()
         var trips = RoundTrips(inFlight: inFlight, begin: begin)
         var sent = inFlight
-        var outstanding = inFlight
         try await connection.send(contentsOf: repeatElement(message, count: inFlight))
-        switch takes {
-        case .batches:
-            for try await batch in connection.messages.batches {
-                trips?.end()
-                outcome.messages += batch.count
-                outstanding -= batch.count
-                if !limit.isReached(since: begin, sent: sent) {
-                    sent += batch.count
-                    outstanding += batch.count
-                    try await connection.send(contentsOf: repeatElement(message, count: batch.count))
-                }
-                if outstanding == 0 { break }
+        for try await batch in connection.messages.batches {
+            trips?.end()
+            outcome.messages += batch.count
+            if !limit.isReached(since: begin, sent: sent) {
+                sent += batch.count
+                try await connection.send(contentsOf: repeatElement(message, count: batch.count))
             }
-        case .messages:
-            var isSending = true
-            for try await _ in connection.messages {
-                trips?.end()
-                outcome.messages += 1
-                outstanding -= 1
-                if isSending, sent % 64 == 0 || trips != nil { isSending = !limit.isReached(since: begin, sent: sent) }
-                if isSending {
-                    sent += 1
-                    outstanding += 1
-                    try await connection.send(message)
-                }
-                if outstanding == 0 { break }
-            }
+            if outcome.messages == sent { break }
         }
-        guard outstanding == 0 else { throw ConnectionEnded() }
+        return try end(outcome, begin, sent, trips)
+    }
+
+    private func echoMessages(
+        _ message: Message,
+        inFlight: Int,
+        _ limit: SendLimit,
+        on connection: Connection<Message, Message>
+    ) async throws -> Outcome {
+        var outcome = Outcome()
+        let begin = now()
+        var trips = RoundTrips(inFlight: inFlight, begin: begin)
+        var sent = inFlight
+        var isSending = true
+        for _ in 0..<inFlight { try await connection.send(message) }
+        for try await _ in connection.messages {
+            trips?.end()
+            outcome.messages += 1
+            // The clock is not looked at for every message.
+            if isSending, sent % 64 == 0 || trips != nil { isSending = !limit.isReached(since: begin, sent: sent) }
+            if isSending {
+                sent += 1
+                try await connection.send(message)
+            }
+            if outcome.messages == sent { break }
+        }
+        return try end(outcome, begin, sent, trips)
+    }
+
+    private func end(_ outcome: Outcome, _ begin: UInt64, _ sent: Int, _ trips: RoundTrips?) throws -> Outcome {
+        guard outcome.messages == sent else { throw ConnectionEnded() }
+        var outcome = outcome
         outcome.nanoseconds = now() - begin
         trips?.complete(&outcome)
         return outcome
@@ -101,8 +132,4 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
         guard let connection = held.first else { throw ConnectionEnded() }
         return connection.value
     }
-}
-
-struct ConnectionEnded: Error, CustomStringConvertible {
-    var description: String { "The server ended the connection." }
 }
