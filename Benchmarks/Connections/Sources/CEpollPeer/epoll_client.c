@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -37,7 +38,8 @@ static bool connect_one(struct epoll_client *client, struct connection *connecti
     connection->descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (connection->descriptor < 0 ||
         connect(connection->descriptor, (struct sockaddr *)&address, sizeof address) ||
-        setsockopt(connection->descriptor, IPPROTO_TCP, TCP_NODELAY, &enabled, sizeof enabled))
+        setsockopt(connection->descriptor, IPPROTO_TCP, TCP_NODELAY, &enabled, sizeof enabled) ||
+        fcntl(connection->descriptor, F_SETFL, O_NONBLOCK))
         return false;
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
     return epoll_ctl(client->epoll, EPOLL_CTL_ADD, connection->descriptor, &event) == 0;
