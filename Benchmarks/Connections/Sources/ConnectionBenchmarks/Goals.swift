@@ -99,7 +99,7 @@ extension Measurements {
             Goal(
                 "accept and first echo: server CPU over C",
                 .atMost(2),
-                value: quotient(.serverCPUPerConnection, "accept", "and a first echo", server, over: "c")
+                value: quotient(.serverCPUPerConnection, "accept", "and echo", server, over: "c")
             ),
             Goal("growth of server CPU with messages", .atMost(1.2), value: messages.growth),
             Goal("growth of server CPU with connections", .atMost(1.2), value: connections.growth),

@@ -5,7 +5,6 @@ enum Metric: String, CaseIterable {
     case percentile99 = "µs, 99th percentile"
     case clientCPU = "client CPU ns/message"
     case serverCPU = "server CPU ns/message"
-    case clientCPUPerConnection = "client CPU ns/connection"
     case serverCPUPerConnection = "server CPU ns/connection"
     case clientMemory = "client bytes/connection"
     case serverMemory = "server bytes/connection"

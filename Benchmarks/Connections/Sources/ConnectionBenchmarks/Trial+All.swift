@@ -93,12 +93,7 @@ extension Trial {
             Trial(case: name, workload: workload, client: "c", server: server, mode: "echo", kind: kind)
         }
         let paced = servers.map {
-            withCClient(
-                "connections-\(scale.pacedConnections)",
-                "10 messages/s each",
-                $0,
-                .paced(perSecond: 10, count: scale.pacedConnections)
-            )
+            withCClient("connections-1000", "10/s each", $0, .paced(perSecond: 10, count: 1_000))
         }
         let memory = [("lifeline-batches", "c"), ("c", "lifeline-batches"), ("c", "c"), ("c", "nio")].map {
             Trial(
@@ -111,7 +106,7 @@ extension Trial {
             )
         }
         let accepting = servers.map {
-            withCClient("accept", "and a first echo", $0, .accept(count: scale.acceptedConnections))
+            withCClient("accept", "and echo", $0, .accept(count: scale.acceptedConnections))
         }
         let manyMessages = ["lifeline-batches", "c"].map {
             Trial(
@@ -125,7 +120,8 @@ extension Trial {
         }
         let manyConnections = [1, 100, scale.idleConnections].flatMap { count in
             ["lifeline-batches", "c"].map {
-                withCClient("growth-connections", "\(count)", $0, .manyConnections(command: "echo 32 1", count: count))
+                let kind = Kind.manyConnections(command: "echo 32 1", count: count)
+                return withCClient("growth-connections", "\(count) open", $0, kind)
             }
         }
         return paced + memory + accepting + manyMessages + manyConnections

@@ -8,9 +8,9 @@ extension Trial {
     func run(_ peers: Peers, _ scale: Scale) throws -> [Sample] {
         switch kind {
         case .steady(let command):
-            try runSteady(command, connections: 1, on: peers.pair(for: self), scale)
+            try runSteady(command, connections: 1, on: peers.pair(for: self), scale).all(workload)
         case .manyConnections(let command, let count):
-            try runSteady(command, connections: count, on: peers.freshPair(for: self), scale)
+            try runSteady(command, connections: count, on: peers.freshPair(for: self), scale).serverCosts(workload)
         case .paced(let perSecond, let count):
             try runPaced(perSecond: perSecond, count: count, on: peers.freshPair(for: self), scale)
         case .memory(let count): try measureMemory(count: count, on: peers.freshPair(for: self))
@@ -25,18 +25,18 @@ extension Trial {
         connections: Int,
         on pair: Peers.Pair,
         _ scale: Scale
-    ) throws -> [Sample] {
+    ) throws -> Run {
         _ = try pair.client.perform("open \(pair.port) \(connections)")
         _ = try pair.client.perform("\(command) \(scale.warmUp) 0")
         let run = try Run(of: "\(command) \(scale.measured) 0", on: pair)
         _ = try pair.client.perform("close")
-        return run.costs(workload) + run.speeds(workload)
+        return run
     }
 
     private func runPaced(perSecond: Int, count: Int, on pair: Peers.Pair, _ scale: Scale) throws -> [Sample] {
         _ = try pair.client.perform("open \(pair.port) \(count)")
         _ = try pair.client.perform("paced 32 \(perSecond) \(scale.warmUp)")
-        return try Run(of: "paced 32 \(perSecond) \(scale.paced)", on: pair).costs(workload)
+        return try Run(of: "paced 32 \(perSecond) \(scale.paced)", on: pair).serverCosts(workload)
     }
 
     private func measureMemory(count: Int, on pair: Peers.Pair) throws -> [Sample] {
@@ -48,10 +48,11 @@ extension Trial {
         func samples(_ workload: String) throws -> [Sample] {
             let client = Double(try pair.client.memory) - Double(before.client)
             let server = Double(try pair.server.memory) - Double(before.server)
-            return [
-                Sample(workload: workload, metric: .clientMemory, value: client / Double(count)),
-                Sample(workload: workload, metric: .serverMemory, value: server / Double(count)),
-            ]
+            let ofClient = Sample(workload: workload, metric: .clientMemory, value: client / Double(count))
+            let ofServer = Sample(workload: workload, metric: .serverMemory, value: server / Double(count))
+            // Of a contender that has C at the other end, only its own side is told.
+            if self.client == self.server { return [ofClient, ofServer] }
+            return self.client == "c" ? [ofServer] : [ofClient]
         }
         _ = try pair.client.perform("open \(pair.port) \(count)")
         _ = try pair.client.perform("each 32")
@@ -68,10 +69,7 @@ extension Trial {
             _ = try pair.client.perform("open \(pair.port) \(count)")
             return try pair.client.perform("each 32")
         }
-        return [
-            Sample(workload: workload, metric: .clientCPUPerConnection, value: run.clientCPU),
-            Sample(workload: workload, metric: .serverCPUPerConnection, value: run.serverCPU),
-        ]
+        return [Sample(workload: workload, metric: .serverCPUPerConnection, value: run.serverCPU)]
     }
 
     private func compareParts(of part: Int, _ parts: Int, on pair: Peers.Pair) throws -> [Sample] {
@@ -79,7 +77,7 @@ extension Trial {
         var runs: [Run] = []
         for _ in 0..<parts { runs.append(try Run(of: "echo 32 64 0 \(part)", on: pair)) }
         // The very first messages also find cold caches.
-        return runs[1].costs("the second \(part)") + runs[parts - 1].costs("the last \(part)")
+        return runs[1].costs("second \(part)") + runs[parts - 1].costs("last \(part)")
     }
 }
 
@@ -107,16 +105,17 @@ private struct Run {
     }
 
     func costs(_ workload: String) -> [Sample] {
-        [
-            Sample(workload: workload, metric: .clientCPU, value: clientCPU),
-            Sample(workload: workload, metric: .serverCPU, value: serverCPU),
-        ]
+        [Sample(workload: workload, metric: .clientCPU, value: clientCPU)] + serverCosts(workload)
     }
 
-    func speeds(_ workload: String) -> [Sample] {
+    func serverCosts(_ workload: String) -> [Sample] {
+        [Sample(workload: workload, metric: .serverCPU, value: serverCPU)]
+    }
+
+    func all(_ workload: String) -> [Sample] {
         let rate = Sample(workload: workload, metric: .rate, value: messages / nanoseconds * 1e9)
-        guard median > 0 else { return [rate] }
-        return [
+        guard median > 0 else { return costs(workload) + [rate] }
+        return costs(workload) + [
             Sample(workload: workload, metric: .median, value: median / 1000),
             Sample(workload: workload, metric: .percentile99, value: percentile99 / 1000),
         ]

@@ -39,10 +39,9 @@ struct Scale {
     var javaWarmUp: Int
     /// Milliseconds for which messages are paced.
     var paced: Int
-    /// How many connections stand idle, are accepted, and are in use at most.
+    /// How many connections stand idle, and how many are accepted.
     var idleConnections: Int
     var acceptedConnections: Int
-    var pacedConnections: Int
     /// How many messages are sent where the cost of the first and of the last ones is compared.
     var manyMessages: Int
 
@@ -54,7 +53,6 @@ struct Scale {
         paced: 1_000,
         idleConnections: 10_000,
         acceptedConnections: 1_000,
-        pacedConnections: 1_000,
         manyMessages: 1_000_000
     )
     static let quick = Scale(
@@ -65,7 +63,6 @@ struct Scale {
         paced: 200,
         idleConnections: 200,
         acceptedConnections: 100,
-        pacedConnections: 100,
         manyMessages: 10_000
     )
 }

@@ -19,6 +19,7 @@ public struct Chart {
 
     // Sizes in pixels.
     private let barWidth = 26.0
+    private let labelCharacterWidth = 6.0
     private let groupGap = 18.0
     private let panelGap = 46.0
     private let barsHeight = 130.0
@@ -69,7 +70,8 @@ public struct Chart {
         let counts = panels.flatMap { panel in
             panel.workloads.map { workload in panel.rows.count { $0.workload == workload } }
         }
-        return Double(counts.max() ?? 0) * barWidth
+        let labels = panels.flatMap { panel in panel.workloads.map { label(of: $0, in: panel).count } }
+        return max(Double(counts.max() ?? 0) * barWidth, Double(labels.max() ?? 0) * labelCharacterWidth)
     }
     private var panelWidth: Double {
         Double(panels.map(\.workloads.count).max() ?? 0) * (groupWidth + groupGap) - groupGap
@@ -109,14 +111,18 @@ public struct Chart {
         let rows = contenders.enumerated().compactMap { index, contender in
             panel.row(workload, contender).map { (colour: colour(index), row: $0) }
         }
+        let left = x + (groupWidth - Double(rows.count) * barWidth) / 2
         let bars = rows.enumerated().map { index, bar in
-            self.bar(bar.row, colour: bar.colour, x: x + Double(index) * barWidth, base: base, scale: scale)
+            self.bar(bar.row, colour: bar.colour, x: left + Double(index) * barWidth, base: base, scale: scale)
         }
-        let centre = x + (Double(rows.count) * barWidth - 3) / 2
-        let reference =
-            panel.reference(of: workload)
-            .map { " (1 = \(String(format: "%.0f", $0.value)))" } ?? ""
-        return (bars + [text(workload + reference, x: centre, y: base + 16, anchor: "middle")]).joined(separator: "\n")
+        let centre = x + groupWidth / 2
+        let label = text(label(of: workload, in: panel), x: centre, y: base + 16, anchor: "middle")
+        return (bars + [label]).joined(separator: "\n")
+    }
+
+    private func label(of workload: String, in panel: Results.Panel) -> String {
+        let reference = panel.reference(of: workload).map { " (1 = \(String(format: "%.0f", $0.value)))" }
+        return workload + (reference ?? "")
     }
 
     private func bar(_ row: Row, colour: String, x: Double, base: Double, scale: Double) -> String {
