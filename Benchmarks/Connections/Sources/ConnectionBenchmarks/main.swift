@@ -79,6 +79,7 @@ func availableCores() -> (client: Int, server: Int)? {
         tell("Processes cannot be pinned to cores here: numbers change more from run to run.")
         return nil
     }
+    if ProcessInfo.processInfo.activeProcessorCount < 2 { tell("Client and server share the only core here.") }
     return (client: 0, server: 1)
 }
 
