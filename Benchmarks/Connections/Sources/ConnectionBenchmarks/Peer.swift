@@ -85,8 +85,17 @@ final class Peer {
     private func failure(_ text: String) -> PeerFailure {
         // It may be writing them.
         if process.isRunning { stop() } else { process.waitUntilExit() }
+        return PeerFailure(description: "\(name): \(text) \(lastWords)")
+    }
+
+    private var lastWords: String {
         let words = (try? String(contentsOf: words, encoding: .utf8)) ?? ""
-        return PeerFailure(description: "\(name): \(text) Its words: \(words.suffix(2000))")
+        return words.isEmpty ? "It left no word." : "Its words: \(words.suffix(2000).trimmingCharacters(in: .newlines))"
+    }
+
+    /// How the process ended; nil while it runs.
+    var end: String? {
+        process.isRunning ? nil : "\(name): it ended with status \(process.terminationStatus). \(lastWords)"
     }
 
     func stop() {

@@ -20,6 +20,17 @@ final class Peers {
         let client: Peer
         let server: Peer
         let port: Int
+
+        /// Has the client do something; returns the numbers of its answer.
+        func perform(_ command: String) throws -> [Double] {
+            do {
+                return try client.perform(command)
+            } catch {
+                // That may be why the client failed.
+                guard let end = server.end else { throw error }
+                throw PeerFailure(description: "\(error)\n\(end)")
+            }
+        }
     }
 
     /// Those that run already, where there are.

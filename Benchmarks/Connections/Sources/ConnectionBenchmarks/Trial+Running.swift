@@ -26,24 +26,24 @@ extension Trial {
         on pair: Peers.Pair,
         _ scale: Scale
     ) throws -> Run {
-        _ = try pair.client.perform("open \(pair.port) \(connections)")
-        _ = try pair.client.perform("\(command) \(scale.warmUp) 0")
+        _ = try pair.perform("open \(pair.port) \(connections)")
+        _ = try pair.perform("\(command) \(scale.warmUp) 0")
         let run = try Run(of: "\(command) \(scale.measured) 0", on: pair)
-        _ = try pair.client.perform("close")
+        _ = try pair.perform("close")
         return run
     }
 
     private func runPaced(perSecond: Int, count: Int, on pair: Peers.Pair, _ scale: Scale) throws -> [Sample] {
-        _ = try pair.client.perform("open \(pair.port) \(count)")
-        _ = try pair.client.perform("paced 32 \(perSecond) \(scale.warmUp)")
+        _ = try pair.perform("open \(pair.port) \(count)")
+        _ = try pair.perform("paced 32 \(perSecond) \(scale.warmUp)")
         return try Run(of: "paced 32 \(perSecond) \(scale.paced)", on: pair).serverCosts(workload)
     }
 
     private func measureMemory(count: Int, on pair: Peers.Pair) throws -> [Sample] {
         // What the first connection costs once is no connection's: it goes, and the others are counted.
-        _ = try pair.client.perform("open \(pair.port) 1")
-        _ = try pair.client.perform("each \(Self.burst)")
-        _ = try pair.client.perform("close")
+        _ = try pair.perform("open \(pair.port) 1")
+        _ = try pair.perform("each \(Self.burst)")
+        _ = try pair.perform("close")
         let before = (client: try pair.client.memory, server: try pair.server.memory)
         func samples(_ workload: String) throws -> [Sample] {
             let client = Double(try pair.client.memory) - Double(before.client)
@@ -54,26 +54,26 @@ extension Trial {
             if self.client == self.server { return [ofClient, ofServer] }
             return self.client == "c" ? [ofServer] : [ofClient]
         }
-        _ = try pair.client.perform("open \(pair.port) \(count)")
-        _ = try pair.client.perform("each 32")
+        _ = try pair.perform("open \(pair.port) \(count)")
+        _ = try pair.perform("each 32")
         let idle = try samples("idle")
-        _ = try pair.client.perform("each \(Self.burst)")
+        _ = try pair.perform("each \(Self.burst)")
         return idle + (try samples("after 60 KB"))
     }
 
     private func measureAccepting(count: Int, on pair: Peers.Pair) throws -> [Sample] {
-        _ = try pair.client.perform("open \(pair.port) 10")
-        _ = try pair.client.perform("each 32")
-        _ = try pair.client.perform("close")
+        _ = try pair.perform("open \(pair.port) 10")
+        _ = try pair.perform("each 32")
+        _ = try pair.perform("close")
         let run = try Run(on: pair) {
-            _ = try pair.client.perform("open \(pair.port) \(count)")
-            return try pair.client.perform("each 32")
+            _ = try pair.perform("open \(pair.port) \(count)")
+            return try pair.perform("each 32")
         }
         return [Sample(workload: workload, metric: .serverCPUPerConnection, value: run.serverCPU)]
     }
 
     private func compareParts(of part: Int, _ parts: Int, on pair: Peers.Pair) throws -> [Sample] {
-        _ = try pair.client.perform("open \(pair.port) 1")
+        _ = try pair.perform("open \(pair.port) 1")
         var runs: [Run] = []
         for _ in 0..<parts { runs.append(try Run(of: "echo 32 64 0 \(part)", on: pair)) }
         // The very first messages also find cold caches.
@@ -92,7 +92,7 @@ private struct Run {
     let serverCPU: Double
 
     init(of command: String, on pair: Peers.Pair) throws {
-        try self.init(on: pair) { try pair.client.perform(command) }
+        try self.init(on: pair) { try pair.perform(command) }
     }
 
     init(on pair: Peers.Pair, _ perform: () throws -> [Double]) throws {

@@ -59,8 +59,8 @@ func run(_ options: Options) throws {
     let groups = Trial.groups(options.scale)
     let cases = groups.flatMap { $0.trials.map(\.case) }
     for name in options.only where !cases.contains(name) {
-        let known = NSOrderedSet(array: cases).array.map { "\($0)" }.joined(separator: ", ")
-        throw UsageError(reason: "There is no case \(name), but \(known).")
+        let known: [String] = cases.reduce(into: []) { if $0.last != $1 { $0.append($1) } }
+        throw UsageError(reason: "There is no case \(name), but \(known.joined(separator: ", ")).")
     }
     let chosen = groups.flatMap(\.trials).filter { options.only.isEmpty || options.only.contains($0.case) }
     let peers = Peers(

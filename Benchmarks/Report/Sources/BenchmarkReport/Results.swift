@@ -34,7 +34,7 @@ public struct Results: Codable, Sendable {
     /// As JSON, one row a line, so that two files can be compared by eye.
     public func encoded() throws -> Data {
         let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let rows = try rows.map { String(decoding: try encoder.encode($0), as: UTF8.self) }
         return Data("{\"rows\":[\n\(rows.joined(separator: ",\n"))\n]}\n".utf8)
     }
