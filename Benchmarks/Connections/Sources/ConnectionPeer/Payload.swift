@@ -15,6 +15,12 @@ enum Payload {
             $0.from = "ada@example.org"
             $0.to = "grace@example.org"
             $0.text = "The tests on the branch are green. Shall we meet at ten, and look at the rest?"
+            $0.attachments.append(
+                .with {
+                    $0.url = "https://example.org/f/notes.txt"
+                    $0.size = 2_048
+                }
+            )
             $0.mentions = [4_711, 815]
             $0.headers = ["language": "en", "client": "desktop 4.2"]
             $0.kind = .text
