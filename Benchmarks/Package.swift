@@ -23,6 +23,7 @@ let package = Package(
     ],
     dependencies: [
         .package(name: "lifeline", path: ".."),
+        .package(name: "report", path: "Report"),
         .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0"),
     ],
     targets: [
@@ -33,6 +34,7 @@ let package = Package(
                 "CLifelineChat",
                 "CppContender",
                 "NativeContender",
+                .product(name: "BenchmarkReport", package: "report"),
                 .product(name: "LifelineMessages", package: "lifeline"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ],

@@ -1,3 +1,5 @@
+internal import BenchmarkReport
+
 /// Times every case of every contender on every workload.
 func measureTime(_ harness: Harness) throws -> Results {
     struct Name {

@@ -1,3 +1,4 @@
+internal import BenchmarkReport
 internal import Foundation
 
 // Benchmarks/run calls this program: once to measure time, once to measure memory with an allocator that counts, and
@@ -47,15 +48,7 @@ func repeatPass(_ measured: String, _ workload: String, _ contender: String, _ c
 }
 
 func print(_ results: Results) throws {
-    FileHandle.standardOutput.write(try encode(results))
-}
-
-func encode(_ results: Results) throws -> Data {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys]
-    // One row a line, so that two files can be compared by eye.
-    let rows = try results.rows.map { String(decoding: try encoder.encode($0), as: UTF8.self) }
-    return Data("{\"rows\":[\n\(rows.joined(separator: ",\n"))\n]}\n".utf8)
+    FileHandle.standardOutput.write(try results.encoded())
 }
 
 func report(_ arguments: [String]) throws {
@@ -69,15 +62,24 @@ func report(_ arguments: [String]) throws {
     while let argument = remaining.popFirst() {
         switch argument {
         case "--json":
-            outputs.append((try popPath(), encode))
+            outputs.append((try popPath(), { try $0.encoded() }))
         case "--svg":
-            outputs.append((try popPath(), { Data(Chart(results: $0).svg.utf8) }))
+            outputs.append((try popPath(), { Data(chart(of: $0).svg.utf8) }))
         default:
             let file = try Data(contentsOf: URL(fileURLWithPath: argument))
             results.rows += try JSONDecoder().decode(Results.self, from: file).rows
         }
     }
     let sizes = try Workload.all().map { "\($0.name) \($0.averageSize)" }.joined(separator: ", ")
-    print("Bytes of an encoded message: \(sizes)\n\n\(results.table)")
+    print("Bytes of an encoded message: \(sizes)\n\n\(results.table(of: Contender.names))")
     for output in outputs { try output.make(results).write(to: URL(fileURLWithPath: output.path)) }
+}
+
+func chart(of results: Results) -> Chart {
+    Chart(
+        results,
+        title: "Cost of messages",
+        contenders: Contender.names,
+        footnote: "1 is lifeline's own time or memory, 5 is five times that: shorter is better."
+    )
 }

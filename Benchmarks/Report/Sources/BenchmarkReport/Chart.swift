@@ -1,11 +1,25 @@
 internal import Foundation
 
-/// Draws results as SVG: a panel for each case, in it a group of bars for each workload, a bar for each contender.
-struct Chart {
-    let results: Results
+/// Draws results as SVG, relative to Lifeline's: in each panel a group of bars for each workload, a bar for each contender.
+public struct Chart {
+    private let title: String
+    private let panels: [Results.Panel]
+    private let contenders: [String]
+    private let footnote: String
+
+    /// - Parameters:
+    ///   - contenders: all of them, in the order in which they are shown, ours first.
+    ///   - footnote: says what 1 is, and which way is better.
+    public init(_ results: Results, title: String, contenders: [String], footnote: String) {
+        self.title = title
+        self.panels = results.panels
+        self.contenders = contenders.filter { name in results.rows.contains { $0.contender == name } }
+        self.footnote = footnote
+    }
 
     // Sizes in pixels.
     private let barWidth = 26.0
+    private let labelCharacterWidth = 6.0
     private let groupGap = 18.0
     private let panelGap = 46.0
     private let barsHeight = 130.0
@@ -16,16 +30,19 @@ struct Chart {
     private let highestRatio = 20.0
 
     /// Colours that also the colour-blind tell apart (Okabe and Ito), ours first.
-    private let colours = ["#0072B2", "#56B4E9", "#E69F00", "#009E73", "#CC79A7"]
+    private let colours = [
+        "#0072B2", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#F0E442", "#999999", "#000000",
+        "#44AA99",
+    ]
 
-    var svg: String {
+    public var svg: String {
         let columns = 2
-        let rows = (results.cases.count + columns - 1) / columns
+        let rows = (panels.count + columns - 1) / columns
         let width = 2 * margin + Double(columns) * panelWidth + Double(columns - 1) * panelGap
         let height = headerHeight + Double(rows) * panelHeight + margin
-        let panels = results.cases.enumerated().map { index, name in
-            panel(
-                name,
+        let panels = panels.enumerated().map { index, panel in
+            draw(
+                panel,
                 x: margin + Double(index % columns) * (panelWidth + panelGap),
                 y: headerHeight + Double(index / columns) * panelHeight
             )
@@ -33,9 +50,9 @@ struct Chart {
         return """
             <svg xmlns="http://www.w3.org/2000/svg" width="\(number(width))" height="\(number(height))" \
             viewBox="0 0 \(number(width)) \(number(height))" font-family="sans-serif" font-size="11" fill="#222">
-            <title>Cost of messages, relative to Lifeline</title>
+            <title>\(title), relative to Lifeline</title>
             <rect width="100%" height="100%" fill="white"/>
-            \(text("Cost relative to lifeline", x: margin, y: 32, size: 18, weight: "bold"))
+            \(text("\(title), relative to Lifeline", x: margin, y: 32, size: 18, weight: "bold"))
             \(text(explanation, x: margin, y: 50))
             \(legend(y: 74))
             \(panels.joined(separator: "\n"))
@@ -45,17 +62,25 @@ struct Chart {
     }
 
     private var explanation: String {
-        "1 is lifeline's own time or memory, 5 is five times that: shorter is better. Bars above \(number(highestRatio)) "
-            + "are cut. Medians of one run."
+        "\(footnote) Bars above \(number(highestRatio)) are cut. Medians of one run."
     }
 
-    private var groupWidth: Double { Double(results.contenders.count) * barWidth }
-    private var panelWidth: Double { Double(results.workloads.count) * (groupWidth + groupGap) - groupGap }
+    // Those of the panel that needs most room.
+    private var groupWidth: Double {
+        let counts = panels.flatMap { panel in
+            panel.workloads.map { workload in panel.rows.count { $0.workload == workload } }
+        }
+        let labels = panels.flatMap { panel in panel.workloads.map { label(of: $0, in: panel).count } }
+        return max(Double(counts.max() ?? 0) * barWidth, Double(labels.max() ?? 0) * labelCharacterWidth)
+    }
+    private var panelWidth: Double {
+        Double(panels.map(\.workloads.count).max() ?? 0) * (groupWidth + groupGap) - groupGap
+    }
     private var panelHeight: Double { barsHeight + 78 }
 
     private func legend(y: Double) -> String {
         var x = margin
-        return results.contenders.enumerated().map { index, contender in
+        return contenders.enumerated().map { index, contender in
             defer { x += 34 + 6.5 * Double(contender.count) }
             return """
                 <rect x="\(number(x))" y="\(number(y - 10))" width="12" height="12" fill="\(colour(index))"/>
@@ -65,16 +90,16 @@ struct Chart {
         .joined(separator: "\n")
     }
 
-    private func panel(_ name: String, x: Double, y: Double) -> String {
-        let highest = results.rows.filter { $0.case == name }.map(\.ratio).max() ?? 1
+    private func draw(_ panel: Results.Panel, x: Double, y: Double) -> String {
+        let highest = panel.rows.map(\.ratio).max() ?? 1
         let scale = barsHeight / min(max(highest, 1), highestRatio)
         let base = y + 34 + barsHeight
-        let groups = results.workloads.enumerated().map { index, workload in
-            group(name, workload, x: x + Double(index) * (groupWidth + groupGap), base: base, scale: scale)
+        let groups = panel.workloads.enumerated().map { index, workload in
+            group(panel, workload, x: x + Double(index) * (groupWidth + groupGap), base: base, scale: scale)
         }
         let one = number(base - scale)
         return """
-            \(text("\(name), \(results.unit(of: name))", x: x, y: y + 12, size: 13, weight: "bold"))
+            \(text("\(panel.case), \(panel.unit)", x: x, y: y + 12, size: 13, weight: "bold"))
             \(groups.joined(separator: "\n"))
             <line x1="\(number(x))" x2="\(number(x + panelWidth))" y1="\(one)" y2="\(one)" stroke="#222" \
             stroke-width="0.7" stroke-dasharray="3 3"/>
@@ -82,18 +107,22 @@ struct Chart {
             """
     }
 
-    private func group(_ name: String, _ workload: String, x: Double, base: Double, scale: Double) -> String {
-        let rows = results.contenders.enumerated().compactMap { index, contender in
-            results.row(name, workload, contender).map { (colour: colour(index), row: $0) }
+    private func group(_ panel: Results.Panel, _ workload: String, x: Double, base: Double, scale: Double) -> String {
+        let rows = contenders.enumerated().compactMap { index, contender in
+            panel.row(workload, contender).map { (colour: colour(index), row: $0) }
         }
+        let left = x + (groupWidth - Double(rows.count) * barWidth) / 2
         let bars = rows.enumerated().map { index, bar in
-            self.bar(bar.row, colour: bar.colour, x: x + Double(index) * barWidth, base: base, scale: scale)
+            self.bar(bar.row, colour: bar.colour, x: left + Double(index) * barWidth, base: base, scale: scale)
         }
-        let centre = x + (Double(rows.count) * barWidth - 3) / 2
-        let reference =
-            results.row(name, workload, Results.reference)
-            .map { " (1 = \(String(format: "%.0f", $0.value)))" } ?? ""
-        return (bars + [text(workload + reference, x: centre, y: base + 16, anchor: "middle")]).joined(separator: "\n")
+        let centre = x + groupWidth / 2
+        let label = text(label(of: workload, in: panel), x: centre, y: base + 16, anchor: "middle")
+        return (bars + [label]).joined(separator: "\n")
+    }
+
+    private func label(of workload: String, in panel: Results.Panel) -> String {
+        let reference = panel.reference(of: workload).map { " (1 = \(String(format: "%.0f", $0.value)))" }
+        return workload + (reference ?? "")
     }
 
     private func bar(_ row: Row, colour: String, x: Double, base: Double, scale: Double) -> String {

@@ -1,0 +1,40 @@
+// One connection of either side: its socket, what has come in part, and what is not written yet.
+#ifndef CONNECTION_H
+#define CONNECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Bytes from `start` to `end` are there; behind them is room up to `capacity`.
+struct byte_buffer {
+    uint8_t *bytes;
+    size_t capacity, start, end;
+};
+
+struct connection {
+    int descriptor;
+    // The kernel takes no more for now.
+    bool is_blocked;
+    struct byte_buffer received, unsent;
+};
+
+enum frame_state { FRAME_WHOLE, FRAME_INCOMPLETE, FRAME_MALFORMED };
+
+void connection_append_frame(struct connection *connection, const uint8_t *payload, size_t size);
+
+// The next frame among the bytes received, which is valid until the next `connection_receive`.
+enum frame_state connection_next_frame(struct connection *connection, const uint8_t **payload, size_t *size);
+
+// Reads once. False with errno when the connection is over: 0 when the peer has ended it.
+bool connection_receive(struct connection *connection);
+
+// Writes what the kernel takes. False with errno when the connection is over.
+bool connection_flush(struct connection *connection);
+
+// Gives buffers back that are empty. An idle connection has none.
+void connection_release_buffers(struct connection *connection);
+
+void connection_free(struct connection *connection);
+
+#endif

@@ -1,0 +1,107 @@
+internal import BenchmarkReport
+internal import CEpollPeer
+internal import Foundation
+
+let usage = """
+    Usage: connection-benchmarks --netty CLASSPATH [--json FILE] [--svg DIR] [--quick] [--only CASE]...
+
+    Use Benchmarks/run, which builds everything.
+    """
+
+do {
+    try run(try Options(Array(CommandLine.arguments.dropFirst())))
+} catch let error as UsageError {
+    tell("\(error.reason)\n\(usage)")
+    exit(64)
+} catch {
+    tell("connection-benchmarks: \(error)")
+    exit(1)
+}
+
+struct UsageError: Error {
+    let reason: String
+}
+
+struct Options {
+    var netty = ""
+    var json: String?
+    var svg: String?
+    var scale = Scale.thorough
+    var only: [String] = []
+
+    init(_ arguments: [String]) throws {
+        var remaining = arguments[...]
+        func value(of option: String) throws -> String {
+            guard let value = remaining.popFirst() else { throw UsageError(reason: "\(option) needs a value.") }
+            return value
+        }
+        while let argument = remaining.popFirst() {
+            switch argument {
+            case "--netty": netty = try value(of: argument)
+            case "--json": json = try value(of: argument)
+            case "--svg": svg = try value(of: argument)
+            case "--quick": scale = .quick
+            case "--only": only.append(try value(of: argument))
+            default: throw UsageError(reason: "There is no option \(argument).")
+            }
+        }
+    }
+}
+
+/// Says something beside the results, such as how far the run is.
+func tell(_ text: String) {
+    FileHandle.standardError.write(Data("\(text)\n".utf8))
+}
+
+func run(_ options: Options) throws {
+    // A peer that has died is noticed when it does not answer.
+    signal(SIGPIPE, SIG_IGN)
+    let groups = Trial.groups(options.scale)
+    let cases = groups.flatMap { $0.trials.map(\.case) }
+    for name in options.only where !cases.contains(name) {
+        let known: [String] = cases.reduce(into: []) { if $0.last != $1 { $0.append($1) } }
+        throw UsageError(reason: "There is no case \(name), but \(known.joined(separator: ", ")).")
+    }
+    let chosen = groups.flatMap(\.trials).filter { options.only.isEmpty || options.only.contains($0.case) }
+    let peers = Peers(
+        peerProgram: URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+            .appendingPathComponent("connection-peer"),
+        nettyClasspath: options.netty,
+        cores: availableCores()
+    )
+    let measurements = try measure(chosen, peers, options.scale)
+    try report(measurements, groups, options)
+}
+
+/// A core for clients and one for servers; nil where processes cannot be pinned.
+func availableCores() -> (client: Int, server: Int)? {
+    guard process_pin(0), process_unpin() else {
+        tell("Processes cannot be pinned to cores here: numbers change more from run to run.")
+        return nil
+    }
+    if ProcessInfo.processInfo.activeProcessorCount < 2 { tell("Client and server share the only core here.") }
+    return (client: 0, server: 1)
+}
+
+func report(_ measurements: Measurements, _ groups: [(name: String, trials: [Trial])], _ options: Options) throws {
+    print(measurements.results(of: Set(groups.flatMap { $0.trials.map(\.case) })).table(of: Trial.contenders))
+    print("\n\(measurements.goals.table)")
+    if let file = options.json {
+        let all = measurements.results(of: Set(groups.flatMap { $0.trials.map(\.case) }))
+        try all.encoded().write(to: URL(fileURLWithPath: file))
+    }
+    guard let folder = options.svg.map({ URL(fileURLWithPath: $0) }) else { return }
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    for group in groups {
+        let results = measurements.results(of: Set(group.trials.map(\.case)))
+        guard !results.rows.isEmpty else { continue }
+        let chart = Chart(
+            results,
+            title: group.name,
+            contenders: Trial.contenders,
+            footnote: "1 is Lifeline's own cost, 5 is five times that, or a fifth of the rate: shorter is better."
+        )
+        let name = group.name.lowercased().replacing(" ", with: "-")
+        try Data(chart.svg.utf8).write(to: folder.appendingPathComponent("\(name).svg"))
+    }
+}

@@ -1,0 +1,55 @@
+internal import CEpollPeer
+internal import Glibc
+
+/// The client in C.
+final class CClient: PeerClient {
+    private var client: OpaquePointer?
+
+    func open(port: Int, connectionCount: Int) throws {
+        client = epoll_client_open(UInt16(port), connectionCount)
+        if client == nil { throw SystemError() }
+    }
+
+    func oneWay(_ payload: [UInt8], _ limit: SendLimit) throws -> Outcome {
+        try outcome { epoll_client_one_way(client, payload, payload.count, epoll_limit(limit), $0) }
+    }
+
+    func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) throws -> Outcome {
+        try outcome { epoll_client_echo(client, payload, payload.count, inFlight, epoll_limit(limit), $0) }
+    }
+
+    func each(_ payload: [UInt8]) throws -> Outcome {
+        try outcome { epoll_client_each(client, payload, payload.count, $0) }
+    }
+
+    func paced(_ payload: [UInt8], perSecond: Int, nanoseconds: UInt64) throws -> Outcome {
+        try outcome { epoll_client_paced(client, payload, payload.count, UInt32(perSecond), nanoseconds, $0) }
+    }
+
+    func close() {
+        epoll_client_close(client)
+        client = nil
+    }
+
+    private func outcome(of run: (UnsafeMutablePointer<epoll_outcome>) -> Bool) throws -> Outcome {
+        var outcome = epoll_outcome()
+        guard run(&outcome) else { throw SystemError() }
+        return Outcome(
+            messages: Int(outcome.messages),
+            nanoseconds: outcome.nanoseconds,
+            median: outcome.median,
+            percentile99: outcome.percentile_99
+        )
+    }
+}
+
+extension epoll_limit {
+    fileprivate init(_ limit: SendLimit) {
+        self.init(nanoseconds: limit.nanoseconds, messages: UInt64(limit.messages))
+    }
+}
+
+/// What the system said last.
+struct SystemError: Error, CustomStringConvertible {
+    var description = String(cString: strerror(errno))
+}

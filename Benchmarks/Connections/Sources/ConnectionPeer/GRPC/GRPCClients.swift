@@ -1,0 +1,154 @@
+internal import GRPCCore
+internal import GRPCNIOTransportHTTP2Posix
+
+private typealias Client = GRPCClient<HTTP2ClientTransport.Posix>
+
+/// Has messages echoed by unary calls, each of its own task.
+final class GRPCUnaryClient: PeerClient {
+    private var held: Held<Client>?
+
+    func open(port: Int, connectionCount: Int) async throws { held = try await holdClient(port: port) }
+    func close() async throws { try await held?.release() }
+
+    func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) async throws -> Outcome {
+        guard let client = held?.value else { throw Unsupported() }
+        return try await concurrentCalls(inFlight: inFlight, limit) {
+            _ = try await client.unary(
+                request: ClientRequest(message: payload),
+                descriptor: .unary,
+                serializer: RawBytes(),
+                deserializer: RawBytes(),
+                options: .defaults
+            ) { try $0.message }
+        }
+    }
+}
+
+/// Sends on one bidirectional stream.
+final class GRPCStreamClient: PeerClient {
+    private var held: Held<Client>?
+    private var stream: Held<GRPCStream>?
+
+    func open(port: Int, connectionCount: Int) async throws {
+        let held = try await holdClient(port: port)
+        let client = held.value
+        self.held = held
+        stream = try await Held { hold in
+            let stream = GRPCStream()
+            let request = StreamingClientRequest<[UInt8]>(metadata: [:]) { writer in
+                stream.began.yield(writer)
+                await hold(stream)
+                stream.runs.finish()
+            }
+            try await client.bidirectionalStreaming(
+                request: request,
+                descriptor: .stream,
+                serializer: RawBytes(),
+                deserializer: RawBytes(),
+                options: .defaults
+            ) { try await stream.serveRuns($0) }
+        }
+    }
+
+    func close() async throws {
+        try await stream?.release()
+        try await held?.release()
+    }
+
+    func oneWay(_ payload: [UInt8], _ limit: SendLimit) async throws -> Outcome {
+        try await run(payload, inFlight: nil, limit)
+    }
+
+    func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) async throws -> Outcome {
+        try await run(payload, inFlight: inFlight, limit)
+    }
+
+    private func run(_ payload: [UInt8], inFlight: Int?, _ limit: SendLimit) async throws -> Outcome {
+        guard let stream = stream?.value else { throw Unsupported() }
+        return try await withCheckedThrowingContinuation {
+            stream.runs.yield(GRPCStream.Run(payload: payload, inFlight: inFlight, limit: limit, done: $0))
+        }
+    }
+}
+
+private func holdClient(port: Int) async throws -> Held<Client> {
+    try await Held { hold in
+        try await withGRPCClient(
+            transport: .http2NIOPosix(target: .ipv4(address: "127.0.0.1", port: port), transportSecurity: .plaintext)
+        ) { await hold($0) }
+    }
+}
+
+/// A stream's two halves, which grpc-swift hands to two closures. The one that reads does all the work.
+private final class GRPCStream: Sendable {
+    struct Run {
+        let payload: [UInt8]
+        let inFlight: Int?
+        let limit: SendLimit
+        let done: CheckedContinuation<Outcome, any Error>
+    }
+
+    let runs: AsyncStream<Run>.Continuation
+    let began: AsyncStream<RPCWriter<[UInt8]>>.Continuation
+    private let runsToServe: AsyncStream<Run>
+    private let writers: AsyncStream<RPCWriter<[UInt8]>>
+
+    init() {
+        (runsToServe, runs) = AsyncStream.makeStream()
+        (writers, began) = AsyncStream.makeStream()
+    }
+
+    func serveRuns(_ response: StreamingClientResponse<[UInt8]>) async throws {
+        var writers = writers.makeAsyncIterator()
+        guard let writer = await writers.next() else { return }
+        var messages = response.messages.makeAsyncIterator()
+        for await run in runsToServe {
+            do {
+                run.done.resume(returning: try await perform(run, writer, &messages))
+            } catch {
+                run.done.resume(throwing: error)
+            }
+        }
+    }
+
+    private func perform(
+        _ run: Run,
+        _ writer: RPCWriter<[UInt8]>,
+        _ messages: inout RPCAsyncSequence<[UInt8], any Error>.AsyncIterator
+    ) async throws -> Outcome {
+        var outcome = Outcome()
+        let begin = now()
+        if let inFlight = run.inFlight, inFlight * run.payload.count > safelyHeldByteCount {
+            let payload = run.payload
+            return try await echoSendingBesides(inFlight: inFlight, run.limit) { count in
+                for _ in 0..<count { try await writer.write(payload) }
+            } receive: {
+                try await messages.next() == nil ? 0 : 1
+            }
+        }
+        if let inFlight = run.inFlight {
+            var trips = RoundTrips(inFlight: inFlight, begin: begin)
+            var sent = inFlight
+            try await writer.write(contentsOf: Array(repeating: run.payload, count: inFlight))
+            while outcome.messages < sent, try await messages.next() != nil {
+                trips?.end()
+                outcome.messages += 1
+                if !run.limit.isReached(since: begin, sent: sent) {
+                    sent += 1
+                    try await writer.write(run.payload)
+                }
+            }
+            trips?.complete(&outcome)
+        } else {
+            let chunk = Array(repeating: run.payload, count: 64)
+            while !run.limit.isReached(since: begin, sent: outcome.messages) {
+                try await writer.write(contentsOf: chunk)
+                outcome.messages += chunk.count
+            }
+            try await writer.write([])
+            _ = try await messages.next()
+        }
+        outcome.nanoseconds = now() - begin
+        return outcome
+    }
+}

@@ -1,0 +1,135 @@
+internal import Lifeline
+
+/// A client of the public API.
+final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
+    private let takes: Taking
+    private var held: [Held<Connection<Message, Message>>] = []
+
+    init(takes: Taking) { self.takes = takes }
+
+    func open(port: Int, connectionCount: Int) async throws {
+        let endpoint = try Endpoint("tcp://127.0.0.1:\(port)")
+        for _ in 0..<connectionCount {
+            held.append(
+                try await Held { hold in
+                    try await withConnection(to: endpoint, receiving: Message.self, sending: Message.self) {
+                        await hold($0)
+                    }
+                }
+            )
+        }
+    }
+
+    func close() async throws {
+        for connection in held { try await connection.release() }
+        held = []
+    }
+
+    func oneWay(_ payload: [UInt8], _ limit: SendLimit) async throws -> Outcome {
+        let connection = try first()
+        let message = try Message(payload: payload)
+        let chunk = Array(repeating: message, count: 64)
+        var outcome = Outcome()
+        let begin = now()
+        while !limit.isReached(since: begin, sent: outcome.messages) {
+            switch takes {
+            case .batches: try await connection.send(contentsOf: chunk)
+            case .messages: for _ in chunk { try await connection.send(message) }
+            }
+            outcome.messages += chunk.count
+        }
+        try await connection.send(Message(payload: []))
+        for try await _ in connection.messages { break }
+        outcome.nanoseconds = now() - begin
+        return outcome
+    }
+
+    func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) async throws -> Outcome {
+        let connection = try first()
+        let message = try Message(payload: payload)
+        if inFlight * payload.count > safelyHeldByteCount {
+            var batches = connection.messages.batches.makeAsyncIterator()
+            return try await echoSendingBesides(inFlight: inFlight, limit) {
+                try await connection.send(contentsOf: repeatElement(message, count: $0))
+            } receive: {
+                try await batches.next()?.count ?? 0
+            }
+        }
+        switch takes {
+        case .batches: return try await echoBatches(message, inFlight: inFlight, limit, on: connection)
+        case .messages: return try await echoMessages(message, inFlight: inFlight, limit, on: connection)
+        }
+    }
+
+    private func echoBatches(
+        _ message: Message,
+        inFlight: Int,
+        _ limit: SendLimit,
+        on connection: Connection<Message, Message>
+    ) async throws -> Outcome {
+        var outcome = Outcome()
+        let begin = now()
+        var trips = RoundTrips(inFlight: inFlight, begin: begin)
+        var sent = inFlight
+        try await connection.send(contentsOf: repeatElement(message, count: inFlight))
+        for try await batch in connection.messages.batches {
+            trips?.end()
+            outcome.messages += batch.count
+            if !limit.isReached(since: begin, sent: sent) {
+                sent += batch.count
+                try await connection.send(contentsOf: repeatElement(message, count: batch.count))
+            }
+            if outcome.messages == sent { break }
+        }
+        return try end(outcome, begin, sent, trips)
+    }
+
+    private func echoMessages(
+        _ message: Message,
+        inFlight: Int,
+        _ limit: SendLimit,
+        on connection: Connection<Message, Message>
+    ) async throws -> Outcome {
+        var outcome = Outcome()
+        let begin = now()
+        var trips = RoundTrips(inFlight: inFlight, begin: begin)
+        var sent = inFlight
+        var isSending = true
+        for _ in 0..<inFlight { try await connection.send(message) }
+        for try await _ in connection.messages {
+            trips?.end()
+            outcome.messages += 1
+            // The clock is not looked at for every message.
+            if isSending, sent % 64 == 0 || trips != nil { isSending = !limit.isReached(since: begin, sent: sent) }
+            if isSending {
+                sent += 1
+                try await connection.send(message)
+            }
+            if outcome.messages == sent { break }
+        }
+        return try end(outcome, begin, sent, trips)
+    }
+
+    private func end(_ outcome: Outcome, _ begin: UInt64, _ sent: Int, _ trips: RoundTrips?) throws -> Outcome {
+        guard outcome.messages == sent else { throw ConnectionEnded() }
+        var outcome = outcome
+        outcome.nanoseconds = now() - begin
+        trips?.complete(&outcome)
+        return outcome
+    }
+
+    func each(_ payload: [UInt8]) async throws -> Outcome {
+        let message = try Message(payload: payload)
+        let begin = now()
+        for connection in held {
+            try await connection.value.send(message)
+            for try await _ in connection.value.messages { break }
+        }
+        return Outcome(messages: held.count, nanoseconds: now() - begin)
+    }
+
+    private func first() throws -> Connection<Message, Message> {
+        guard let connection = held.first else { throw ConnectionEnded() }
+        return connection.value
+    }
+}

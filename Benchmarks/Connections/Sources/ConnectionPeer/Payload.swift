@@ -1,0 +1,37 @@
+internal import LifelineMessages
+
+/// What messages hold.
+enum Payload {
+    /// So many bytes, or for `chat` an encoded `Benchmark_ChatMessage`.
+    static func bytes(_ name: String) -> [UInt8]? {
+        if name == "chat" { return chat }
+        return Int(name).map { [UInt8](repeating: 0x5A, count: $0) }
+    }
+
+    /// About 300 bytes.
+    static let chat: [UInt8] = {
+        let message = Benchmark_ChatMessage.with {
+            $0.id = "0192f3a4-77b1-7c3e-9a52-3f1d2c8e4b60"
+            $0.from = "ada@example.org"
+            $0.to = "grace@example.org"
+            $0.text = "The tests on the branch are green. Shall we meet at ten, and look at the rest?"
+            $0.attachments.append(
+                .with {
+                    $0.url = "https://example.org/f/notes.txt"
+                    $0.size = 2_048
+                }
+            )
+            $0.mentions = [4_711, 815]
+            $0.headers = ["language": "en", "client": "desktop 4.2"]
+            $0.kind = .text
+            $0.flags = 3
+            $0.author.id = 4_711
+            $0.author.name = "Ada"
+            $0.author.avatarURL = "https://example.org/a/4711.png"
+            $0.ttl = 86_400
+            $0.nonce = 0x1234_5678_9ABC_DEF0
+        }
+        // Nothing in it can be refused.
+        return (try? message.serializedBytes()) ?? []
+    }()
+}

@@ -1,0 +1,76 @@
+/// A contender's client. The commands of `PeerCommand` reach it one after the other.
+protocol PeerClient {
+    /// Connects to 127.0.0.1, one connection after the other.
+    func open(port: Int, connectionCount: Int) async throws
+
+    /// Sends on the first connection, and waits until the server has answered a last, empty message.
+    func oneWay(_ payload: [UInt8], _ limit: SendLimit) async throws -> Outcome
+
+    /// Keeps `inFlight` messages on their way on every connection, to a server that echoes.
+    func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) async throws -> Outcome
+
+    /// Has one message echoed on each connection, one after the other.
+    func each(_ payload: [UInt8]) async throws -> Outcome
+
+    /// Sends `perSecond` messages a second on every connection, evenly spread, and awaits their echoes.
+    func paced(_ payload: [UInt8], perSecond: Int, nanoseconds: UInt64) async throws -> Outcome
+
+    func close() async throws
+}
+
+// What a contender has no need of.
+extension PeerClient {
+    func oneWay(_ payload: [UInt8], _ limit: SendLimit) async throws -> Outcome { throw Unsupported() }
+    func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) async throws -> Outcome { throw Unsupported() }
+    func each(_ payload: [UInt8]) async throws -> Outcome { throw Unsupported() }
+    func paced(_ payload: [UInt8], perSecond: Int, nanoseconds: UInt64) async throws -> Outcome { throw Unsupported() }
+}
+
+struct Unsupported: Error, CustomStringConvertible {
+    var description: String { "This contender has no such command." }
+}
+
+/// When a run stops to send: after so long or so many messages, whichever comes first. 0: no such limit.
+struct SendLimit {
+    var nanoseconds: UInt64
+    var messages: Int
+
+    func isReached(since begin: UInt64, sent: Int) -> Bool {
+        (messages > 0 && sent >= messages) || (nanoseconds > 0 && now() - begin >= nanoseconds)
+    }
+}
+
+/// What a run came to.
+struct Outcome {
+    var messages = 0
+    var nanoseconds: UInt64 = 0
+    /// Of the round trips, where one message at a time was on its way. In nanoseconds.
+    var median: UInt64 = 0
+    var percentile99: UInt64 = 0
+}
+
+/// The round trips of a run in which one message at a time is on its way.
+struct RoundTrips {
+    private var nanoseconds: [UInt64] = []
+    private var last: UInt64
+
+    /// With nil, nothing is kept.
+    init?(inFlight: Int, begin: UInt64) {
+        guard inFlight == 1 else { return nil }
+        last = begin
+        nanoseconds.reserveCapacity(1 << 16)
+    }
+
+    mutating func end() {
+        let time = now()
+        nanoseconds.append(time - last)
+        last = time
+    }
+
+    func complete(_ outcome: inout Outcome) {
+        let sorted = nanoseconds.sorted()
+        guard !sorted.isEmpty else { return }
+        outcome.median = sorted[sorted.count / 2]
+        outcome.percentile99 = sorted[sorted.count * 99 / 100]
+    }
+}

@@ -1,0 +1,70 @@
+internal import CEpollPeer
+internal import Foundation
+
+// A server or a client of one of the contenders. `Benchmarks/run connection` starts both and tells the client what to do.
+
+let usage = """
+    Usage: connection-peer server CONTENDER echo|sink
+           connection-peer client CONTENDER
+
+    A server prints `port PORT`. A client does what it reads from its standard input, a command a line (PeerCommand), and
+    answers each with `done MESSAGES NANOSECONDS MEDIAN PERCENTILE-99`. Both end with their standard input.
+    """
+
+/// What a server does with what comes.
+enum ServerMode: String {
+    /// Sends everything back.
+    case echo
+    /// Answers empty messages only, which tell a client that all before them has arrived.
+    case sink
+}
+
+/// Prints a line at once.
+func say(_ line: String) {
+    FileHandle.standardOutput.write(Data("\(line)\n".utf8))
+}
+
+func run(_ arguments: [String]) async throws {
+    _ = process_raise_descriptor_limit()
+    switch (arguments.first, arguments.dropFirst().first.flatMap(Contender.init)) {
+    case ("server", let contender?) where arguments.count == 3:
+        guard let mode = ServerMode(rawValue: arguments[2]) else { break }
+        // Whoever started it is gone.
+        Thread.detachNewThread {
+            while readLine() != nil {}
+            exit(0)
+        }
+        return try await contender.serve(mode)
+    case ("client", let contender?) where arguments.count == 2:
+        return try await obey(contender.makeClient())
+    default: break
+    }
+    FileHandle.standardError.write(Data("\(usage)\n".utf8))
+    exit(64)
+}
+
+func obey(_ client: any PeerClient) async throws {
+    let (lines, continuation) = AsyncStream<String>.makeStream()
+    // On a thread of its own: Swift's would be missing where there is but one core.
+    Thread.detachNewThread {
+        while let line = readLine() { continuation.yield(line) }
+        exit(0)
+    }
+    for await line in lines {
+        guard let command = PeerCommand(line) else { throw UnknownCommand(line: line) }
+        let outcome = try await command.run(on: client)
+        say("done \(outcome.messages) \(outcome.nanoseconds) \(outcome.median) \(outcome.percentile99)")
+    }
+}
+
+struct UnknownCommand: Error, CustomStringConvertible {
+    let line: String
+    var description: String { "There is no command \(line)." }
+}
+
+do {
+    try await run(Array(CommandLine.arguments.dropFirst()))
+} catch {
+    FileHandle.standardError.write(Data("connection-peer \(CommandLine.arguments.dropFirst()): \(error)\n".utf8))
+    exit(1)
+}

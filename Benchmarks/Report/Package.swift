@@ -1,0 +1,22 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+// What the benchmarks of messages and of connections report alike: rows, tables, charts and goals.
+let package = Package(
+    name: "report",
+    products: [
+        .library(name: "BenchmarkReport", targets: ["BenchmarkReport"])
+    ],
+    targets: [
+        .target(name: "BenchmarkReport", swiftSettings: strict),
+        .testTarget(name: "BenchmarkReportTests", dependencies: ["BenchmarkReport"], swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,83 @@
+internal import Foundation
+
+/// A bound that is to be kept, and whether a run kept it.
+public struct Goal: Sendable {
+    /// What is compared with what.
+    public let name: String
+    /// How much it is to be at least, or at most.
+    public let bound: Bound
+    /// How much it was; nil where it was not measured.
+    public let value: Double?
+    /// How much it was by processor time, which other work on the machine disturbs less; nil where that says nothing.
+    public let valueByCPU: Double?
+
+    public enum Bound: Sendable {
+        case atLeast(Double)
+        case atMost(Double)
+    }
+
+    public init(_ name: String, _ bound: Bound, value: Double?, byCPU valueByCPU: Double? = nil) {
+        self.name = name
+        self.bound = bound
+        // What could not be divided was not measured.
+        self.value = value.flatMap { $0.isFinite ? $0 : nil }
+        self.valueByCPU = valueByCPU.flatMap { $0.isFinite ? $0 : nil }
+    }
+
+    /// Nil where it was not measured.
+    public var verdict: Verdict? {
+        guard let value else { return nil }
+        switch (bound.holds(for: value), valueByCPU.map(bound.holds)) {
+        case (true, nil), (true, true): return .met
+        case (false, nil), (false, false): return .missed
+        case (true, false): return .missedByCPU
+        case (false, true): return .metByCPU
+        }
+    }
+
+    public enum Verdict: String, Sendable {
+        case met
+        case missed = "MISSED"
+        case metByCPU = "met by CPU only"
+        case missedByCPU = "missed by CPU only"
+    }
+}
+
+extension Goal.Bound {
+    fileprivate func holds(for value: Double) -> Bool {
+        switch self {
+        case .atLeast(let bound): value >= bound
+        case .atMost(let bound): value <= bound
+        }
+    }
+}
+
+extension [Goal] {
+    /// A line for each goal that was measured.
+    public var table: String {
+        let lines = compactMap { goal -> [String]? in
+            guard let value = goal.value, let verdict = goal.verdict else { return nil }
+            let byCPU = goal.valueByCPU.map { String(format: "%.2f", $0) } ?? ""
+            return [goal.name, "\(goal.bound)", String(format: "%.2f", value), byCPU, verdict.rawValue]
+        }
+        return lines.isEmpty ? "" : alignedTable([["Goal", "wanted", "measured", "by CPU time", ""]] + lines)
+    }
+}
+
+extension Goal.Bound: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .atLeast(let bound): String(format: ">= %.2f", bound)
+        case .atMost(let bound): String(format: "<= %.2f", bound)
+        }
+    }
+}
+
+extension Collection<Double> {
+    /// The middle value; of an even number, the mean of the two. Nil when there are none.
+    public var median: Double? {
+        let sorted = self.sorted()
+        guard !sorted.isEmpty else { return nil }
+        return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+    }
+}

@@ -1,0 +1,77 @@
+public import Foundation
+
+/// The file that holds the results.
+public struct Results: Codable, Sendable {
+    public var rows: [Row] = []
+
+    public init() {}
+
+    /// Adds the results of contenders in one case on one workload. The first one is what the others are compared with.
+    ///
+    /// - Parameter isRate: whether more is better.
+    public mutating func add(
+        _ values: [(contender: String, value: Double)],
+        case: String,
+        workload: String,
+        unit: String,
+        isRate: Bool = false
+    ) {
+        guard let reference = values.first?.value else { return }
+        rows += values.map {
+            Row(
+                case: `case`,
+                workload: workload,
+                contender: $0.contender,
+                value: rounded($0.value, to: 10),
+                unit: unit,
+                ratio: rounded(isRate ? reference / $0.value : $0.value / reference, to: 1_000)
+            )
+        }
+    }
+
+    private func rounded(_ value: Double, to steps: Double) -> Double { (value * steps).rounded() / steps }
+
+    /// As JSON, one row a line, so that two files can be compared by eye.
+    public func encoded() throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let rows = try rows.map { String(decoding: try encoder.encode($0), as: UTF8.self) }
+        return Data("{\"rows\":[\n\(rows.joined(separator: ",\n"))\n]}\n".utf8)
+    }
+}
+
+extension Results {
+    /// What is shown together: all that was measured of a case in one unit.
+    public struct Panel: Sendable, Hashable {
+        public let `case`: String
+        public let unit: String
+        public let rows: [Row]
+
+        /// In the order in which they first come.
+        public var workloads: [String] { unique(rows.map(\.workload)) }
+
+        /// Those of `order` of whom there are rows.
+        public func contenders(of order: [String]) -> [String] {
+            order.filter { name in rows.contains { $0.contender == name } }
+        }
+
+        public func row(_ workload: String, _ contender: String) -> Row? {
+            rows.first { $0.workload == workload && $0.contender == contender }
+        }
+
+        /// The row that the others of a workload are compared with.
+        public func reference(of workload: String) -> Row? { rows.first { $0.workload == workload } }
+    }
+
+    /// In the order in which they first come.
+    public var panels: [Panel] {
+        unique(rows.map { [$0.case, $0.unit] }).map { name in
+            Panel(case: name[0], unit: name[1], rows: rows.filter { [$0.case, $0.unit] == name })
+        }
+    }
+}
+
+private func unique<Element: Hashable>(_ elements: [Element]) -> [Element] {
+    var seen: Set<Element> = []
+    return elements.filter { seen.insert($0).inserted }
+}
