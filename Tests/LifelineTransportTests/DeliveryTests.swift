@@ -183,7 +183,7 @@ extension ConnectionOptions {
 }
 
 /// For peers that send nothing.
-private struct NoReceiver: FrameReceiver {
+private struct NoReceiver: FrameReceiver, FrameSink {
     var inbox: Void { () }
     var answersPings: Bool { false }
     mutating func receive(frame _: UnsafeRawBufferPointer) {}

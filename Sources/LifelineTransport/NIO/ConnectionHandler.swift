@@ -45,6 +45,9 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     var livenessTimer: (due: NIODeadline, task: Scheduled<Void>)?
     var isWriting = false
     private var replies: ReplyBacklog
+    private let replyBuffer: ReplyBuffer?
+    /// What is being written; its memory is used on afterwards.
+    private var bytesInFlight = ByteBuffer()
 
     var inbox: Receiver.Inbox { receiver.inbox }
 
@@ -76,6 +79,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         self.closeTimeout = options.closeTimeout
         self.livenessOptions = options.liveness
         self.replies = ReplyBacklog(marks: options.outboundMarks)
+        self.replyBuffer = receiver.replyBuffer
         self.now = now
         self.acknowledgedByteCount = acknowledgedByteCount
         self.unacknowledgedByteCount = unacknowledgedByteCount
@@ -122,11 +126,16 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         }
         do {
             try bytes.withUnsafeReadableBytes { try assembler.receive($0, into: &receiver) }
+        } catch let error as ConnectionError {
+            // The receiver's own doing.
+            _ = receiver.finishBatch()
+            return fail(error, resetting: true)
         } catch {
             _ = receiver.finishBatch()
             return framingViolated(.protocolViolation(error), action)
         }
         if receiver.finishBatch() == .pause { pauseReading(.receiver) }
+        if let replyBuffer { sendReplies(in: replyBuffer) }
         do throws(ConnectionError) {
             try reply(receiver.takeReplies())
         } catch {
@@ -145,6 +154,16 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         guard !frames.isEmpty, let flushNow = outbound.append(frames) else { return }
         if replies.queued(byteCount: frames.count) { pauseReading(.replies) }
         if flushNow { flush() }
+    }
+
+    private func sendReplies(in buffer: ReplyBuffer) {
+        let flushNow = buffer.take { bytes, frameCount in
+            let byteCount = bytes.readableBytes
+            guard let flushNow = outbound.append(&bytes, frameCount: frameCount) else { return false }
+            if replies.queued(byteCount: byteCount) { pauseReading(.replies) }
+            return flushNow
+        }
+        if flushNow == true { flush() }
     }
 
     func read(context: ChannelHandlerContext) {
@@ -235,10 +254,12 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             let written = context.eventLoop.makePromise(of: Void.self)
             written.futureResult.assumeIsolated().whenComplete { self.completeWrite($0) }
             isWriting = true
+            bytesInFlight = buffer
             replies.writeStarted()
             context.writeAndFlush(wrapOutboundOut(buffer), promise: written)
             watchWrite(byteCount: buffer.readableBytes)
         case .endOutput:
+            replyBuffer?.isOpen = false
             let ended = context.eventLoop.makePromise(of: Void.self)
             ended.futureResult.assumeIsolated().whenComplete { self.completeOutput($0) }
             context.close(mode: .output, promise: ended)
@@ -251,6 +272,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             fail(ConnectionError(ioError: error), resetting: false)
         case .success:
             isWriting = false
+            SpareBuffer.current.giveBack(&bytesInFlight)
             liveness?.writeCompleted()
             if replies.writeCompleted() { resumeReading(.replies) }
             // The next tick, so that what is sent until then goes out together.
