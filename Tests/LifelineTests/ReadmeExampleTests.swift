@@ -37,7 +37,8 @@ import Testing
                 group.addTask { try await example.frames() }
                 try await example.isListening.wait()
                 try await withTestConnection(to: .unix(path: path)) { connection in
-                    #expect(try await roundTrip(TestMessage(number: 3), on: connection)?.number == 3)
+                    let reply = try await roundTrip(TestMessage(number: 3), on: connection)
+                    #expect(reply?.number == 3)
                 }
                 group.cancelAll()
             }

@@ -93,7 +93,9 @@ extension FrameWriter {
     public mutating func write(_ message: some DelimitedMessage) throws(ConnectionError) {
         do {
             try message.withDelimitedBytes(partial: false) { frame in
-                guard case .value(_, let prefixLength) = Varint.decode(frame) else { throw FramingError.malformedPrefix }
+                guard case .value(_, let prefixLength) = Varint.decode(frame) else {
+                    throw FramingError.malformedPrefix
+                }
                 try write(frame: frame, payloadLength: frame.count - prefixLength)
             }
         } catch let error as ConnectionError {

@@ -116,9 +116,10 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if liveness?.received(now: now()) == true { armLivenessTimer() }
+        let bytes = unwrapInboundIn(data)
+        defer { if !hasLayers { SpareBuffer.forReading.giveBack(bytes) } }
         let action = machine.receivedBytes()
         if action == .discard || (action == .answer && (cannotAnswer || !receiver.answersPings)) { return }
-        let bytes = unwrapInboundIn(data)
         let before = assembler.statistics.frameCount
         defer {
             let frameCount = assembler.statistics.frameCount - before
@@ -272,7 +273,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             fail(ConnectionError(ioError: error), resetting: false)
         case .success:
             isWriting = false
-            SpareBuffer.current.giveBack(&bytesInFlight)
+            SpareBuffer.forWriting.giveBack(bytesInFlight)
+            bytesInFlight = ByteBuffer()
             liveness?.writeCompleted()
             if replies.writeCompleted() { resumeReading(.replies) }
             // The next tick, so that what is sent until then goes out together.

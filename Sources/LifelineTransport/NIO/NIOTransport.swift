@@ -76,6 +76,7 @@ package struct NIOTransport: Transport {
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try initialize(channel) }
             }
+        if options.layers.isEmpty { bootstrap = bootstrap.channelOption(.recvAllocator, value: SharedReceiveAllocator()) }
         switch options.proxyAddress ?? endpoint.address {
         case .tcp(let host, let port):
             for (option, value) in KeepaliveConfiguration.socketOptions(of: options.keepalive) {
@@ -100,8 +101,8 @@ package struct NIOTransport: Transport {
         )
     }
 
-    /// One read a tick, so that back-pressure takes hold after at most one more read. NIO's adaptive allocator makes that
-    /// up to 64 KiB on a busy connection and keeps an idle one small.
+    /// One read a tick, so that back-pressure takes hold after at most one more read. Behind layers NIO's adaptive allocator
+    /// makes that up to 64 KiB on a busy connection and keeps an idle one small.
     static let readsPerTick: UInt = 1
 }
 

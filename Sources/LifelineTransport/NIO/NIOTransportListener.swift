@@ -51,7 +51,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         do {
             let acceptor = try await acceptor.get()
             let backlog = Int32(clamping: max(1, options.backlog))
-            let bootstrap = ServerBootstrap(group: loop, childGroup: group)
+            var bootstrap = ServerBootstrap(group: loop, childGroup: group)
                 .serverChannelOption(.backlog, value: backlog)
                 // One at a time, so that none is accepted past the connection limit.
                 .serverChannelOption(.maxMessagesPerRead, value: 1)
@@ -76,6 +76,9 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
                         )
                     }
                 }
+            if options.connection.layers.isEmpty {
+                bootstrap = bootstrap.childChannelOption(.recvAllocator, value: SharedReceiveAllocator())
+            }
             let channel = try await bind(
                 bootstrap,
                 to: endpoint,

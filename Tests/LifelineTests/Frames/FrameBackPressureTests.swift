@@ -118,7 +118,7 @@ import Testing
                             do {
                                 try connection.send(TestMessage(number: sender * count + index))
                                 break
-                            } catch where error.code == .sendQueueFull {
+                            } catch let error as ConnectionError where error.code == .sendQueueFull {
                                 try await connection.waitForRoom()
                             }
                         }

@@ -1,5 +1,6 @@
 import Lifeline
 import LifelineTestSupport
+import Logging
 import Testing
 
 /// How connections of frames end.
@@ -62,7 +63,7 @@ import Testing
                 for payload in frames {
                     do {
                         try replies.write(payload)
-                    } catch where error.code == .sendingFinished {
+                    } catch let error as ConnectionError where error.code == .sendingFinished {
                         refused.signal()
                     }
                 }

@@ -1,5 +1,6 @@
 import Lifeline
 import LifelineTestSupport
+import Logging
 import NIOConcurrencyHelpers
 import Testing
 
@@ -9,9 +10,11 @@ import Testing
 
     // MARK: Every kind of socket
 
-    private func checkEcho(_ endpoint: Endpoint, _ configuration: ServerConfiguration, _ client: ConnectionConfiguration)
-        async throws
-    {
+    private func checkEcho(
+        _ endpoint: Endpoint,
+        _ configuration: ServerConfiguration,
+        _ client: ConnectionConfiguration
+    ) async throws {
         try await withTestFrameServer(on: endpoint, configuration: configuration) { _ in
             TestHandler.echo()
         } _: { server in
@@ -218,14 +221,17 @@ import Testing
             TestHandler { frames, replies in
                 let payload = [UInt8](repeating: 1, count: 11)
                 let bySend = #expect(throws: ConnectionError.self) { try connection.send(bytes: payload) }
-                let byReply = #expect(throws: ConnectionError.self) { try payload.withUnsafeBytes { try replies.write($0) } }
+                let byReply = #expect(throws: ConnectionError.self) {
+                    try payload.withUnsafeBytes { try replies.write($0) }
+                }
                 let byMessage = #expect(throws: ConnectionError.self) { try replies.write(TestMessage(payload)) }
                 refusals.withLockedValue { $0 += [bySend?.code, byReply?.code, byMessage?.code] }
                 try replies.write(TestMessage(number: frames.count))
             }
         } _: { server in
             try await withTestConnection(to: server.endpoint) { connection in
-                #expect(try await roundTrip(TestMessage(), on: connection)?.number == 1)
+                let reply = try await roundTrip(TestMessage(), on: connection)
+                #expect(reply?.number == 1)
             }
         }
         #expect(refusals.withLockedValue { $0 } == [.messageRefused, .messageRefused, .messageRefused])
