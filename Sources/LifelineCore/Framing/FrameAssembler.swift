@@ -55,6 +55,9 @@ package struct FrameAssembler: Sendable {
     /// Bytes of memory that the straddling frame takes up now.
     package var heldByteCount: Int { partial.capacity }
 
+    /// How long the straddling frame will be at least, prefix included; 0 when there is none.
+    package var pendingLength: Int { partial.isEmpty ? 0 : partial.count + missing }
+
     /// Hands the frames that `chunk` completes to `sink`, in order: one that earlier chunks began, and all others together.
     ///
     /// - Throws: `FramingError` when the stream is no longer one of frames, after the frames before that place were

@@ -77,33 +77,34 @@ extension FrameDecoder {
 
     /// Finds all whole frames that start at `offset`, which must not be past the end of `bytes`.
     func scan(_ bytes: UnsafeRawBufferPointer, from offset: Int) -> Scan {
-        var scan = Scan(end: offset)
-        do throws(FramingError) {
-            while scan.end < bytes.count {
-                // Most frames are short: their prefix is a byte, or two.
-                let first = Int(bytes[scan.end])
-                if first < 0x80, first <= maximumFrameLength, first < bytes.count - scan.end {
-                    scan.end += 1 + first
-                } else if case .frame(let payload) = try nextFrame(in: bytes, from: scan.end, or: &scan.stop) {
-                    scan.end = payload.upperBound
-                } else {
-                    return scan
-                }
-                scan.count += 1
+        guard let base = bytes.baseAddress else { return Scan(end: offset) }
+        // In locals for the length of the scan.
+        let (byteCount, limit) = (bytes.count, maximumFrameLength)
+        var (end, count) = (offset, 0)
+        while end < byteCount {
+            // Most prefixes have a byte, or two; what they declare is mostly there.
+            var length = Int(base.load(fromByteOffset: end, as: UInt8.self))
+            var start = end &+ 1
+            if length >= 0x80 {
+                let second = start < byteCount ? Int(base.load(fromByteOffset: start, as: UInt8.self)) : 0x80
+                length = second < 0x80 ? length & 0x7F | second << 7 : Int.max
+                start &+= 1
             }
-        } catch {
-            scan.stop = .failure(error)
+            if length <= limit, length <= byteCount &- start {
+                end = start &+ length
+            } else {
+                do throws(FramingError) {
+                    switch try nextFrame(in: bytes, from: end) {
+                    case .frame(let payload): end = payload.upperBound
+                    case .incomplete(let missing):
+                        return Scan(count: count, end: end, stop: .incomplete(missing: missing))
+                    }
+                } catch {
+                    return Scan(count: count, end: end, stop: .failure(error))
+                }
+            }
+            count &+= 1
         }
-        return scan
-    }
-
-    private func nextFrame(
-        in bytes: UnsafeRawBufferPointer,
-        from offset: Int,
-        or stop: inout Scan.Stop
-    ) throws(FramingError) -> Step {
-        let step = try nextFrame(in: bytes, from: offset)
-        if case .incomplete(let missing) = step { stop = .incomplete(missing: missing) }
-        return step
+        return Scan(count: count, end: end)
     }
 }

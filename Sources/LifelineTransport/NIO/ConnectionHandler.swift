@@ -46,6 +46,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     var isWriting = false
     private var replies: ReplyBacklog
     private let replyBuffer: ReplyBuffer?
+    /// Nil when this handler does not say how much is read.
+    private var readLength: NIOLoopBoundBox<Int>?
     /// What is being written; its memory is used on afterwards.
     private var bytesInFlight = ByteBuffer()
 
@@ -117,7 +119,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if liveness?.received(now: now()) == true { armLivenessTimer() }
         let bytes = unwrapInboundIn(data)
-        defer { if !hasLayers { SpareBuffer.forReading.giveBack(bytes) } }
+        defer { if readLength != nil { SpareBuffer.forReading(bytes.capacity).giveBack(bytes) } }
         let action = machine.receivedBytes()
         if action == .discard || (action == .answer && (cannotAnswer || !receiver.answersPings)) { return }
         let before = assembler.statistics.frameCount
@@ -135,6 +137,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             _ = receiver.finishBatch()
             return framingViolated(.protocolViolation(error), action)
         }
+        setReadLength()
         if receiver.finishBatch() == .pause { pauseReading(.receiver) }
         if let replyBuffer { sendReplies(in: replyBuffer) }
         do throws(ConnectionError) {
@@ -142,6 +145,19 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         } catch {
             fail(error, resetting: true)
         }
+    }
+
+    /// Has a channel read into its loop's buffer, which this handler gives back. For the handler next to the socket.
+    func readIntoSharedBuffer(of channel: any Channel) throws {
+        let length = NIOLoopBoundBox(ReadLength.normal, eventLoop: channel.eventLoop)
+        try channel.syncOptions?.setOption(.recvAllocator, value: SharedReceiveAllocator(readLength: length))
+        readLength = length
+    }
+
+    private func setReadLength() {
+        guard let readLength else { return }
+        let length = assembler.pendingLength >= ReadLength.longFrame ? ReadLength.long : ReadLength.normal
+        if length != readLength.value { readLength.value = length }
     }
 
     /// - Parameter action: what was done with the bytes.

@@ -31,7 +31,10 @@ package struct NIOTransport: Transport {
                 outcome.open(with: .success(handler.open(channel, endpoint: endpoint, isProxied: isProxied)))
             }
             let pipeline = channel.pipeline.syncOperations
-            guard !options.layers.isEmpty else { return try pipeline.addHandler(handler) }
+            if options.layers.isEmpty {
+                try handler.readIntoSharedBuffer(of: channel)
+                return try pipeline.addHandler(handler)
+            }
             // As soon as it is connected: what the peer says, and its end, may come before whoever connects hears of it.
             try pipeline.addHandler(
                 ActiveHandler { channel in
@@ -76,7 +79,6 @@ package struct NIOTransport: Transport {
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try initialize(channel) }
             }
-        if options.layers.isEmpty { bootstrap = bootstrap.channelOption(.recvAllocator, value: SharedReceiveAllocator()) }
         switch options.proxyAddress ?? endpoint.address {
         case .tcp(let host, let port):
             for (option, value) in KeepaliveConfiguration.socketOptions(of: options.keepalive) {

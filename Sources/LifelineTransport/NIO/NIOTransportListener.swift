@@ -51,7 +51,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         do {
             let acceptor = try await acceptor.get()
             let backlog = Int32(clamping: max(1, options.backlog))
-            var bootstrap = ServerBootstrap(group: loop, childGroup: group)
+            let bootstrap = ServerBootstrap(group: loop, childGroup: group)
                 .serverChannelOption(.backlog, value: backlog)
                 // One at a time, so that none is accepted past the connection limit.
                 .serverChannelOption(.maxMessagesPerRead, value: 1)
@@ -76,9 +76,6 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
                         )
                     }
                 }
-            if options.connection.layers.isEmpty {
-                bootstrap = bootstrap.childChannelOption(.recvAllocator, value: SharedReceiveAllocator())
-            }
             let channel = try await bind(
                 bootstrap,
                 to: endpoint,
@@ -146,7 +143,10 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
             }
         }
         let pipeline = channel.pipeline.syncOperations
-        guard !options.layers.isEmpty else { return try pipeline.addHandler(handler) }
+        if options.layers.isEmpty {
+            try handler.readIntoSharedBuffer(of: channel)
+            return try pipeline.addHandler(handler)
+        }
         try pipeline.addHandler(
             ActiveHandler { channel in
                 let deadline = NIODeadline.now() + TimeAmount(options.connectTimeout)

@@ -7,6 +7,7 @@ package final class ReplyBuffer {
     private var bytes = ByteBuffer()
     private var frameCount = 0
     private let maximumFrameLength: Int
+    private lazy var spare = SpareBuffer.forWriting
     /// Whether what is written is sent.
     var isOpen = true
 
@@ -23,7 +24,7 @@ package final class ReplyBuffer {
         _ body: (inout FrameWriter) throws -> Void
     ) rethrows {
         let room = byteCount + Varint.maximumLength
-        if bytes.readableBytes == 0 { bytes = SpareBuffer.forWriting.take(minimumCapacity: room) }
+        if bytes.readableBytes == 0 { bytes = spare.take(minimumCapacity: room) }
         var overflow: [UInt8] = []
         try bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: room) { memory in
             var writer = FrameWriter(memory, maximumFrameLength: maximumFrameLength, isOpen: isOpen)
@@ -38,7 +39,7 @@ package final class ReplyBuffer {
     /// Has `body` take what was written, if anything was.
     func take<Result>(_ body: (inout ByteBuffer, _ frameCount: Int) -> Result) -> Result? {
         defer {
-            SpareBuffer.forWriting.giveBack(bytes)
+            spare.giveBack(bytes)
             bytes = ByteBuffer()
             frameCount = 0
         }

@@ -8,22 +8,25 @@ final class SpareBuffer {
     static let maximumCapacity = 1 << 20
 
     // Unsafe only to the compiler: each thread sees its own value and no other.
-    private nonisolated(unsafe) static let ofThread = ThreadSpecificVariable<Pair>()
+    private nonisolated(unsafe) static let ofThread = ThreadSpecificVariable<Buffers>()
 
-    private final class Pair {
+    private final class Buffers {
         let reading = SpareBuffer()
+        let readingLong = SpareBuffer()
         let writing = SpareBuffer()
     }
 
-    private static var current: Pair {
-        if let pair = ofThread.currentValue { return pair }
-        let pair = Pair()
-        ofThread.currentValue = pair
-        return pair
+    private static var current: Buffers {
+        if let buffers = ofThread.currentValue { return buffers }
+        let buffers = Buffers()
+        ofThread.currentValue = buffers
+        return buffers
     }
 
-    /// This thread's buffer for what is read.
-    static var forReading: SpareBuffer { current.reading }
+    /// This thread's buffer for what is read, so many bytes at most.
+    static func forReading(_ byteCount: Int) -> SpareBuffer {
+        byteCount > ReadLength.normal ? current.readingLong : current.reading
+    }
 
     /// This thread's buffer for what is written.
     static var forWriting: SpareBuffer { current.writing }
@@ -45,21 +48,36 @@ final class SpareBuffer {
     }
 }
 
+/// How many bytes a connection reads at once, at most. Belongs to the connection's loop.
+///
+/// For small frames on loopback, twice the normal length took the kernel more time for each byte. Frames of about that length
+/// straddle nearly every read, and are copied for it, unless reads are longer.
+enum ReadLength {
+    static let normal = 64 << 10
+    static let long = 128 << 10
+    /// From this length on of a frame, reads are long.
+    static let longFrame = 32 << 10
+}
+
 /// Has all connections of an event loop read into one buffer, which the connection's handler gives back after each read.
 ///
 /// A buffer of its own, which grows with what is read and stays, would cost each connection up to the largest read.
 struct SharedReceiveAllocator: RecvByteBufferAllocator {
-    /// The largest read. On loopback, twice as much took the kernel nearly twice as long for each byte.
-    static let maximumReadLength = 64 << 10
-
     /// The first read's buffer, which the channel keeps. Most first messages fit.
     private static let firstReadLength = 512
 
+    private let readLength: NIOLoopBoundBox<Int>
     private var hasRead = false
+
+    /// - Parameter readLength: how much to read.
+    init(readLength: NIOLoopBoundBox<Int>) {
+        self.readLength = readLength
+    }
 
     func buffer(allocator: ByteBufferAllocator) -> ByteBuffer {
         guard hasRead else { return allocator.buffer(capacity: SharedReceiveAllocator.firstReadLength) }
-        return SpareBuffer.forReading.take(minimumCapacity: SharedReceiveAllocator.maximumReadLength)
+        let length = readLength.value
+        return SpareBuffer.forReading(length).take(minimumCapacity: length)
     }
 
     /// Always asks for a new buffer: the channel would use its own again.
