@@ -25,7 +25,7 @@ final class SpareBuffer {
 
     /// This thread's buffer for what is read, so many bytes at most.
     static func forReading(_ byteCount: Int) -> SpareBuffer {
-        byteCount > ReadLength.normalCapacity ? current.readingLong : current.reading
+        byteCount > ReadLength.normal ? current.readingLong : current.reading
     }
 
     /// This thread's buffer for what is written.
@@ -50,13 +50,10 @@ final class SpareBuffer {
 
 /// How many bytes a connection reads at once, at most. Belongs to the connection's loop.
 ///
-/// Replies to a normal read fit into one segment of the loopback device (65,483 bytes), with what a small frame has brought
-/// along from the read before: two segments took the kernel half as long again for each message of an echo. Frames of about
-/// that length straddle nearly every read, and are copied for it, unless reads are longer.
+/// For small frames on loopback, twice the normal length took the kernel more time for each byte. Frames of about that length
+/// straddle nearly every read, and are copied for it, unless reads are longer.
 enum ReadLength {
-    static let normal = 62 << 10
-    /// What a buffer for that has.
-    static let normalCapacity = 64 << 10
+    static let normal = 64 << 10
     static let long = 128 << 10
     /// From this length on of a frame, reads are long.
     static let longFrame = 32 << 10
@@ -80,11 +77,7 @@ struct SharedReceiveAllocator: RecvByteBufferAllocator {
     func buffer(allocator: ByteBufferAllocator) -> ByteBuffer {
         guard hasRead else { return allocator.buffer(capacity: SharedReceiveAllocator.firstReadLength) }
         let length = readLength.value
-        var buffer = SpareBuffer.forReading(length).take(minimumCapacity: length)
-        // The channel reads as much as fits. A capacity is a power of two.
-        buffer.moveWriterIndex(to: max(0, buffer.capacity - length))
-        buffer.moveReaderIndex(to: buffer.writerIndex)
-        return buffer
+        return SpareBuffer.forReading(length).take(minimumCapacity: length)
     }
 
     /// Always asks for a new buffer: the channel would use its own again.
