@@ -50,8 +50,7 @@ final class SpareBuffer {
 
 /// How many bytes a connection reads at once, at most. Belongs to the connection's loop.
 ///
-/// For small frames on loopback, twice the normal length took the kernel more time for each byte. Frames of about that length
-/// straddle nearly every read, and are copied for it, unless reads are longer.
+/// Frames of about the normal length straddle nearly every read, and are copied for it, unless reads are longer.
 enum ReadLength {
     static let normal = 64 << 10
     static let long = 128 << 10
