@@ -7,26 +7,33 @@ extension Connection {
     nonisolated(nonsending) func closing<Result>(
         after body: nonisolated(nonsending) (Connection) async throws -> Result
     ) async throws -> Result {
+        try await transport.closing { try await body(self) }
+    }
+}
+
+extension TransportConnection {
+    /// Runs `body` and then closes: gracefully when it returns, at once when it throws.
+    nonisolated(nonsending) func closing<Result>(
+        after body: nonisolated(nonsending) () async throws -> Result
+    ) async throws -> Result {
         let result: Result
         do {
-            result = try await body(self)
+            result = try await body()
         } catch {
-            transport.abort(.closedLocally)
-            _ = await transport.waitUntilClosed()
+            abort(.closedLocally)
+            _ = await waitUntilClosed()
             throw error
         }
-        try await close()
+        try await closeGracefully()
         return result
     }
 
-    /// Closes gracefully.
-    private nonisolated(nonsending) func close() async throws {
-        let transport = transport
+    private nonisolated(nonsending) func closeGracefully() async throws {
         let report = await withTaskCancellationHandler {
-            transport.close()
-            return await transport.waitUntilClosed()
+            close()
+            return await waitUntilClosed()
         } onCancel: {
-            transport.abort(.closedLocally)
+            abort(.closedLocally)
         }
         try Task.checkCancellation()
         if report.failedInUse, let failure = report.failure { throw failure }

@@ -25,7 +25,7 @@ public struct ConnectionConfiguration: Sendable {
 
     /// How much of what was received may wait for the consumer, in bytes: 64 for each message and its length on the
     /// wire. Over `high` the socket is not read, and so the peer is held up; from `low` on it is read again. Default:
-    /// 64 KiB and 256 KiB: four of the largest reads.
+    /// 64 KiB and 256 KiB: two of the largest reads.
     ///
     /// One read more may come in, and when the peer ends its side, what the kernel still holds.
     public var inboundWaterMarks = WaterMarks(low: 64 << 10, high: 256 << 10)

@@ -123,7 +123,7 @@ extension Endpoint {
 }
 
 /// What a connection's messages mean to its layers.
-struct CarriedTypes {
+struct CarriedTypes: Sendable {
     /// Whether a WebSocket's messages are handed to the user as they are, and not as a stream of frames.
     let receivesMessages: Bool
     /// Whether the user makes a WebSocket's messages.
@@ -134,6 +134,9 @@ struct CarriedTypes {
     let refusal: ConnectionError?
     /// Learns which requests are written.
     let observer: (any RequestObserver)?
+
+    /// Delimited messages of any type.
+    static let delimited = CarriedTypes(receiving: RawMessage.self, sending: RawMessage.self)
 
     init<Received: DelimitedMessage, Sent: DelimitedMessage>(
         receiving: Received.Type,

@@ -50,10 +50,13 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
 
     var answersPings: Bool { heartbeat != nil }
 
-    mutating func receive(frame: UnsafeRawBufferPointer) throws {
-        batch.append(try Received(serializedBytes: frame, partial: false, options: decodingOptions))
-        cost += frame.count + Self.overheadPerMessage
-        if intake != nil { costs.append(frame.count + Self.overheadPerMessage) }
+    mutating func receive(_ run: FrameRun) throws {
+        batch.reserveCapacity(batch.count + run.count)
+        for frame in run {
+            batch.append(try Received(serializedBytes: frame, partial: false, options: decodingOptions))
+            cost += frame.count + Self.overheadPerMessage
+            if intake != nil { costs.append(frame.count + Self.overheadPerMessage) }
+        }
     }
 
     mutating func finishBatch() -> ReadDemand {

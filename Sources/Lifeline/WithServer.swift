@@ -33,16 +33,42 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
     handler: @escaping @Sendable (Connection<Received, Sent>) async throws -> Void,
     _ body: nonisolated(nonsending) (Server) async throws -> Result
 ) async throws -> Result {
-    var options = configuration.connection.transportOptions(
+    try await serving(
+        on: endpoint,
+        configuration: configuration,
         maximumFrameLength: configuration.connection.frameLimit(for: Received.self),
-        hasHeartbeat: heartbeat?.ping != nil || endpoint.isWebSocket,
+        hasHeartbeat: heartbeat?.ping != nil,
+        carrying: CarriedTypes(receiving: Received.self, sending: Sent.self),
+        logger: logger,
+        makeReceiver: { MessageReceiver<Received>(configuration: configuration.connection, heartbeat: heartbeat) },
+        serve: { opened in
+            try await Connection<Received, Sent>(opened, configuration: configuration.connection).closing {
+                try await handler($0)
+            }
+        },
+        body
+    )
+}
+
+/// Listens on an endpoint, has `serve` serve each connection, in a task of its own, until it is closed, and runs `body`
+/// meanwhile.
+nonisolated(nonsending) func serving<Receiver: FrameReceiver, Result>(
+    on endpoint: Endpoint,
+    configuration: ServerConfiguration,
+    maximumFrameLength: Int,
+    hasHeartbeat: Bool,
+    carrying types: CarriedTypes,
+    logger: Logger,
+    makeReceiver: @escaping @Sendable () -> Receiver,
+    serve: @escaping @Sendable (OpenedConnection<Receiver.Inbox>) async throws -> Void,
+    _ body: nonisolated(nonsending) (Server) async throws -> Result
+) async throws -> Result {
+    var options = configuration.connection.transportOptions(
+        maximumFrameLength: maximumFrameLength,
+        hasHeartbeat: hasHeartbeat || endpoint.isWebSocket,
         metrics: TransportMetrics(role: "server")
     )
-    options.layers = try configuration.layers(
-        on: endpoint,
-        carrying: CarriedTypes(receiving: Received.self, sending: Sent.self),
-        logger: logger
-    )
+    options.layers = try configuration.layers(on: endpoint, carrying: types, logger: logger)
     let listener = try await NIOTransport.shared.listen(
         on: endpoint,
         options: ListenerOptions(
@@ -50,10 +76,9 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
             maximumConnections: configuration.maximumConnections,
             backlog: configuration.backlog,
             logger: logger
-        )
-    ) {
-        MessageReceiver<Received>(configuration: configuration.connection, heartbeat: heartbeat)
-    }
+        ),
+        makeReceiver: makeReceiver
+    )
     let server = Server(
         endpoint: listener.endpoint,
         shutdownOrder: configuration.shutdownOrder,
@@ -61,14 +86,8 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
     ) {
         await listener.stopAccepting()
     }
-    let service = ServerLoop(
-        server: server,
-        listener: listener,
-        configuration: configuration.connection,
-        logger: logger,
-        handler: handler
-    )
-    async let serving: Void = service.run()
+    let loop = ServerLoop(server: server, listener: listener, logger: logger, serve: serve)
+    async let serving: Void = loop.run()
     do {
         let result = try await body(server)
         await server.shutdown(gracePeriod: configuration.shutdownGracePeriod)
@@ -83,13 +102,13 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
     }
 }
 
-/// The accept loop of a server and the tasks of its handlers.
-struct ServerLoop<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable {
+/// The accept loop of a server and the tasks of its connections.
+struct ServerLoop<Inbox: Sendable>: Sendable {
     let server: Server
-    let listener: any TransportListener<BatchQueue<Received>>
-    let configuration: ConnectionConfiguration
+    let listener: any TransportListener<Inbox>
     let logger: Logger
-    let handler: @Sendable (Connection<Received, Sent>) async throws -> Void
+    /// Returns when the connection is closed.
+    let serve: @Sendable (OpenedConnection<Inbox>) async throws -> Void
 
     func run() async {
         await withDiscardingTaskGroup { group in
@@ -109,14 +128,13 @@ struct ServerLoop<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable 
         server.finish()
     }
 
-    private func serve(_ opened: OpenedConnection<BatchQueue<Received>>, as id: UInt64) async {
-        let connection = Connection<Received, Sent>(opened, configuration: configuration)
+    private func serve(_ opened: OpenedConnection<Inbox>, as id: UInt64) async {
         do {
-            try await connection.closing { try await handler($0) }
+            try await serve(opened)
         } catch {
             logger.warning(
                 "A connection ended with an error",
-                metadata: ["remote": "\(connection.remoteEndpoint)", "error": "\(error)"]
+                metadata: ["remote": "\(opened.connection.remoteEndpoint)", "error": "\(error)"]
             )
         }
         listener.releaseConnection()

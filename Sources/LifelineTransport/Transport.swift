@@ -23,11 +23,15 @@ package protocol Transport: Sendable {
 
 /// Takes what comes in on one connection. It lives on the transport's thread, which makes one call at a time, and puts
 /// what it makes of the frames into its inbox.
-package protocol FrameReceiver: FrameSink, SendableMetatype {
+package protocol FrameReceiver: FrameRunSink, SendableMetatype {
     /// Where a consumer on another thread finds what was received.
     associatedtype Inbox: Sendable
     /// Where a consumer on another thread finds what was received.
     var inbox: Inbox { get }
+    /// Where the receiver writes what is to be sent when all frames of a read have been received; nil: nowhere.
+    var replyBuffer: ReplyBuffer? { get }
+    /// The connection stands. Called once, before any frame is received.
+    mutating func opened(_ connection: any TransportConnection)
     /// Whether frames may have to be answered also when none is for the inbox any more.
     var answersPings: Bool { get }
     /// All frames of one read have been received. Tells whether to read on.
@@ -43,6 +47,11 @@ package protocol FrameReceiver: FrameSink, SendableMetatype {
     /// While this side may still send, a receiver that `answersPings` is shown later frames all the same; `finishBatch()`
     /// says `refused` then.
     mutating func finish(throwing error: ConnectionError?)
+}
+
+extension FrameReceiver {
+    package var replyBuffer: ReplyBuffer? { nil }
+    package mutating func opened(_ connection: any TransportConnection) {}
 }
 
 /// What a receiver wants after a batch.
@@ -78,6 +87,11 @@ package protocol TransportConnection: AnyObject, Sendable {
     func offer(_ frame: UnsafeRawBufferPointer) throws(ConnectionError) -> PendingSend?
     /// Waits until a frame is accepted. When the task is cancelled first, the frame will not be sent.
     nonisolated(nonsending) func wait(for pending: PendingSend) async throws
+    /// Takes a frame, prefix included, if there is room for it now, and tells whether there was. The bytes, which may come in
+    /// two parts, are copied.
+    func offerNow(_ head: UnsafeRawBufferPointer, _ rest: UnsafeRawBufferPointer) throws(ConnectionError) -> Bool
+    /// Waits until there is room for a frame. Throws as `wait(for:)` does.
+    nonisolated(nonsending) func waitForRoom() async throws
     /// Takes no more frames, writes those offered so far and then ends this side of the connection.
     /// Returns when that is done; cancelling the task stops the waiting only.
     func finishSending() async throws

@@ -30,6 +30,21 @@ import Testing
         }
     }
 
+    @Test func framesAreEchoed() async throws {
+        try await withTemporaryPath { path in
+            let example = ReadmeExample(path: path)
+            try await withThrowingTaskGroup { group in
+                group.addTask { try await example.frames() }
+                try await example.isListening.wait()
+                try await withTestConnection(to: .unix(path: path)) { connection in
+                    let reply = try await roundTrip(TestMessage(number: 3), on: connection)
+                    #expect(reply?.number == 3)
+                }
+                group.cancelAll()
+            }
+        }
+    }
+
     @Test func theReadmeHasTheSame() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
         let root = folder.deletingLastPathComponent().deletingLastPathComponent()
@@ -44,7 +59,7 @@ import Testing
         }
         // What needs files and names of the user's is in LayerReadmeExampleTests.
         .filter { !$0.contains("configuration.") }
-        #expect(blocks.count == 5)
+        #expect(blocks.count == 6)
         for block in blocks {
             let example = code(of: block.replacing("import Lifeline\n", with: ""))
             #expect(own.contains { $0.contains(example) }, "\(block)")
@@ -116,6 +131,21 @@ struct ReadmeExample: Sendable {
             sending: Reply.self
         ) { connection in
             for try await request in connection.messages { try await connection.send(answer(to: request)) }
+        } _: { server in
+            print("listening on \(server.endpoint)")
+            try await server.waitUntilShutDown()
+        }
+    }
+
+    func frames() async throws {
+        final class Echo: FrameHandler {
+            func received(_ frames: FrameRun, _ replies: inout FrameWriter) throws {
+                for payload in frames { try replies.write(payload) }
+            }
+        }
+
+        try await withFrameServer(listeningOn: Endpoint("tcp://0.0.0.0:7000")) { connection in
+            Echo()
         } _: { server in
             print("listening on \(server.endpoint)")
             try await server.waitUntilShutDown()

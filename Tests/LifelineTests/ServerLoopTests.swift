@@ -34,14 +34,15 @@ import Testing
         let opened = try #require(try await listener.nextConnection())
         let shutdownBegan = Event()
         let server = Server(endpoint: listener.endpoint, shutdownOrder: .handlersFirst) { shutdownBegan.signal() }
-        let loop = ServerLoop<TestMessage, TestMessage>(
+        let loop = ServerLoop(
             server: server,
             listener: LastConnection(opened, of: listener.endpoint),
-            configuration: configuration,
             logger: log.logger
-        ) { connection in
-            for try await _ in connection.messages {}
-            try await connection.send(TestMessage(number: 1))
+        ) { opened in
+            try await TestConnection(opened, configuration: configuration).closing { connection in
+                for try await _ in connection.messages {}
+                try await connection.send(TestMessage(number: 1))
+            }
         }
         async let shutdown: Void = server.shutdown(gracePeriod: .seconds(3_600))
         try await shutdownBegan.wait()

@@ -286,7 +286,7 @@ final class Record: @unchecked Sendable {
     var sleep = Duration.zero
 }
 
-struct RecordingReceiver: FrameReceiver {
+struct RecordingReceiver: FrameReceiver, FrameSink {
     struct Undecodable: Error {}
 
     let inbox: Record

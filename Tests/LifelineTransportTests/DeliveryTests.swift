@@ -197,7 +197,7 @@ extension ConnectionOptions {
 }
 
 /// For peers that send nothing.
-private struct NoReceiver: FrameReceiver {
+private struct NoReceiver: FrameReceiver, FrameSink {
     var inputEnd: AsyncStream<Never>.Continuation?
     var inbox: Void { () }
     var answersPings: Bool { false }

@@ -173,6 +173,61 @@ private typealias Machine = OutboundQueue.StateMachine
         #expect(machine.unwrittenByteCount == before + (expected == nil ? 0 : 3))
     }
 
+    @Test(arguments: State.allCases)
+    func offeredNow(state: State) {
+        var machine = machine(state)
+        let before = machine.unwrittenByteCount
+        let expected: Machine.OfferNowAction =
+            switch state {
+            case .idle: .accept(scheduleFlush: true)
+            case .queued, .writing, .writingAndQueued: .accept(scheduleFlush: false)
+            case .full: .noRoom
+            case .finishing, .finishingFull, .finished, .closed, .closedAfterFinish: .refuse
+            }
+        #expect(machine.offeredNow(byteCount: 3) == expected)
+        let isAccepted = [.idle, .queued, .writing, .writingAndQueued].contains(state)
+        #expect(machine.unwrittenByteCount == before + (isAccepted ? 3 : 0))
+    }
+
+    @Test(arguments: State.allCases)
+    func roomRequested(state: State) {
+        var machine = machine(state)
+        let before = machine.unwrittenByteCount
+        let expected: Machine.OfferAction =
+            switch state {
+            case .idle, .queued, .writing, .writingAndQueued: .accept(scheduleFlush: false)
+            case .full: .wait(id: 4)
+            case .finishing, .finishingFull, .finished, .closed, .closedAfterFinish: .refuse
+            }
+        #expect(machine.roomRequested() == expected)
+        #expect(machine.unwrittenByteCount == before)
+    }
+
+    @Test(arguments: State.allCases)
+    func replied(state: State) {
+        var machine = machine(state)
+        let before = machine.unwrittenByteCount
+        let expected: Bool? =
+            switch state {
+            case .idle: true
+            case .queued, .writing, .writingAndQueued, .full, .finishing, .finishingFull: false
+            case .finished, .closed, .closedAfterFinish: nil
+            }
+        #expect(machine.replied(byteCount: 3) == expected)
+        #expect(machine.unwrittenByteCount == before + (expected == nil ? 0 : 3))
+    }
+
+    @Test func whoWaitsForRoomGoesOnWithoutBytes() {
+        var machine = Machine(marks: WaterMarks(low: 10, high: 20))
+        #expect(machine.offeredNow(byteCount: 25) == .accept(scheduleFlush: true))
+        #expect(machine.flushStarted() == .write)
+        #expect(machine.roomRequested() == .wait(id: 1))
+        #expect(machine.offeredNow(byteCount: 1) == .noRoom)
+        #expect(machine.roomRequested() == .wait(id: 2))
+        #expect(machine.written() == .init(admitted: [1, 2]), "there is nothing to write")
+        #expect(machine.offeredNow(byteCount: 1) == .accept(scheduleFlush: true))
+    }
+
     @Test func whatIsAppendedWaitsForNoRoom() {
         var machine = machine(.full)
         #expect(machine.appended(byteCount: 3) == false)

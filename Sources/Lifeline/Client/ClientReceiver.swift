@@ -138,8 +138,8 @@ struct ClientReceiver<Received: DelimitedMessage>: FrameReceiver {
 
     var answersPings: Bool { base.answersPings }
 
-    mutating func receive(frame: UnsafeRawBufferPointer) throws {
-        try base.receive(frame: frame)
+    mutating func receive(_ run: FrameRun) throws {
+        try base.receive(run)
     }
 
     mutating func finishBatch() -> ReadDemand {

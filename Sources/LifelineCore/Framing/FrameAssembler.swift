@@ -1,12 +1,24 @@
-/// Takes the frames that a `FrameAssembler` completes.
-package protocol FrameSink {
+/// Takes the frames that a `FrameAssembler` completes, as many at once as lie together.
+package protocol FrameRunSink {
+    /// Takes frames, which are valid for the call only. What this throws ends the chunk.
+    mutating func receive(_ run: FrameRun) throws
+}
+
+/// Takes frames one by one.
+package protocol FrameSink: FrameRunSink {
     /// Takes one frame's payload, which is valid for the call only. What this throws ends the chunk.
     mutating func receive(frame: UnsafeRawBufferPointer) throws
 }
 
+extension FrameSink {
+    package mutating func receive(_ run: FrameRun) throws {
+        for frame in run { try receive(frame: frame) }
+    }
+}
+
 /// Joins the chunks of a byte stream into frames.
 ///
-/// Frames that lie whole in a chunk are handed on in place. Only a frame that straddles chunks is copied, each of its
+/// All frames that lie whole in a chunk are handed on together and in place. Only a frame that straddles chunks is copied, each of its
 /// bytes once, and moved again only when its buffer doubles: a constant number of moves a byte, however small the chunks.
 ///
 /// The memory held is at most `2 × bytes received of the straddling frame + minimumCapacity`, plus what the allocator
@@ -43,28 +55,29 @@ package struct FrameAssembler: Sendable {
     /// Bytes of memory that the straddling frame takes up now.
     package var heldByteCount: Int { partial.capacity }
 
-    /// Hands every frame that `chunk` completes to `sink`, in order.
+    /// How long the straddling frame will be at least, prefix included; 0 when there is none.
+    package var pendingLength: Int { partial.isEmpty ? 0 : partial.count + missing }
+
+    /// Hands the frames that `chunk` completes to `sink`, in order: one that earlier chunks began, and all others together.
     ///
     /// - Throws: `FramingError` when the stream is no longer one of frames, after the frames before that place were
     ///   handed on, and from then on at every call; or what the sink throws, after which the stream must be given up.
-    package mutating func receive(_ chunk: UnsafeRawBufferPointer, into sink: inout some FrameSink) throws {
+    package mutating func receive(_ chunk: UnsafeRawBufferPointer, into sink: inout some FrameRunSink) throws {
         if let failure { throw failure }
         do {
-            guard var offset = try completePartialFrame(from: chunk, into: &sink) else { return }
-            // In a local for the length of a chunk.
-            var count = 0
-            defer { statistics.frameCount &+= count }
-            while offset < chunk.count {
-                switch try decoder.nextFrame(in: chunk, from: offset) {
-                case .frame(let payload):
-                    try sink.receive(frame: UnsafeRawBufferPointer(rebasing: chunk[payload]))
-                    offset = payload.upperBound
-                    count &+= 1
-                case .incomplete(let missing):
-                    self.missing = missing
-                    append(chunk[offset...], stillMissing: missing)
-                    return
-                }
+            guard let offset = try completePartialFrame(from: chunk, into: &sink) else { return }
+            let scan = decoder.scan(chunk, from: offset)
+            if scan.count > 0 {
+                let whole = UnsafeRawBufferPointer(rebasing: chunk[offset..<scan.end])
+                statistics.frameCount &+= scan.count
+                try sink.receive(FrameRun(unchecked: whole, count: scan.count))
+            }
+            switch scan.stop {
+            case .end: return
+            case .failure(let error): throw error
+            case .incomplete(let missing):
+                self.missing = missing
+                append(chunk[scan.end...], stillMissing: missing)
             }
         } catch let error as FramingError {
             failure = error
@@ -84,7 +97,7 @@ package struct FrameAssembler: Sendable {
     /// chunk was used up without completing it.
     private mutating func completePartialFrame(
         from chunk: UnsafeRawBufferPointer,
-        into sink: inout some FrameSink
+        into sink: inout some FrameRunSink
     ) throws -> Int? {
         guard !partial.isEmpty else { return 0 }
         var offset = 0
@@ -98,11 +111,11 @@ package struct FrameAssembler: Sendable {
             switch step {
             case .incomplete(let missing):
                 self.missing = missing
-            case .frame(let payload):
+            case .frame:
                 let frame = partial
                 partial = []
                 statistics.frameCount &+= 1
-                try frame.withUnsafeBytes { try sink.receive(frame: UnsafeRawBufferPointer(rebasing: $0[payload])) }
+                try frame.withUnsafeBytes { try sink.receive(FrameRun(unchecked: $0, count: 1)) }
                 return offset
             }
         }

@@ -9,6 +9,7 @@ final class ConnectAttempt: Sendable {
     private struct State {
         var channels: [any Channel] = []
         var isGivenUp = false
+        var isClaimed = false
     }
 
     private let state = NIOLockedValueBox(State())
@@ -22,6 +23,14 @@ final class ConnectAttempt: Sendable {
             return state.isGivenUp
         }
         if isGivenUp { throw CancellationError() }
+    }
+
+    /// A socket is connected. True for the first one, which is the connection; NIO closes any other.
+    func claim() -> Bool {
+        state.withLockedValue { state in
+            defer { state.isClaimed = true }
+            return !state.isClaimed
+        }
     }
 
     /// Closes what was begun, connected or not, and lets nothing else begin. Returns when there is no socket any more.

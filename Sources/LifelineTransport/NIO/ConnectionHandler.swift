@@ -45,6 +45,11 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     var livenessTimer: (due: NIODeadline, task: Scheduled<Void>)?
     var isWriting = false
     private var replies: ReplyBacklog
+    private let replyBuffer: ReplyBuffer?
+    /// Nil when this handler does not say how much is read.
+    private var readLength: NIOLoopBoundBox<Int>?
+    /// What is being written; its memory is used on afterwards.
+    private var bytesInFlight = ByteBuffer()
 
     var inbox: Receiver.Inbox { receiver.inbox }
 
@@ -76,6 +81,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         self.closeTimeout = options.closeTimeout
         self.livenessOptions = options.liveness
         self.replies = ReplyBacklog(marks: options.outboundMarks)
+        self.replyBuffer = receiver.replyBuffer
         self.now = now
         self.acknowledgedByteCount = acknowledgedByteCount
         self.unacknowledgedByteCount = unacknowledgedByteCount
@@ -112,9 +118,10 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if liveness?.received(now: now()) == true { armLivenessTimer() }
+        let bytes = unwrapInboundIn(data)
+        defer { if readLength != nil { SpareBuffer.forReading(bytes.capacity).giveBack(bytes) } }
         let action = machine.receivedBytes()
         if action == .discard || (action == .answer && (cannotAnswer || !receiver.answersPings)) { return }
-        let bytes = unwrapInboundIn(data)
         let before = assembler.statistics.frameCount
         defer {
             let frameCount = assembler.statistics.frameCount - before
@@ -122,16 +129,35 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         }
         do {
             try bytes.withUnsafeReadableBytes { try assembler.receive($0, into: &receiver) }
+        } catch let error as ConnectionError {
+            // The receiver's own doing.
+            _ = receiver.finishBatch()
+            return fail(error, resetting: true)
         } catch {
             _ = receiver.finishBatch()
             return framingViolated(.protocolViolation(error), action)
         }
+        setReadLength()
         if receiver.finishBatch() == .pause { pauseReading(.receiver) }
+        if let replyBuffer { sendReplies(in: replyBuffer) }
         do throws(ConnectionError) {
             try reply(receiver.takeReplies())
         } catch {
             fail(error, resetting: true)
         }
+    }
+
+    /// Has a channel read into its loop's buffer, which this handler gives back. For the handler next to the socket.
+    func readIntoSharedBuffer(of channel: any Channel) throws {
+        let length = NIOLoopBoundBox(ReadLength.normal, eventLoop: channel.eventLoop)
+        try channel.syncOptions?.setOption(.recvAllocator, value: SharedReceiveAllocator(readLength: length))
+        readLength = length
+    }
+
+    private func setReadLength() {
+        guard let readLength else { return }
+        let length = assembler.pendingLength >= ReadLength.longFrame ? ReadLength.long : ReadLength.normal
+        if length != readLength.value { readLength.value = length }
     }
 
     /// - Parameter action: what was done with the bytes.
@@ -145,6 +171,16 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         guard !frames.isEmpty, let flushNow = outbound.append(frames) else { return }
         if replies.queued(byteCount: frames.count) { pauseReading(.replies) }
         if flushNow { flush() }
+    }
+
+    private func sendReplies(in buffer: ReplyBuffer) {
+        let flushNow = buffer.take { bytes, frameCount in
+            let byteCount = bytes.readableBytes
+            guard let flushNow = outbound.append(&bytes, frameCount: frameCount) else { return false }
+            if replies.queued(byteCount: byteCount) { pauseReading(.replies) }
+            return flushNow
+        }
+        if flushNow == true { flush() }
     }
 
     func read(context: ChannelHandlerContext) {
@@ -235,10 +271,12 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             let written = context.eventLoop.makePromise(of: Void.self)
             written.futureResult.assumeIsolated().whenComplete { self.completeWrite($0) }
             isWriting = true
+            bytesInFlight = buffer
             replies.writeStarted()
             context.writeAndFlush(wrapOutboundOut(buffer), promise: written)
             watchWrite(byteCount: buffer.readableBytes)
         case .endOutput:
+            replyBuffer?.isOpen = false
             let ended = context.eventLoop.makePromise(of: Void.self)
             ended.futureResult.assumeIsolated().whenComplete { self.completeOutput($0) }
             context.close(mode: .output, promise: ended)
@@ -251,6 +289,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             fail(ConnectionError(ioError: error), resetting: false)
         case .success:
             isWriting = false
+            SpareBuffer.forWriting.giveBack(bytesInFlight)
+            bytesInFlight = ByteBuffer()
             liveness?.writeCompleted()
             if replies.writeCompleted() { resumeReading(.replies) }
             // The next tick, so that what is sent until then goes out together.

@@ -1,5 +1,4 @@
 package import LifelineCore
-internal import NIOConcurrencyHelpers
 package import NIOCore
 internal import NIOPosix
 
@@ -23,28 +22,37 @@ package struct NIOTransport: Transport {
     ) async throws -> OpenedConnection<Receiver.Inbox> {
         let attempt = ConnectAttempt()
         let deadline = NIODeadline.now() + TimeAmount(options.connectTimeout)
-        typealias Handler = NIOLoopBound<ConnectionHandler<Receiver>>
-        // Of each channel: there is one for each address that is tried.
-        let handlers = NIOLockedValueBox<[ObjectIdentifier: EventLoopFuture<Handler>]>([:])
-        let opened = try connectChannel(to: endpoint, options: options) { channel in
+        let outcome = Latch<Result<OpenedConnection<Receiver.Inbox>, any Error>>()
+        try connectChannel(to: endpoint, options: options) { channel in
             try attempt.begin(channel)
-            let handler = try Self.addHandler(to: channel, behind: options.layers, deadline: deadline) {
-                ConnectionHandler(receiver: makeReceiver(), options: options)
+            let handler = ConnectionHandler(receiver: makeReceiver(), options: options) { handler, channel in
+                if options.layers.isEmpty, !attempt.claim() { return }
+                let isProxied = options.proxyAddress != nil
+                outcome.open(with: .success(handler.open(channel, endpoint: endpoint, isProxied: isProxied)))
             }
-            handlers.withLockedValue { $0[ObjectIdentifier(channel)] = handler }
-        }.flatMap { channel in
-            let handler = handlers.withLockedValue { $0[ObjectIdentifier(channel)] }
-            return (handler ?? channel.eventLoop.makeFailedFuture(HandshakeCut())).map {
-                OpenedConnection(
-                    channel: channel,
-                    handler: $0.value,
-                    endpoint: endpoint,
-                    isProxied: options.proxyAddress != nil
-                )
+            let pipeline = channel.pipeline.syncOperations
+            if options.layers.isEmpty {
+                try handler.readIntoSharedBuffer(of: channel)
+                return try pipeline.addHandler(handler)
+            }
+            // As soon as it is connected: what the peer says, and its end, may come before whoever connects hears of it.
+            try pipeline.addHandler(
+                ActiveHandler { channel in
+                    guard attempt.claim() else { return }
+                    channel.addLayers(options.layers, deadline: deadline) {
+                        try $0.pipeline.syncOperations.addHandler(handler)
+                    }
+                    .whenFailure { outcome.open(with: .failure($0)) }
+                }
+            )
+        }.whenComplete { result in
+            switch result {
+            case .failure(let error): outcome.open(with: .failure(error))
+            case .success(let channel):
+                // Means nothing where it has come to stand before.
+                channel.closeFuture.whenComplete { _ in outcome.open(with: .failure(HandshakeCut())) }
             }
         }
-        let outcome = Latch<Result<OpenedConnection<Receiver.Inbox>, any Error>>()
-        opened.whenComplete { outcome.open(with: $0) }
         do {
             return try await outcome.wait().get()
         } catch {
@@ -57,36 +65,6 @@ package struct NIOTransport: Transport {
                 timeout: options.connectTimeout
             )
         }
-    }
-
-    /// Adds the handler of a channel that will be connected, and the layers below it as soon as that has happened: what the
-    /// peer says, and its end, may come before whoever connects hears of the connection.
-    ///
-    /// - Returns: the handler, once it is added. The peer may have closed the connection since.
-    private static func addHandler<Receiver: FrameReceiver>(
-        to channel: any Channel,
-        behind layers: [any ChannelLayer],
-        deadline: NIODeadline,
-        makeHandler: @escaping @Sendable () -> ConnectionHandler<Receiver>
-    ) throws -> EventLoopFuture<NIOLoopBound<ConnectionHandler<Receiver>>> {
-        let added = channel.eventLoop.makePromise(of: NIOLoopBound<ConnectionHandler<Receiver>>.self)
-        let add: (any Channel) throws -> Void = { channel in
-            let handler = makeHandler()
-            try channel.pipeline.syncOperations.addHandler(handler)
-            added.succeed(NIOLoopBound(handler, eventLoop: channel.eventLoop))
-        }
-        if layers.isEmpty {
-            try add(channel)
-        } else {
-            try channel.pipeline.syncOperations.addHandler(
-                ActiveHandler {
-                    $0.addLayers(layers, deadline: deadline, completion: add).whenFailure { added.fail($0) }
-                }
-            )
-            // One that is never connected.
-            channel.closeFuture.whenComplete { _ in added.fail(HandshakeCut()) }
-        }
-        return added.futureResult
     }
 
     private func connectChannel(
@@ -125,27 +103,21 @@ package struct NIOTransport: Transport {
         )
     }
 
-    /// One read a tick, so that back-pressure takes hold after at most one more read. NIO's adaptive allocator makes that
-    /// up to 64 KiB on a busy connection and keeps an idle one small.
+    /// One read a tick, so that back-pressure takes hold after at most one more read. Behind layers NIO's adaptive allocator
+    /// makes that up to 64 KiB on a busy connection and keeps an idle one small.
     static let readsPerTick: UInt = 1
 }
 
-extension OpenedConnection {
-    /// Call it on the channel's loop.
-    init<Receiver: FrameReceiver>(
-        channel: any Channel,
-        handler: ConnectionHandler<Receiver>,
-        endpoint: Endpoint,
-        isProxied: Bool = false
-    ) where Receiver.Inbox == Inbox {
-        self.init(
-            connection: NIOTransportConnection(
-                channel: channel,
-                handler: handler,
-                endpoint: endpoint,
-                isProxied: isProxied
-            ),
-            inbox: handler.inbox
+extension ConnectionHandler {
+    /// The connection stands: makes its handle, and tells the receiver. On the channel's loop, before the first read.
+    func open(_ channel: any Channel, endpoint: Endpoint, isProxied: Bool) -> OpenedConnection<Receiver.Inbox> {
+        let connection = NIOTransportConnection(
+            channel: channel,
+            handler: self,
+            endpoint: endpoint,
+            isProxied: isProxied
         )
+        receiver.opened(connection)
+        return OpenedConnection(connection: connection, inbox: inbox)
     }
 }

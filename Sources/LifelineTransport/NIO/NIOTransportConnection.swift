@@ -43,6 +43,16 @@ final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection
         try await outbound.wait(for: pending)
     }
 
+    func offerNow(_ head: UnsafeRawBufferPointer, _ rest: UnsafeRawBufferPointer) throws(ConnectionError) -> Bool {
+        guard let scheduleFlush = try outbound.offerNow(head, rest) else { return false }
+        if scheduleFlush { onLoop { $0.flush() } }
+        return true
+    }
+
+    nonisolated(nonsending) func waitForRoom() async throws {
+        try await outbound.waitForRoom()
+    }
+
     func finishSending() async throws {
         endSending()
         if let failure = try await outputEnded.wait() { throw failure }

@@ -135,7 +135,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
             if !isHandedOn { release() }
         }
         let handler = ConnectionHandler(receiver: receiver, options: options) { handler, channel in
-            let opened = OpenedConnection(channel: channel, handler: handler, endpoint: endpoint)
+            let opened = handler.open(channel, endpoint: endpoint, isProxied: false)
             if accepted.receive([opened], cost: 1) == .refused {
                 handler.fail(.closedLocally, resetting: true)
             } else {
@@ -143,7 +143,10 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
             }
         }
         let pipeline = channel.pipeline.syncOperations
-        guard !options.layers.isEmpty else { return try pipeline.addHandler(handler) }
+        if options.layers.isEmpty {
+            try handler.readIntoSharedBuffer(of: channel)
+            return try pipeline.addHandler(handler)
+        }
         try pipeline.addHandler(
             ActiveHandler { channel in
                 let deadline = NIODeadline.now() + TimeAmount(options.connectTimeout)

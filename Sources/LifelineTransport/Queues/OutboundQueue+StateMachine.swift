@@ -57,11 +57,46 @@ extension OutboundQueue {
             switch state {
             case .finishing, .finished, .closed: return .refuse
             case .open:
-                guard waiting.isEmpty, unwrittenByteCount < marks.high else {
+                guard hasRoom else {
                     return .wait(id: waiting.append(byteCount: byteCount))
                 }
                 queuedByteCount += byteCount
                 return .accept(scheduleFlush: scheduleFlush())
+            }
+        }
+
+        /// What to do with a frame that does not wait for room.
+        package enum OfferNowAction: Equatable {
+            /// Append it to the buffer.
+            case accept(scheduleFlush: Bool)
+            /// Tell that there is no room.
+            case noRoom
+            /// Fail the send, as in `OfferAction`.
+            case refuse
+        }
+
+        /// A frame was offered that is to be taken now or not at all.
+        package mutating func offeredNow(byteCount: Int) -> OfferNowAction {
+            guard isOpen else { return .refuse }
+            guard hasRoom else { return .noRoom }
+            queuedByteCount += byteCount
+            return .accept(scheduleFlush: scheduleFlush())
+        }
+
+        /// Somebody wants to know when there is room: accepted when there is, or waits in line like a frame of no bytes.
+        package mutating func roomRequested() -> OfferAction {
+            guard isOpen else { return .refuse }
+            return hasRoom ? .accept(scheduleFlush: false) : .wait(id: waiting.append(byteCount: 0))
+        }
+
+        /// Frames that answer what has come are to be written. They are taken until this side was told to end, since they
+        /// were begun before. Tells whether to schedule a flush; nil when nothing may be written any more.
+        package mutating func replied(byteCount: Int) -> Bool? {
+            switch state {
+            case .finished, .closed: return nil
+            case .open, .finishing:
+                queuedByteCount += byteCount
+                return scheduleFlush()
             }
         }
 
@@ -173,6 +208,8 @@ extension OutboundQueue {
             }
             return ClosedAction(refused: waiting.removeAll(), unwrittenByteCount: unwrittenByteCount)
         }
+
+        private var hasRoom: Bool { waiting.isEmpty && unwrittenByteCount < marks.high }
 
         private var hasWork: Bool {
             if queuedByteCount > 0 { return true }

@@ -14,7 +14,8 @@ package struct PendingSend: Sendable, Hashable {
 /// plus one frame, and one frame for each send that waits. The buffer is given back with each write.
 package final class OutboundQueue: Sendable {
     private struct Waiter {
-        var frame: [UInt8]
+        /// Nil when it is only room that is waited for.
+        var frame: [UInt8]?
         var continuation: CheckedContinuation<Void, any Error>?
     }
 
@@ -37,10 +38,17 @@ package final class OutboundQueue: Sendable {
         /// Takes the bytes of an accepted frame.
         @inline(__always) mutating func append(_ frame: UnsafeRawBufferPointer) {
             buffer.writeBytes(frame)
+            accepted(frameOf: frame.count)
+        }
+
+        @inline(__always) mutating func accepted(frameOf byteCount: Int) {
             frameCount += 1
             acceptedFrameCount += 1
-            ledger?.frameAccepted(byteCount: frame.count)
+            ledger?.frameAccepted(byteCount: byteCount)
         }
+
+        /// Why frames are refused.
+        var refusal: ConnectionError { machine.closeReason ?? finishReason ?? .sendingFinished }
 
         /// Drops waiting sends. Returns the tasks to fail; one that does not wait yet finds the reason when it does.
         mutating func refuse(_ ids: [UInt64], _ reason: ConnectionError) -> [CheckedContinuation<Void, any Error>] {
@@ -80,10 +88,46 @@ package final class OutboundQueue: Sendable {
                 state.waiters[id] = Waiter(frame: Array(frame))
                 return .success(.pending(PendingSend(id: id)))
             case .refuse:
-                return .failure(state.machine.closeReason ?? state.finishReason ?? .sendingFinished)
+                return .failure(state.refusal)
             }
         }
         return try result.get()
+    }
+
+    /// Takes a copy of a frame's bytes, which may come in two parts, if there is room for it now.
+    ///
+    /// - Returns: Whether to schedule a flush; nil when there is no room.
+    package func offerNow(
+        _ head: UnsafeRawBufferPointer,
+        _ rest: UnsafeRawBufferPointer
+    ) throws(ConnectionError) -> Bool? {
+        let byteCount = head.count + rest.count
+        let result: Result<Bool?, ConnectionError> = state.withLockedValue { state in
+            switch state.machine.offeredNow(byteCount: byteCount) {
+            case .accept(let scheduleFlush):
+                state.buffer.writeBytes(head)
+                state.buffer.writeBytes(rest)
+                state.accepted(frameOf: byteCount)
+                return .success(scheduleFlush)
+            case .noRoom: return .success(nil)
+            case .refuse: return .failure(state.refusal)
+            }
+        }
+        return try result.get()
+    }
+
+    /// Waits until there is room for a frame. Throws as `wait(for:)` does.
+    package nonisolated(nonsending) func waitForRoom() async throws {
+        let result: Result<PendingSend?, ConnectionError> = state.withLockedValue { state in
+            switch state.machine.roomRequested() {
+            case .accept: return .success(nil)
+            case .wait(let id):
+                state.waiters[id] = Waiter(frame: nil)
+                return .success(PendingSend(id: id))
+            case .refuse: return .failure(state.refusal)
+            }
+        }
+        if let pending = try result.get() { try await wait(for: pending) }
     }
 
     /// Waits until a frame is accepted.
@@ -149,6 +193,28 @@ package final class OutboundQueue: Sendable {
         }
     }
 
+    /// Takes whole frames that answer what has come, written on the loop: the buffer itself, when no other bytes wait.
+    /// They do not wait for room either. Tells whether to flush; nil when nothing may be written any more.
+    ///
+    /// - Parameter replies: has nothing to be read any more when they were taken.
+    package func append(_ replies: inout ByteBuffer, frameCount: Int) -> Bool? {
+        state.withLockedValue { state in
+            let byteCount = replies.readableBytes
+            let scheduleFlush = state.machine.replied(byteCount: byteCount)
+            if scheduleFlush != nil {
+                if state.buffer.readableBytes == 0 {
+                    swap(&state.buffer, &replies)
+                } else {
+                    state.buffer.writeBuffer(&replies)
+                }
+                state.frameCount += frameCount
+                state.acceptedFrameCount += frameCount
+                state.ledger?.uncountedBytesAccepted(byteCount)
+            }
+            return scheduleFlush
+        }
+    }
+
     /// What to do on the loop when its turn to flush has come.
     package enum Flush {
         case write(ByteBuffer, frameCount: Int)
@@ -177,7 +243,7 @@ package final class OutboundQueue: Sendable {
             let action = state.machine.written()
             let admitted = action.admitted.compactMap { id -> CheckedContinuation<Void, any Error>? in
                 guard let waiter = state.waiters.removeValue(forKey: id) else { return nil }
-                waiter.frame.withUnsafeBytes { state.append($0) }
+                waiter.frame?.withUnsafeBytes { state.append($0) }
                 return waiter.continuation
             }
             return (action.scheduleFlush, admitted)
@@ -220,15 +286,5 @@ package final class OutboundQueue: Sendable {
             state.ledger?.bytesAcknowledged(total: byteCount)
             return state.ledger?.unacknowledgedFrameCount
         }
-    }
-}
-
-extension ConnectionError {
-    fileprivate static var sendingFinished: ConnectionError {
-        ConnectionError(
-            code: .sendingFinished,
-            message:
-                "This side has finished sending. Send before finishSending(), and before the connection's closure ends."
-        )
     }
 }

@@ -21,7 +21,7 @@ extension FrameAssembler {
         self.init(decoder: FrameDecoder(maximumFrameLength: limit))
     }
 
-    mutating func receive(_ bytes: some Collection<UInt8>, into sink: inout some FrameSink) throws {
+    mutating func receive(_ bytes: some Collection<UInt8>, into sink: inout some FrameRunSink) throws {
         try Array(bytes).withUnsafeBytes { try receive($0, into: &sink) }
     }
 }

@@ -214,7 +214,11 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
             for end in ends { end() }
         }
         return lock.withLock {
-            for payload in payloads { try? payload.withUnsafeBytes { try receiver.receive(frame: $0) } }
+            for payload in payloads {
+                try? RawMessage(bytes: payload).withDelimitedBytes {
+                    try receiver.receive(FrameRun(unchecked: $0, count: 1))
+                }
+            }
             return receiver.finishBatch() == .more
         }
     }
@@ -269,6 +273,14 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
 
     nonisolated(nonsending) func wait(for pending: PendingSend) async throws {
         try await outbound.wait(for: pending)
+    }
+
+    func offerNow(_ head: UnsafeRawBufferPointer, _ rest: UnsafeRawBufferPointer) throws(ConnectionError) -> Bool {
+        try outbound.offerNow(head, rest) != nil
+    }
+
+    nonisolated(nonsending) func waitForRoom() async throws {
+        try await outbound.waitForRoom()
     }
 
     func finishSending() async throws {}

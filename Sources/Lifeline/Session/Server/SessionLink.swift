@@ -139,7 +139,7 @@ struct SessionReceiver: FrameReceiver {
 
     var answersPings: Bool { base.answersPings }
 
-    mutating func receive(frame: UnsafeRawBufferPointer) throws { try base.receive(frame: frame) }
+    mutating func receive(_ run: FrameRun) throws { try base.receive(run) }
     mutating func finishBatch() -> ReadDemand { base.finishBatch() }
     mutating func takeReplies() throws(ConnectionError) -> [UInt8] { try base.takeReplies() }
     func pingFrame(number: UInt64) throws(ConnectionError) -> [UInt8]? { try base.pingFrame(number: number) }

@@ -1,0 +1,28 @@
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import LifelineTransport
+
+@Suite struct SharedReceiveAllocatorTests {
+    @Test func readsAreShortThenOfTheLengthThatIsWanted() {
+        let length = NIOLoopBoundBox(ReadLength.normal, eventLoop: EmbeddedEventLoop())
+        var allocator = SharedReceiveAllocator(readLength: length)
+        #expect(allocator.buffer(allocator: ByteBufferAllocator()).capacity <= 512, "the channel keeps this one")
+        let asksForAnother = allocator.record(actualReadBytes: 1)
+        #expect(asksForAnother, "or that one would be used again")
+        #expect(allocator.buffer(allocator: ByteBufferAllocator()).capacity == ReadLength.normal)
+        length.value = ReadLength.long
+        #expect(allocator.buffer(allocator: ByteBufferAllocator()).capacity == ReadLength.long)
+    }
+
+    /// Long reads of one connection do not make those of another longer.
+    @Test func longBuffersAreKeptApart() {
+        let normal = ByteBufferAllocator().buffer(capacity: ReadLength.normal)
+        let long = ByteBufferAllocator().buffer(capacity: ReadLength.long)
+        SpareBuffer.forReading(long.capacity).giveBack(long)
+        SpareBuffer.forReading(normal.capacity).giveBack(normal)
+        let taken = SpareBuffer.forReading(ReadLength.normal).take(minimumCapacity: ReadLength.normal)
+        #expect(taken.capacity == ReadLength.normal)
+    }
+}
