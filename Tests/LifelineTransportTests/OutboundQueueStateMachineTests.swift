@@ -228,6 +228,21 @@ private typealias Machine = OutboundQueue.StateMachine
         #expect(machine.offeredNow(byteCount: 1) == .accept(scheduleFlush: true))
     }
 
+    /// However many of them flow, senders have their turns.
+    @Test func repliesDoNotHoldUpWhoWaits() {
+        var machine = Machine(marks: WaterMarks(low: 10, high: 20))
+        #expect(machine.offeredNow(byteCount: 25) == .accept(scheduleFlush: true))
+        #expect(machine.flushStarted() == .write)
+        #expect(machine.offered(byteCount: 15) == .wait(id: 1))
+        #expect(machine.offered(byteCount: 15) == .wait(id: 2))
+        #expect(machine.offered(byteCount: 15) == .wait(id: 3))
+        #expect(machine.replied(byteCount: 30) == false)
+        #expect(machine.written() == .init(admitted: [1, 2], scheduleFlush: true), "as without the replies")
+        #expect(machine.flushStarted() == .write)
+        #expect(machine.replied(byteCount: 11) == false)
+        #expect(machine.written() == .init(admitted: [3], scheduleFlush: true))
+    }
+
     @Test func whatIsAppendedWaitsForNoRoom() {
         var machine = machine(.full)
         #expect(machine.appended(byteCount: 3) == false)

@@ -48,7 +48,7 @@ import Testing
     private let queue = OutboundQueue(marks: WaterMarks(low: 10, high: 20))
 
     private func written() -> (bytes: [UInt8], frameCount: Int)? {
-        guard case .write(let bytes, let frameCount) = queue.takeForFlush() else { return nil }
+        guard case .write(let bytes, let frameCount, _) = queue.takeForFlush() else { return nil }
         return (Array(bytes.readableBytesView), frameCount)
     }
 
@@ -65,7 +65,7 @@ import Testing
         let all = try #require(written())
         #expect(all.bytes == [1, 2, 0, 1, 3, 1, 4])
         #expect(all.frameCount == 4)
-        #expect(queue.acceptedFrameCount == 4)
+        #expect(queue.acceptedFrameCount == 1, "of senders")
     }
 
     @Test func repliesAreRefusedWhenTheConnectionIsGone() {
@@ -99,6 +99,7 @@ import Testing
         var large = ByteBuffer()
         large.reserveCapacity(SpareBuffer.maximumCapacity + 1)
         spare.giveBack(large)
+        large = ByteBuffer()
         #expect(spare.take(minimumCapacity: 1).capacity < SpareBuffer.maximumCapacity)
     }
 }

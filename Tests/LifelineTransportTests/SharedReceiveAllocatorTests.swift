@@ -18,10 +18,12 @@ import Testing
 
     /// Long reads of one connection do not make those of another longer.
     @Test func longBuffersAreKeptApart() {
-        let normal = ByteBufferAllocator().buffer(capacity: ReadLength.normal)
-        let long = ByteBufferAllocator().buffer(capacity: ReadLength.long)
+        var normal = ByteBufferAllocator().buffer(capacity: ReadLength.normal)
+        var long = ByteBufferAllocator().buffer(capacity: ReadLength.long)
         SpareBuffer.forReading(long.capacity).giveBack(long)
         SpareBuffer.forReading(normal.capacity).giveBack(normal)
+        // Nobody holds them, so that they can be used again.
+        (normal, long) = (ByteBuffer(), ByteBuffer())
         let taken = SpareBuffer.forReading(ReadLength.normal).take(minimumCapacity: ReadLength.normal)
         #expect(taken.capacity == ReadLength.normal)
     }

@@ -31,10 +31,14 @@ public protocol FrameHandler: ~Copyable, SendableMetatype {
     ///
     /// - Parameter frames: valid during the call only.
     /// - Throws: what ends the connection at once, with a reset over TCP, and reaches `ended(_:)`: a `ConnectionError` as it is,
-    ///   a `MessageError` as the cause of a `protocolViolation`, anything else as the cause of a `closedLocally`.
+    ///   a `MessageError` as the cause of a `protocolViolation`, anything else as the cause of a `closedLocally`. But
+    ///   the `sendingFinished` of a writer when this side has ended may be thrown on: the frames' input goes on to its end.
     mutating func received(_ frames: FrameRun, _ replies: inout FrameWriter) throws
 
     /// No more frames come. The last call.
+    ///
+    /// On a server the connection is closed right after it: what other threads send from then on is refused with
+    /// `sendingFinished`. A handler that has others answer needs a peer that ends its side when it has its answers.
     ///
     /// - Parameter error: why the connection failed: a `protocolViolation` when the peer sent what is no frame, or one over the
     ///   limit, or ended inside one. Nil when the peer has ended its side, or this side closes the connection: then what was

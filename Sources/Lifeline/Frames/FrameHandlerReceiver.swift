@@ -33,6 +33,8 @@ final class FrameHandlerReceiver<Handler: FrameHandler & ~Copyable>: FrameReceiv
         do {
             // Replies are mostly as long as what they answer.
             try replies.write(expecting: run.byteCount) { try handler?.received(run, &$0) }
+        } catch let error as ConnectionError where error.code == .sendingFinished && !replies.isOpen {
+            // No failure, and no fault of the handler's: this side has just ended.
         } catch let error as ConnectionError {
             throw error
         } catch let error as MessageError {

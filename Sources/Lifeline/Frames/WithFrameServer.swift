@@ -8,8 +8,9 @@ public import Logging
 /// written, and its connection is closed. A handler that throws has its connection cut; the error and the peer are logged.
 ///
 /// When `body` returns, the server shuts down with the configuration's grace period, as `Server.shutdown(gracePeriod:)`
-/// says: by `shutdownOrder`, either handlers' input ends with what has come, and their connections are closed gracefully; or
-/// this side ends first, and handlers go on, without being able to answer, until the peers end theirs. When `body` throws or
+/// says: by `shutdownOrder`, either handlers' input ends with what has come, and their connections are closed gracefully (what
+/// other threads have sent until then goes out, and no more); or this side ends first, and handlers go on, without being able
+/// to answer, until the peers end theirs. When `body` throws or
 /// the task is cancelled, connections are cut.
 ///
 /// - Parameters:

@@ -18,8 +18,9 @@ extension FrameSink {
 
 /// Joins the chunks of a byte stream into frames.
 ///
-/// All frames that lie whole in a chunk are handed on together and in place. Only a frame that straddles chunks is copied, each of its
-/// bytes once, and moved again only when its buffer doubles: a constant number of moves a byte, however small the chunks.
+/// All frames that lie whole in a chunk are handed on together and in place. Only a frame that straddles chunks is copied, each
+/// of its bytes once, and moved again only when its buffer doubles: a constant number of moves a byte, however small the
+/// chunks.
 ///
 /// The memory held is at most `2 × bytes received of the straddling frame + minimumCapacity`, plus what the allocator
 /// rounds up to, whatever its prefix declares; between frames it is none.

@@ -22,7 +22,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     let now: () -> MonotonicTime
     let acknowledgedByteCount: (any Channel) -> UInt64?
     let unacknowledgedByteCount: (any Channel) -> UInt64?
-    private let whenActive: ((ConnectionHandler, any Channel) -> Void)?
+    /// Nil once it was called: what it has kept may have this.
+    private var whenActive: ((ConnectionHandler, any Channel) -> Void)?
 
     private var machine = ConnectionStateMachine()
     private var assembler: FrameAssembler
@@ -111,7 +112,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         liveness = Liveness(livenessOptions, connectedAt: now())
         boundRetransmission()
         armLivenessTimer()
-        whenActive?(self, context.channel)
+        whenActive.take()?(self, context.channel)
     }
 
     // MARK: Input
@@ -266,12 +267,14 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         switch outbound.takeForFlush() {
         case .none:
             return
-        case .write(let buffer, let frameCount):
+        case .write(let buffer, let frameCount, let isFinishing):
+            // What a peer asks from now on would put the end off for as long as it asks.
+            if isFinishing { replyBuffer?.isOpen = false }
             metrics.sent(byteCount: buffer.readableBytes, frameCount: frameCount)
             let written = context.eventLoop.makePromise(of: Void.self)
             written.futureResult.assumeIsolated().whenComplete { self.completeWrite($0) }
             isWriting = true
-            bytesInFlight = buffer
+            if replyBuffer != nil { bytesInFlight = buffer }
             replies.writeStarted()
             context.writeAndFlush(wrapOutboundOut(buffer), promise: written)
             watchWrite(byteCount: buffer.readableBytes)
@@ -289,7 +292,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             fail(ConnectionError(ioError: error), resetting: false)
         case .success:
             isWriting = false
-            SpareBuffer.forWriting.giveBack(bytesInFlight)
+            if replyBuffer != nil { SpareBuffer.forWriting.giveBack(bytesInFlight) }
             bytesInFlight = ByteBuffer()
             liveness?.writeCompleted()
             if replies.writeCompleted() { resumeReading(.replies) }
@@ -380,6 +383,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         let violation = machine.becameInactive().finishInput.flatMap { finishInput($0) }
         let failure = machine.failure ?? violation
         let unwritten = outbound.close(failure ?? .closedLocally)
+        bytesInFlight = ByteBuffer()
+        _ = replyBuffer?.take { _, _ in }
         outputEnded.open(with: failure)
         let report = ClosureReport(
             failure: failure,

@@ -19,6 +19,8 @@ extension OutboundQueue {
         private var state = State.open
         /// Bytes accepted that nobody has begun to write.
         private var queuedByteCount = 0
+        /// Those among them that answer what has come. They do not hold up sends: whoever reads bounds them.
+        private var queuedReplyByteCount = 0
         /// Bytes of the write that the kernel has not taken completely.
         private var inFlightByteCount = 0
         private var isFlushScheduled = false
@@ -96,6 +98,7 @@ extension OutboundQueue {
             case .finished, .closed: return nil
             case .open, .finishing:
                 queuedByteCount += byteCount
+                queuedReplyByteCount += byteCount
                 return scheduleFlush()
             }
         }
@@ -135,7 +138,7 @@ extension OutboundQueue {
             case .open, .finishing:
                 if queuedByteCount > 0 {
                     inFlightByteCount = queuedByteCount
-                    queuedByteCount = 0
+                    (queuedByteCount, queuedReplyByteCount) = (0, 0)
                     return .write
                 }
                 guard case .finishing = state, waiting.isEmpty else { return .none }
@@ -157,8 +160,8 @@ extension OutboundQueue {
             inFlightByteCount = 0
             if case .closed = state { return WrittenAction() }
             var action = WrittenAction()
-            if queuedByteCount <= marks.low {
-                while queuedByteCount < marks.high, let first = waiting.popFirst() {
+            if queuedByteCount - queuedReplyByteCount <= marks.low {
+                while queuedByteCount - queuedReplyByteCount < marks.high, let first = waiting.popFirst() {
                     queuedByteCount += first.byteCount
                     action.admitted.append(first.id)
                 }
@@ -203,7 +206,7 @@ extension OutboundQueue {
             case .closed: return ClosedAction()
             }
             defer {
-                queuedByteCount = 0
+                (queuedByteCount, queuedReplyByteCount) = (0, 0)
                 inFlightByteCount = 0
             }
             return ClosedAction(refused: waiting.removeAll(), unwrittenByteCount: unwrittenByteCount)

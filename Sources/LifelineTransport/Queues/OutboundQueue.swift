@@ -208,7 +208,6 @@ package final class OutboundQueue: Sendable {
                     state.buffer.writeBuffer(&replies)
                 }
                 state.frameCount += frameCount
-                state.acceptedFrameCount += frameCount
                 state.ledger?.uncountedBytesAccepted(byteCount)
             }
             return scheduleFlush
@@ -217,7 +216,8 @@ package final class OutboundQueue: Sendable {
 
     /// What to do on the loop when its turn to flush has come.
     package enum Flush {
-        case write(ByteBuffer, frameCount: Int)
+        /// `isFinishing`: the user has no more to send.
+        case write(ByteBuffer, frameCount: Int, isFinishing: Bool)
         case endOutput
         case none
     }
@@ -232,7 +232,7 @@ package final class OutboundQueue: Sendable {
                 var buffer = ByteBuffer()
                 swap(&buffer, &state.buffer)
                 defer { state.frameCount = 0 }
-                return .write(buffer, frameCount: state.frameCount)
+                return .write(buffer, frameCount: state.frameCount, isFinishing: !state.machine.isOpen)
             }
         }
     }

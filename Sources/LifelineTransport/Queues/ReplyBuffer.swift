@@ -9,7 +9,7 @@ package final class ReplyBuffer {
     private let maximumFrameLength: Int
     private lazy var spare = SpareBuffer.forWriting
     /// Whether what is written is sent.
-    var isOpen = true
+    package internal(set) var isOpen = true
 
     /// - Parameter maximumFrameLength: the most bytes that a payload may have, prefix excluded.
     package init(maximumFrameLength: Int) {
@@ -18,13 +18,16 @@ package final class ReplyBuffer {
 
     /// Calls `body` with a writer of frames. When it throws, what it has written is dropped.
     ///
-    /// - Parameter byteCount: how many bytes it probably writes: more of them cost a copy.
+    /// - Parameter byteCount: how many bytes it probably writes: more of them cost a copy. Of very many it may write few.
     package func write(
         expecting byteCount: Int,
         _ body: (inout FrameWriter) throws -> Void
     ) rethrows {
-        let room = byteCount + Varint.maximumLength
-        if bytes.readableBytes == 0 { bytes = spare.take(minimumCapacity: room) }
+        let room = min(byteCount, ReadLength.long) + Varint.maximumLength
+        if bytes.readableBytes == 0, bytes.capacity < room {
+            spare.giveBack(bytes)
+            bytes = spare.take(minimumCapacity: room)
+        }
         var overflow: [UInt8] = []
         try bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: room) { memory in
             var writer = FrameWriter(memory, maximumFrameLength: maximumFrameLength, isOpen: isOpen)

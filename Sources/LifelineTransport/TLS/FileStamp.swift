@@ -1,22 +1,23 @@
-internal import FoundationEssentials
+internal import Glibc
 
 /// What changes when a file is written or replaced.
+///
+/// Asked of the system itself: Foundation's attributes have other types where a program links all of it, and times alone do
+/// not tell files apart that were written within one tick of the kernel's clock (some milliseconds).
 struct FileStamp: Equatable, Sendable {
-    private let file: UInt64?
-    private let size: UInt64?
-    private let modified: Date?
+    private let device: UInt
+    private let file: UInt
+    private let size: Int
+    /// When its content, and when anything of it was changed, in seconds and nanoseconds.
+    private let times: [Int]
 
-    /// Nil when there is no such file.
+    /// Nil when there is no such file. Links are followed: files of certificates are often replaced by leading a link to others.
     init?(_ path: String) {
-        // Files of certificates are often replaced by leading a link to others.
-        let target = URL(filePath: path).resolvingSymlinksInPath().path
-        guard let attributes = try? FileManager.default.attributesOfItem(atPath: target) else { return nil }
-        file = FileStamp.number(attributes[.systemFileNumber])
-        size = FileStamp.number(attributes[.size])
-        modified = attributes[.modificationDate] as? Date
-    }
-
-    private static func number(_ attribute: Any?) -> UInt64? {
-        (attribute as? any BinaryInteger).map { UInt64(truncatingIfNeeded: $0) }
+        var information = stat()
+        guard stat(path, &information) == 0 else { return nil }
+        device = UInt(information.st_dev)
+        file = UInt(information.st_ino)
+        size = Int(information.st_size)
+        times = [information.st_mtim, information.st_ctim].flatMap { [$0.tv_sec, $0.tv_nsec] }
     }
 }

@@ -9,14 +9,24 @@ import Testing
     private static let payload = [UInt8](repeating: 0x5A, count: 64 << 10)
     /// 128 MiB in all: many times what the queues and the kernel hold for a peer that does not read.
     private static let count = 2048
-    /// Loopback sockets buffer at most 4 MiB at a sender and 6 MiB at a receiver (tcp_wmem, tcp_rmem), here there and back.
+    /// The kernel held 4 MiB (a sender's tcp_wmem) of what was sent to a receiver that did not read; here there and back, and
+    /// what the queues hold.
     private static let mostThatCanBeHeld = 24 << 20
+
+    /// Closes however long a reader stands still.
+    private static var patient: ConnectionConfiguration {
+        var configuration = ConnectionConfiguration()
+        configuration.closeTimeout = .seconds(3_600)
+        return configuration
+    }
 
     @Test func aPeerThatDoesNotReadIsNotReadEither() async throws {
         let frame = try RawMessage(bytes: Self.payload).withDelimitedBytes { Array($0) }
         let handled = Atomic(0)
         try await withTestServer(handler: echo) { other in
-            try await withTestFrameServer { _ in
+            var configuration = ServerConfiguration()
+            configuration.connection = Self.patient
+            try await withTestFrameServer(configuration: configuration) { _ in
                 TestHandler { frames, replies in
                     for payload in frames { try replies.write(payload) }
                     handled.add(frames.count, ordering: .relaxed)
@@ -40,10 +50,14 @@ import Testing
 
     @Test func sendThrowsWhenItIsFullUntilThereIsRoom() async throws {
         let listener = try await RawSocket.listen()
-        try await withFrameConnection(to: .tcp(host: "127.0.0.1", port: UInt16(listener.port))) { _ in
+        try await withFrameConnection(
+            to: .tcp(host: "127.0.0.1", port: UInt16(listener.port)),
+            configuration: Self.patient
+        ) { _ in
             TestHandler.echo()
         } _: { connection in
             let peer = try await listener.accept()
+            let isFull = Event()
             async let sent: Int = {
                 var refusalCount = 0
                 for _ in 0..<Self.count {
@@ -53,6 +67,7 @@ import Testing
                             break
                         } catch let error as ConnectionError where error.code == .sendQueueFull {
                             refusalCount += 1
+                            isFull.signal()
                             try await connection.waitForRoom()
                         }
                     }
@@ -60,6 +75,7 @@ import Testing
                 connection.close()
                 return refusalCount
             }()
+            try await isFull.wait()
             #expect(try await peer.read().count == Self.count * (Self.payload.count + 3))
             #expect(try await sent > 0)
             let error = #expect(throws: ConnectionError.self) { try connection.send(bytes: []) }
@@ -84,7 +100,10 @@ import Testing
 
     @Test func waitingForRoomCanBeCancelled() async throws {
         let listener = try await RawSocket.listen()
-        try await withFrameConnection(to: .tcp(host: "127.0.0.1", port: UInt16(listener.port))) { _ in
+        try await withFrameConnection(
+            to: .tcp(host: "127.0.0.1", port: UInt16(listener.port)),
+            configuration: Self.patient
+        ) { _ in
             TestHandler.echo()
         } _: { connection in
             let peer = try await listener.accept()

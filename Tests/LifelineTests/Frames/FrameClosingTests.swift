@@ -1,7 +1,9 @@
-import Lifeline
 import LifelineTestSupport
 import Logging
+import NIOConcurrencyHelpers
 import Testing
+
+@testable import Lifeline
 
 /// How connections of frames end.
 @Suite(.timeLimit(.minutes(2))) struct FrameClosingTests {
@@ -80,6 +82,47 @@ import Testing
             await shutdown
         }
         #expect(try await end.wait() == nil)
+    }
+
+    /// A handler need not know that this side may end first.
+    @Test func aHandlerThatThrowsARefusalOnIsNotCut() async throws {
+        var configuration = ServerConfiguration()
+        configuration.shutdownOrder = .peersFirst
+        let (end, log, handled) = (FrameEnd(), TestLog(), NIOLockedValueBox(0))
+        try await withTestFrameServer(configuration: configuration, log: log) { _ in
+            TestHandler(end: end) { frames, replies in
+                handled.withLockedValue { $0 += 1 }
+                for payload in frames { try replies.write(payload) }
+            }
+        } _: { server in
+            let peer = try await RawSocket.connect(toPort: #require(server.endpoint.port))
+            try await peer.write([0])
+            #expect(try await peer.read(1) == [0])
+            async let shutdown: Void = server.shutdown(gracePeriod: .seconds(3_600))
+            #expect(try await peer.read().isEmpty)
+            for count in 2...3 {
+                try await peer.write([0])
+                try await until { handled.withLockedValue { $0 == count } }
+            }
+            try peer.finish()
+            await shutdown
+        }
+        #expect(try await end.wait() == nil)
+        #expect(!log.entries.contains { $0.level == .warning })
+    }
+
+    @Test func nothingIsLeftOfAClientsConnection() async throws {
+        let listener = try await RawSocket.listen()
+        weak var transport: AnyObject?
+        try await withFrameConnection(to: .tcp(host: "127.0.0.1", port: UInt16(listener.port))) { _ in
+            TestHandler.echo()
+        } _: { connection in
+            transport = connection.transport as AnyObject
+            try await listener.accept().finish()
+            try await connection.waitUntilEnded()
+            #expect(transport != nil)
+        }
+        try await until { transport == nil }
     }
 
     @Test func aCancelledClientCutsItsConnection() async throws {

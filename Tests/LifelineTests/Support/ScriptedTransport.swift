@@ -176,12 +176,17 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
     private let lock = NIOLock()
     private var receiver: Receiver
     private let isInputFinished = NIOLockedValueBox(false)
-    /// What ends the connection and waits for the frames that are being received; nil while none are.
-    private let deferred = NIOLockedValueBox<[@Sendable () -> Void]?>(nil)
+    private let deferred = NIOLockedValueBox(Deferred())
     private let outbound: OutboundQueue
     private let closed = Latch<ClosureReport>()
     private let whenClosed: @Sendable () -> Void
     private let thePeer = NIOLockedValueBox<ScriptedPeer?>(nil)
+
+    /// What ends the connection, and waits until the receiver was told what it is being told.
+    private struct Deferred {
+        var tellerCount = 0
+        var ends: [@Sendable () -> Void] = []
+    }
 
     init(receiver: Receiver, options: ConnectionOptions, endpoint: Endpoint, whenClosed: @escaping @Sendable () -> Void)
     {
@@ -208,12 +213,7 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
 
     private func receive(_ payloads: [[UInt8]]) -> Bool {
         if isInputFinished.withLockedValue({ $0 }) { return false }
-        deferred.withLockedValue { $0 = [] }
-        defer {
-            let ends = deferred.withLockedValue { $0.take() ?? [] }
-            for end in ends { end() }
-        }
-        return lock.withLock {
+        return tell { receiver in
             for payload in payloads {
                 try? RawMessage(bytes: payload).withDelimitedBytes {
                     try receiver.receive(FrameRun(unchecked: $0, count: 1))
@@ -223,11 +223,26 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
         }
     }
 
-    /// Does it after the frames that are being received, as an event loop would.
-    private func afterReceiving(_ end: @escaping @Sendable () -> Void) {
+    /// Tells the receiver something. What ends the connection meanwhile does so after it, as on an event loop.
+    private func tell<Result>(_ body: (inout Receiver) -> Result) -> Result {
+        deferred.withLockedValue { $0.tellerCount += 1 }
+        defer {
+            let ends = deferred.withLockedValue { deferred -> [@Sendable () -> Void] in
+                deferred.tellerCount -= 1
+                guard deferred.tellerCount == 0 else { return [] }
+                defer { deferred.ends = [] }
+                return deferred.ends
+            }
+            for end in ends { end() }
+        }
+        return lock.withLock { body(&receiver) }
+    }
+
+    private func afterTelling(_ end: @escaping @Sendable () -> Void) {
         let isDeferred = deferred.withLockedValue { deferred in
-            deferred?.append(end)
-            return deferred != nil
+            guard deferred.tellerCount > 0 else { return false }
+            deferred.ends.append(end)
+            return true
         }
         if !isDeferred { end() }
     }
@@ -237,7 +252,7 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
     }
 
     private func takeWritten() -> [UInt8] {
-        guard case .write(let buffer, _) = outbound.takeForFlush() else { return [] }
+        guard case .write(let buffer, _, _) = outbound.takeForFlush() else { return [] }
         _ = outbound.completeWrite()
         return Array(buffer.readableBytesView)
     }
@@ -247,7 +262,7 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
             defer { isFinished = true }
             return !isFinished
         }
-        if isFirst { lock.withLock { receiver.finish(throwing: error) } }
+        if isFirst { tell { $0.finish(throwing: error) } }
     }
 
     private func end(_ failure: ConnectionError?, peerEndedInTime: Bool = true) {
@@ -294,7 +309,7 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
     func probe() { peer.probes.withLockedValue { $0 += 1 } }
 
     func close() {
-        afterReceiving { [self] in
+        afterTelling { [self] in
             finishInput(throwing: nil)
             _ = outbound.finish(refusingWaiting: .closedLocally)
             peer.closeRequested.open(with: ())
@@ -303,7 +318,7 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
     }
 
     func abort(_ reason: ConnectionError) {
-        afterReceiving { [self] in
+        afterTelling { [self] in
             peer.aborted.open(with: reason)
             end(reason)
         }
