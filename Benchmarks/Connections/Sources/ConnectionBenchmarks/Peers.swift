@@ -27,8 +27,8 @@ final class Peers {
                 return try client.perform(command)
             } catch {
                 // That may be why the client failed.
-                guard let end = server.end else { throw error }
-                throw PeerFailure(description: "\(error)\n\(end)")
+                guard let failure = server.failureOfItsOwn else { throw error }
+                throw PeerFailure(description: "\(error)\n\(failure)")
             }
         }
     }

@@ -96,9 +96,9 @@ private struct Run {
     }
 
     init(on pair: Peers.Pair, _ perform: () throws -> [Double]) throws {
-        let before = (client: pair.client.cpuTime, server: pair.server.cpuTime)
+        let before = (client: try pair.client.cpuTime, server: try pair.server.cpuTime)
         let numbers = try perform()
-        let after = (client: pair.client.cpuTime, server: pair.server.cpuTime)
+        let after = (client: try pair.client.cpuTime, server: try pair.server.cpuTime)
         (messages, nanoseconds, median, percentile99) = (numbers[0], numbers[1], numbers[2], numbers[3])
         clientCPU = Double(after.client - before.client) / messages
         serverCPU = Double(after.server - before.server) / messages

@@ -54,7 +54,7 @@ func tell(_ text: String) {
 }
 
 func run(_ options: Options) throws {
-    // A peer that has died is noticed when it does not answer.
+    // A peer that has died is noticed when it takes no command.
     signal(SIGPIPE, SIG_IGN)
     let groups = Trial.groups(options.scale)
     let cases = groups.flatMap { $0.trials.map(\.case) }
