@@ -1,4 +1,4 @@
-internal import Foundation
+internal import BenchmarkReport
 
 extension Trial {
     /// A burst that a connection has to take up: 60 KB.
@@ -56,9 +56,9 @@ extension Trial {
         }
         _ = try pair.perform("open \(pair.port) \(count)")
         _ = try pair.perform("each 32")
-        let idle = try samples("idle")
+        let idle = try samples(WorkloadName.idle)
         _ = try pair.perform("each \(Self.burst)")
-        return idle + (try samples("after 60 KB"))
+        return idle + (try samples(WorkloadName.afterBurst))
     }
 
     private func measureAccepting(count: Int, on pair: Peers.Pair) throws -> [Sample] {
@@ -98,6 +98,7 @@ private struct Run {
     init(on pair: Peers.Pair, _ perform: () throws -> [Double]) throws {
         let before = (client: try pair.client.cpuTime, server: try pair.server.cpuTime)
         let numbers = try perform()
+        guard numbers[0] > 0 else { throw PeerFailure(description: "\(pair.client.name): it sent nothing.") }
         let after = (client: try pair.client.cpuTime, server: try pair.server.cpuTime)
         (messages, nanoseconds, median, percentile99) = (numbers[0], numbers[1], numbers[2], numbers[3])
         clientCPU = Double(after.client - before.client) / messages
