@@ -111,8 +111,8 @@ final class Peer {
     /// Why a client may have failed: that the process has ended, and how; nil where it runs.
     var failureOfItsOwn: PeerFailure? { end.map { PeerFailure(description: "\(name): \($0) \(lastWords)") } }
 
-    /// How the process ended; nil where it still runs after a second. What closes its output or a connection is mostly about
-    /// to exit, with words and a status of its own.
+    /// How the process ended; nil where it still runs after a second. What closes its output or a connection is mostly
+    /// about to exit, with words and a status of its own.
     private var end: String? {
         for _ in 0..<100 where process.isRunning { usleep(10_000) }
         guard !process.isRunning else { return nil }

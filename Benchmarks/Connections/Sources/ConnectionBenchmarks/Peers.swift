@@ -1,3 +1,4 @@
+internal import BenchmarkReport
 internal import Foundation
 
 /// The processes of a run. Those of most trials stay, so that none has to start or warm up again.
@@ -61,7 +62,7 @@ final class Peers {
     }
 
     private func clientProgram(_ contender: String) -> Program {
-        guard contender.hasPrefix("netty") else {
+        guard contender.hasPrefix(ContenderName.netty) else {
             return Program(executable: peerProgram, arguments: ["client", contender])
         }
         let java = ["java", "-cp", nettyClasspath, "NettyClient", contender]

@@ -23,7 +23,8 @@ extension Trial {
     ]
 
     private static var streams: [Trial] {
-        let oneWay = sizes.flatMap { size in pairs.map { steady(CaseName.oneWay, size, $0, "sink", "one-way \(size)") } }
+        let oneWay = sizes.flatMap { size in pairs.map { steady(CaseName.oneWay, size, $0, "sink", "one-way \(size)") }
+        }
         let echoes = [64, 1024].flatMap { inFlight in
             sizes.flatMap { size in
                 pairs.map { steady(CaseName.echo(inFlight: inFlight), size, $0, "echo", "echo \(size) \(inFlight)") }
@@ -88,7 +89,8 @@ extension Trial {
             Trial(case: name, workload: workload, client: Name.c, server: server, mode: "echo", kind: kind)
         }
         let paced = servers.map {
-            withCClient(CaseName.thousandConnections, WorkloadName.tenPerSecond, $0, .paced(perSecond: 10, count: 1_000))
+            let kind = Kind.paced(perSecond: 10, count: 1_000)
+            return withCClient(CaseName.thousandConnections, WorkloadName.tenPerSecond, $0, kind)
         }
         let memory = [
             (Name.batches, Name.c), (Name.c, Name.batches), (Name.c, Name.c), (Name.c, Name.nio),

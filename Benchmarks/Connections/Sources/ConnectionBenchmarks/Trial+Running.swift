@@ -52,7 +52,7 @@ extension Trial {
             let ofServer = Sample(workload: workload, metric: .serverMemory, value: server / Double(count))
             // Of a contender that has C at the other end, only its own side is told.
             if self.client == self.server { return [ofClient, ofServer] }
-            return self.client == "c" ? [ofServer] : [ofClient]
+            return self.client == ContenderName.c ? [ofServer] : [ofClient]
         }
         _ = try pair.perform("open \(pair.port) \(count)")
         _ = try pair.perform("each 32")

@@ -62,7 +62,8 @@ internal import Testing
 }
 
 extension Measurements {
-    fileprivate mutating func add(_ case: String, _ workload: String, _ contender: String, _ values: [(Metric, Double)]) {
+    fileprivate mutating func add(_ case: String, _ workload: String, _ contender: String, _ values: [(Metric, Double)])
+    {
         let samples = values.map { Sample(workload: workload, metric: $0, value: $1) }
         add(samples, case: `case`, contender: contender)
     }
