@@ -2,13 +2,10 @@
 #include "connection.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-// As much as is read at once. Half of it is free at each read.
-static const size_t read_size = 64 << 10;
 // The default limit of Lifeline's, too.
 static const size_t maximum_frame_size = 4 << 20;
 
@@ -23,7 +20,7 @@ static struct byte_buffer take_spare(void) {
             return spare;
         }
     }
-    return (struct byte_buffer){.bytes = malloc(read_size), .capacity = read_size};
+    return (struct byte_buffer){.bytes = checked(malloc(transfer_size)), .capacity = transfer_size};
 }
 
 static void give_back(struct byte_buffer *buffer) {
@@ -47,7 +44,7 @@ static void reserve(struct byte_buffer *buffer, size_t count) {
     if (buffer->capacity - kept < count) {
         size_t capacity = buffer->capacity;
         while (capacity - kept < count) capacity *= 2;
-        uint8_t *bytes = malloc(capacity);
+        uint8_t *bytes = checked(malloc(capacity));
         memcpy(bytes, buffer->bytes + buffer->start, kept);
         free(buffer->bytes);
         buffer->bytes = bytes;
@@ -99,7 +96,7 @@ enum frame_state connection_next_frame(struct connection *connection, const uint
 
 bool connection_receive(struct connection *connection) {
     struct byte_buffer *received = &connection->received;
-    reserve(received, read_size / 2);
+    reserve(received, transfer_size / 2);
     ssize_t count =
         recv(connection->descriptor, received->bytes + received->end, received->capacity - received->end, 0);
     if (count > 0) {

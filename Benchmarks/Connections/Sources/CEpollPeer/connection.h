@@ -5,6 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// As much as is collected before it is written, and as is read at once; half of it is free at each read.
+enum { transfer_size = 256 << 10 };
 
 // Bytes from `start` to `end` are there; behind them is room up to `capacity`.
 struct byte_buffer {
@@ -17,7 +22,16 @@ struct connection {
     // The kernel takes no more for now.
     bool is_blocked;
     struct byte_buffer received, unsent;
+    // Frames that a client has yet to append: what waits to be sent is bounded.
+    size_t owed;
 };
+
+// Ends the process where there is no memory left.
+static inline void *checked(void *memory) {
+    if (memory) return memory;
+    perror("No memory");
+    abort();
+}
 
 enum frame_state { FRAME_WHOLE, FRAME_INCOMPLETE, FRAME_MALFORMED };
 

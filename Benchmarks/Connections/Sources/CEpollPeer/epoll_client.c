@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -14,8 +13,6 @@
 #include "connection.h"
 #include "epoll_peer.h"
 
-// So many bytes are collected before they are written in `one_way`.
-static const size_t write_size = 64 << 10;
 // So many round trips are kept at most.
 static const size_t maximum_trip_count = 1 << 20;
 
@@ -23,6 +20,8 @@ struct epoll_client {
     int epoll;
     size_t count;
     struct connection *connections;
+    // How many frames have come.
+    uint64_t received;
 };
 
 static uint64_t now(void) {
@@ -46,9 +45,9 @@ static bool connect_one(struct epoll_client *client, struct connection *connecti
 }
 
 struct epoll_client *epoll_client_open(uint16_t port, size_t connection_count) {
-    struct epoll_client *client = calloc(1, sizeof *client);
+    struct epoll_client *client = checked(calloc(1, sizeof *client));
     client->epoll = epoll_create1(EPOLL_CLOEXEC);
-    client->connections = calloc(connection_count, sizeof *client->connections);
+    client->connections = checked(calloc(connection_count, sizeof *client->connections));
     while (client->count < connection_count) {
         if (!connect_one(client, &client->connections[client->count++], port)) {
             int error = errno;
@@ -78,8 +77,10 @@ static bool flush(struct epoll_client *client, struct connection *connection) {
     return epoll_ctl(client->epoll, EPOLL_CTL_MOD, connection->descriptor, &event) == 0;
 }
 
-// Counts the frames that have come.
-static bool receive(struct connection *connection, size_t *frames) {
+// Counts the frames that have come. All must have the size of what was sent, and one in 64 its bytes: too few to be seen
+// in times.
+static bool receive(struct epoll_client *client, struct connection *connection, const uint8_t *sent, size_t sent_size,
+                    size_t *frames) {
     if (!connection_receive(connection)) {
         if (errno == 0) errno = ECONNRESET;
         return false;
@@ -88,7 +89,14 @@ static bool receive(struct connection *connection, size_t *frames) {
     size_t size;
     enum frame_state state;
     *frames = 0;
-    while ((state = connection_next_frame(connection, &payload, &size)) == FRAME_WHOLE) (*frames)++;
+    while ((state = connection_next_frame(connection, &payload, &size)) == FRAME_WHOLE) {
+        bool is_compared = client->received++ % 64 == 0;
+        if (size != sent_size || (is_compared && memcmp(payload, sent, size))) {
+            errno = EBADMSG;
+            return false;
+        }
+        (*frames)++;
+    }
     if (state == FRAME_MALFORMED) errno = EPROTO;
     return state != FRAME_MALFORMED;
 }
@@ -100,6 +108,8 @@ static bool wait(struct epoll_client *client) {
 }
 
 static bool is_over(struct epoll_limit limit, uint64_t begin, uint64_t sent) {
+    // At least one is sent: else there is nothing to divide by.
+    if (sent == 0) return false;
     if (limit.messages && sent >= limit.messages) return true;
     // The clock is not looked at for every message.
     return limit.nanoseconds && sent % 64 == 0 && now() - begin >= limit.nanoseconds;
@@ -113,7 +123,7 @@ bool epoll_client_one_way(struct epoll_client *client, const uint8_t *payload, s
     uint64_t begin = now(), sent = 0;
     for (bool stops = false; !stops;) {
         size_t pending = 0;
-        while (pending < write_size && !(stops = is_over(limit, begin, sent))) {
+        while (pending < transfer_size && !(stops = is_over(limit, begin, sent))) {
             connection_append_frame(connection, payload, size);
             pending += size + 1;
             sent++;
@@ -124,7 +134,7 @@ bool epoll_client_one_way(struct epoll_client *client, const uint8_t *payload, s
         } while (connection->is_blocked);
     }
     for (size_t answers = 0; answers == 0;) {
-        if (!wait(client) || !receive(connection, &answers)) return false;
+        if (!wait(client) || !receive(client, connection, payload, 0, &answers)) return false;
     }
     connection_release_buffers(connection);
     *outcome = (struct epoll_outcome){.messages = sent, .nanoseconds = now() - begin};
@@ -136,20 +146,36 @@ static int compare(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
+// Appends what is owed, and writes it, so much at a time.
+static bool send_owed(struct epoll_client *client, struct connection *connection, const uint8_t *payload, size_t size) {
+    struct byte_buffer *unsent = &connection->unsent;
+    do {
+        // Nothing is appended behind what waits: it would be moved.
+        if (unsent->start == unsent->end) {
+            for (size_t pending = 0; connection->owed && pending < transfer_size; connection->owed--) {
+                connection_append_frame(connection, payload, size);
+                pending += size + 1;
+            }
+        }
+        if (!flush(client, connection)) return false;
+    } while (connection->owed && !connection->is_blocked);
+    return true;
+}
+
 bool epoll_client_echo(struct epoll_client *client, const uint8_t *payload, size_t size, size_t in_flight,
                        struct epoll_limit limit, struct epoll_outcome *outcome) {
     // Round trips are one after the other where only one message is on its way.
     bool is_timed = client->count == 1 && in_flight == 1;
-    uint64_t *trips = is_timed ? malloc(maximum_trip_count * sizeof *trips) : NULL;
+    uint64_t *trips = is_timed ? checked(malloc(maximum_trip_count * sizeof *trips)) : NULL;
     size_t trip_count = 0, outstanding = 0;
     uint64_t begin = now(), sent = 0, received = 0, last = begin;
     bool stops = false, succeeds = true;
     for (size_t i = 0; i < client->count && succeeds; i++) {
         struct connection *connection = &client->connections[i];
-        for (size_t k = 0; k < in_flight; k++) connection_append_frame(connection, payload, size);
+        connection->owed = in_flight;
         outstanding += in_flight;
         sent += in_flight;
-        succeeds = flush(client, connection);
+        succeeds = send_owed(client, connection, payload, size);
     }
     struct epoll_event events[256];
     while (outstanding && succeeds) {
@@ -157,7 +183,13 @@ bool epoll_client_echo(struct epoll_client *client, const uint8_t *payload, size
         for (int i = 0; i < count && succeeds; i++) {
             struct connection *connection = events[i].data.ptr;
             size_t frames = 0;
-            if (events[i].events & ~(uint32_t)EPOLLOUT) succeeds = receive(connection, &frames);
+            if (events[i].events & ~(uint32_t)EPOLLOUT)
+                succeeds = receive(client, connection, payload, size, &frames);
+            if (frames > outstanding) {
+                errno = EPROTO;
+                succeeds = false;
+                break;
+            }
             received += frames;
             outstanding -= frames;
             if (is_timed && frames) {
@@ -168,11 +200,11 @@ bool epoll_client_echo(struct epoll_client *client, const uint8_t *payload, size
             }
             for (; frames && !stops; frames--) {
                 if ((stops = is_over(limit, begin, sent))) break;
-                connection_append_frame(connection, payload, size);
+                connection->owed++;
                 outstanding++;
                 sent++;
             }
-            succeeds = succeeds && flush(client, connection);
+            succeeds = succeeds && send_owed(client, connection, payload, size);
             if (client->count > 1) connection_release_buffers(connection);
         }
     }
@@ -195,7 +227,7 @@ bool epoll_client_each(struct epoll_client *client, const uint8_t *payload, size
         for (size_t frames = 0; frames == 0;) {
             if (!wait(client)) return false;
             if (connection->is_blocked && !flush(client, connection)) return false;
-            if (!receive(connection, &frames)) return false;
+            if (!receive(client, connection, payload, size, &frames)) return false;
         }
         connection_release_buffers(connection);
     }
@@ -219,7 +251,8 @@ bool epoll_client_paced(struct epoll_client *client, const uint8_t *payload, siz
         for (int i = 0; i < count; i++) {
             size_t frames = 0;
             struct connection *connection = events[i].data.ptr;
-            if (!receive(connection, &frames) || !flush(client, connection)) return false;
+            if (!receive(client, connection, payload, size, &frames) || !flush(client, connection))
+                return false;
             received += frames;
             connection_release_buffers(connection);
         }

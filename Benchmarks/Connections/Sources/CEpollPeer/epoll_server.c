@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,7 +29,7 @@ static bool accept_connections(int listener, int epoll) {
         if (descriptor < 0) return errno == EAGAIN;
         int enabled = 1;
         setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &enabled, sizeof enabled);
-        struct connection *connection = calloc(1, sizeof *connection);
+        struct connection *connection = checked(calloc(1, sizeof *connection));
         connection->descriptor = descriptor;
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
         if (epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)) return false;

@@ -1,53 +1,5 @@
 internal import BenchmarkReport
 
-/// What the trials of a run came to.
-struct Measurements {
-    private struct Key: Hashable {
-        let `case`: String
-        let workload: String
-        let contender: String
-        let metric: Metric
-    }
-
-    private var values: [Key: [Double]] = [:]
-    /// In the order in which they were measured first.
-    private(set) var workloads: [(case: String, workload: String)] = []
-
-    mutating func add(_ samples: [Sample], of trial: Trial) {
-        for sample in samples {
-            let key = Key(
-                case: trial.case,
-                workload: sample.workload,
-                contender: trial.contender,
-                metric: sample.metric
-            )
-            values[key, default: []].append(sample.value)
-            if !workloads.contains(where: { $0 == (trial.case, sample.workload) }) {
-                workloads.append((trial.case, sample.workload))
-            }
-        }
-    }
-
-    /// The median of all rounds; nil where nothing was measured.
-    func value(_ metric: Metric, _ case: String, _ workload: String, _ contender: String) -> Double? {
-        values[Key(case: `case`, workload: workload, contender: contender, metric: metric)]?.median
-    }
-
-    /// The medians, those of one case and unit together.
-    func results(of cases: Set<String>) -> Results {
-        var results = Results()
-        for metric in Metric.allCases {
-            for (name, workload) in workloads where cases.contains(name) {
-                let medians = Trial.contenders.compactMap { contender in
-                    value(metric, name, workload, contender).map { (contender: contender, value: $0) }
-                }
-                results.add(medians, case: name, workload: workload, unit: metric.rawValue, isRate: metric.isRate)
-            }
-        }
-        return results
-    }
-}
-
 /// Runs trials in rounds, so that whatever else the machine does falls on all of them alike.
 func measure(_ trials: [Trial], _ peers: Peers, _ scale: Scale) throws -> Measurements {
     try warmJavaUp(trials, peers, scale)
@@ -55,7 +7,7 @@ func measure(_ trials: [Trial], _ peers: Peers, _ scale: Scale) throws -> Measur
     for round in 1...scale.rounds {
         for trial in trials where round == 1 || trial.isRepeated {
             tell("round \(round) of \(scale.rounds): \(trial.case), \(trial.workload), \(trial.contender)")
-            measurements.add(try trial.run(peers, scale), of: trial)
+            measurements.add(try trial.run(peers, scale), case: trial.case, contender: trial.contender)
         }
     }
     return measurements
@@ -71,7 +23,7 @@ extension Trial {
         }
     }
 
-    fileprivate var needsJava: Bool { client.hasPrefix("netty") }
+    fileprivate var needsJava: Bool { client.hasPrefix(ContenderName.netty) }
 }
 
 /// Runs all of a Java client's trials until what they run is compiled.

@@ -7,19 +7,22 @@ final class Peer {
     private let process = Process()
     private let input = Pipe()
     private let output = Pipe()
-    private let words: URL
+    private let words: FileHandle
     private var unread: [UInt8] = []
 
     /// - Parameter core: which one the process runs on; nil for any.
     init(_ program: Program, core: Int?) throws {
         name = program.arguments.joined(separator: " ")
-        words = FileManager.default.temporaryDirectory.appendingPathComponent("connection-peer-\(UUID()).log")
-        _ = FileManager.default.createFile(atPath: words.path, contents: nil)
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("connection-peer-\(UUID()).log")
+        _ = FileManager.default.createFile(atPath: file.path, contents: nil)
+        words = try FileHandle(forUpdating: file)
+        // It goes when nobody has it open any more, however this ends.
+        try FileManager.default.removeItem(at: file)
         process.executableURL = program.executable
         process.arguments = program.arguments
         process.standardInput = input
         process.standardOutput = output
-        process.standardError = try FileHandle(forWritingTo: words)
+        process.standardError = words
         // A process has the core of whoever starts it.
         if let core { process_pin(Int32(core)) }
         defer { process_unpin() }
@@ -27,14 +30,20 @@ final class Peer {
     }
 
     /// What its threads have had a processor for, in nanoseconds.
-    var cpuTime: UInt64 { process_cpu_time(process.processIdentifier) }
+    var cpuTime: UInt64 {
+        get throws {
+            let time = process_cpu_time(process.processIdentifier)
+            guard time > 0 else { throw failure("its processor time cannot be read.") }
+            return time
+        }
+    }
 
     /// The memory of its own, in bytes: what it has written to, and is no file's.
     var memory: UInt64 {
         get throws {
             let file = "/proc/\(process.processIdentifier)/smaps_rollup"
-            let lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
-            let words = lines.first { $0.hasPrefix("Anonymous:") }?.split(separator: " ") ?? []
+            let lines = (try? String(contentsOfFile: file, encoding: .utf8))?.split(separator: "\n")
+            let words = lines?.first { $0.hasPrefix("Anonymous:") }?.split(separator: " ") ?? []
             guard words.count == 3, let kibibytes = UInt64(words[1]) else {
                 throw failure("\(file) does not tell its memory.")
             }
@@ -45,7 +54,11 @@ final class Peer {
     /// Has a client do something; returns the numbers of its answer.
     func perform(_ command: String) throws -> [Double] {
         let line = Data("\(command)\n".utf8)
-        try input.fileHandleForWriting.write(contentsOf: line)
+        do {
+            try input.fileHandleForWriting.write(contentsOf: line)
+        } catch {
+            throw failure("it took no \(command).")
+        }
         let answer = try readLine(after: command).split(separator: " ")
         let numbers = answer.dropFirst().compactMap { Double($0) }
         guard answer.first == "done", numbers.count == 4 else {
@@ -83,19 +96,28 @@ final class Peer {
     }
 
     private func failure(_ text: String) -> PeerFailure {
-        // It may be writing them.
-        if process.isRunning { stop() } else { process.waitUntilExit() }
-        return PeerFailure(description: "\(name): \(text) \(lastWords)")
+        let end = end ?? "It was still running."
+        stop()
+        return PeerFailure(description: "\(name): \(text) \(end) \(lastWords)")
     }
 
     private var lastWords: String {
-        let words = (try? String(contentsOf: words, encoding: .utf8)) ?? ""
+        // The offset is the process's, too, which has ended.
+        try? words.seek(toOffset: 0)
+        let words = String(decoding: (try? words.readToEnd()) ?? Data(), as: UTF8.self)
         return words.isEmpty ? "It left no word." : "Its words: \(words.suffix(2000).trimmingCharacters(in: .newlines))"
     }
 
-    /// How the process ended; nil while it runs.
-    var end: String? {
-        process.isRunning ? nil : "\(name): it ended with status \(process.terminationStatus). \(lastWords)"
+    /// Why a client may have failed: that the process has ended, and how; nil where it runs.
+    var failureOfItsOwn: PeerFailure? { end.map { PeerFailure(description: "\(name): \($0) \(lastWords)") } }
+
+    /// How the process ended; nil where it still runs after a second. What closes its output or a connection is mostly
+    /// about to exit, with words and a status of its own.
+    private var end: String? {
+        for _ in 0..<100 where process.isRunning { usleep(10_000) }
+        guard !process.isRunning else { return nil }
+        let how = process.terminationReason == .uncaughtSignal ? "signal" : "status"
+        return "It ended with \(how) \(process.terminationStatus)."
     }
 
     func stop() {
@@ -104,10 +126,7 @@ final class Peer {
         process.waitUntilExit()
     }
 
-    deinit {
-        stop()
-        try? FileManager.default.removeItem(at: words)
-    }
+    deinit { stop() }
 }
 
 struct PeerFailure: Error, CustomStringConvertible {

@@ -1,3 +1,4 @@
+internal import BenchmarkReport
 internal import Foundation
 
 /// The processes of a run. Those of most trials stay, so that none has to start or warm up again.
@@ -27,8 +28,8 @@ final class Peers {
                 return try client.perform(command)
             } catch {
                 // That may be why the client failed.
-                guard let end = server.end else { throw error }
-                throw PeerFailure(description: "\(error)\n\(end)")
+                guard let failure = server.failureOfItsOwn else { throw error }
+                throw PeerFailure(description: "\(error)\n\(failure)")
             }
         }
     }
@@ -61,7 +62,7 @@ final class Peers {
     }
 
     private func clientProgram(_ contender: String) -> Program {
-        guard contender.hasPrefix("netty") else {
+        guard contender.hasPrefix(ContenderName.netty) else {
             return Program(executable: peerProgram, arguments: ["client", contender])
         }
         let java = ["java", "-cp", nettyClasspath, "NettyClient", contender]

@@ -1,3 +1,5 @@
+internal import BenchmarkReport
+
 extension Trial {
     /// Everything, in groups that are drawn together.
     static func groups(_ scale: Scale) -> [(name: String, trials: [Trial])] {
@@ -9,34 +11,29 @@ extension Trial {
         ]
     }
 
-    /// All contenders, Lifeline first: in this order they are shown, and the first one that takes part in a case is what the
-    /// others are compared with.
-    static let contenders = [
-        "lifeline-batches", "lifeline-messages", "lifeline-chat", "lifeline-requests", "lifeline-pushes",
-        "lifeline-batches to c", "c to lifeline-batches",
-        "c", "nio", "c to nio", "netty to c", "netty-flush-each to c", "grpc-stream", "grpc-unary",
-    ]
+    private typealias Name = ContenderName
 
     private static let sizes = [32, 512, 65_536]
 
     /// Clients and servers, each of which the same frames reach.
     private static let pairs = [
-        ("lifeline-batches", "lifeline-batches"), ("lifeline-messages", "lifeline-messages"),
-        ("lifeline-batches", "c"), ("c", "lifeline-batches"),
-        ("c", "c"), ("nio", "nio"), ("netty", "c"), ("netty-flush-each", "c"), ("grpc-stream", "grpc-stream"),
+        (Name.batches, Name.batches), (Name.messages, Name.messages), (Name.batches, Name.c), (Name.c, Name.batches),
+        (Name.c, Name.c), (Name.nio, Name.nio), (Name.netty, Name.c), (Name.nettyFlushEach, Name.c),
+        (Name.grpcStream, Name.grpcStream),
     ]
 
     private static var streams: [Trial] {
-        let oneWay = sizes.flatMap { size in pairs.map { steady("one-way", size, $0, "sink", "one-way \(size)") } }
+        let oneWay = sizes.flatMap { size in pairs.map { steady(CaseName.oneWay, size, $0, "sink", "one-way \(size)") }
+        }
         let echoes = [64, 1024].flatMap { inFlight in
             sizes.flatMap { size in
-                pairs.map { steady("echo-\(inFlight)", size, $0, "echo", "echo \(size) \(inFlight)") }
+                pairs.map { steady(CaseName.echo(inFlight: inFlight), size, $0, "echo", "echo \(size) \(inFlight)") }
             }
         }
-        let chat = ["lifeline-chat", "c"].map {
+        let chat = [Name.chat, Name.c].map {
             Trial(
-                case: "one-way-chat",
-                workload: "chat",
+                case: CaseName.oneWayChat,
+                workload: WorkloadName.chat,
                 client: $0,
                 server: $0,
                 mode: "sink",
@@ -47,7 +44,7 @@ extension Trial {
     }
 
     private static var roundTrips: [Trial] {
-        sizes.flatMap { size in pairs.map { steady("round-trip", size, $0, "echo", "echo \(size) 1") } }
+        sizes.flatMap { size in pairs.map { steady(CaseName.roundTrip, size, $0, "echo", "echo \(size) 1") } }
     }
 
     private static func steady(
@@ -57,10 +54,9 @@ extension Trial {
         _ mode: String,
         _ command: String
     ) -> Trial {
-        let workload = size < 1024 ? "\(size) B" : "\(size / 1024) KiB"
-        return Trial(
+        Trial(
             case: name,
-            workload: workload,
+            workload: WorkloadName.messages(of: size),
             client: pair.client,
             server: pair.server,
             mode: mode,
@@ -70,10 +66,10 @@ extension Trial {
 
     private static var sessions: [Trial] {
         let requests = [1, 64, 1024].flatMap { inFlight in
-            ["lifeline-requests", "c", "grpc-unary"].map {
+            [Name.requests, Name.c, Name.grpcUnary].map {
                 Trial(
-                    case: "requests",
-                    workload: "\(inFlight) in flight",
+                    case: CaseName.requests,
+                    workload: WorkloadName.calls(inFlight: inFlight),
                     client: $0,
                     server: $0,
                     mode: "echo",
@@ -81,24 +77,27 @@ extension Trial {
                 )
             }
         }
-        let pushes = ["lifeline-pushes", "c", "grpc-stream"].map {
-            steady("pushes", 32, ($0, $0), "sink", "one-way 32")
+        let pushes = [Name.pushes, Name.c, Name.grpcStream].map {
+            steady(CaseName.pushes, 32, ($0, $0), "sink", "one-way 32")
         }
         return requests + pushes
     }
 
     private static func connections(_ scale: Scale) -> [Trial] {
-        let servers = ["lifeline-batches", "c", "nio"]
+        let servers = [Name.batches, Name.c, Name.nio]
         func withCClient(_ name: String, _ workload: String, _ server: String, _ kind: Kind) -> Trial {
-            Trial(case: name, workload: workload, client: "c", server: server, mode: "echo", kind: kind)
+            Trial(case: name, workload: workload, client: Name.c, server: server, mode: "echo", kind: kind)
         }
         let paced = servers.map {
-            withCClient("connections-1000", "10/s each", $0, .paced(perSecond: 10, count: 1_000))
+            let kind = Kind.paced(perSecond: 10, count: 1_000)
+            return withCClient(CaseName.thousandConnections, WorkloadName.tenPerSecond, $0, kind)
         }
-        let memory = [("lifeline-batches", "c"), ("c", "lifeline-batches"), ("c", "c"), ("c", "nio")].map {
+        let memory = [
+            (Name.batches, Name.c), (Name.c, Name.batches), (Name.c, Name.c), (Name.c, Name.nio),
+        ].map {
             Trial(
-                case: "idle-memory",
-                workload: "idle",
+                case: CaseName.idleMemory,
+                workload: WorkloadName.idle,
                 client: $0,
                 server: $1,
                 mode: "echo",
@@ -106,11 +105,11 @@ extension Trial {
             )
         }
         let accepting = servers.map {
-            withCClient("accept", "and echo", $0, .accept(count: scale.acceptedConnections))
+            withCClient(CaseName.accept, WorkloadName.firstEcho, $0, .accept(count: scale.acceptedConnections))
         }
-        let manyMessages = ["lifeline-batches", "c"].map {
+        let manyMessages = [Name.batches, Name.c].map {
             Trial(
-                case: "growth-messages",
+                case: CaseName.growthWithMessages,
                 workload: "",
                 client: $0,
                 server: $0,
@@ -119,9 +118,9 @@ extension Trial {
             )
         }
         let manyConnections = [1, 100, scale.idleConnections].flatMap { count in
-            ["lifeline-batches", "c"].map {
+            [Name.batches, Name.c].map {
                 let kind = Kind.manyConnections(command: "echo 32 1", count: count)
-                return withCClient("growth-connections", "\(count) open", $0, kind)
+                return withCClient(CaseName.growthWithConnections, WorkloadName.connections(count), $0, kind)
             }
         }
         return paced + memory + accepting + manyMessages + manyConnections

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import BenchmarkReport
 
 extension Trial {
     /// A burst that a connection has to take up: 60 KB.
@@ -52,13 +52,13 @@ extension Trial {
             let ofServer = Sample(workload: workload, metric: .serverMemory, value: server / Double(count))
             // Of a contender that has C at the other end, only its own side is told.
             if self.client == self.server { return [ofClient, ofServer] }
-            return self.client == "c" ? [ofServer] : [ofClient]
+            return self.client == ContenderName.c ? [ofServer] : [ofClient]
         }
         _ = try pair.perform("open \(pair.port) \(count)")
         _ = try pair.perform("each 32")
-        let idle = try samples("idle")
+        let idle = try samples(WorkloadName.idle)
         _ = try pair.perform("each \(Self.burst)")
-        return idle + (try samples("after 60 KB"))
+        return idle + (try samples(WorkloadName.afterBurst))
     }
 
     private func measureAccepting(count: Int, on pair: Peers.Pair) throws -> [Sample] {
@@ -96,9 +96,10 @@ private struct Run {
     }
 
     init(on pair: Peers.Pair, _ perform: () throws -> [Double]) throws {
-        let before = (client: pair.client.cpuTime, server: pair.server.cpuTime)
+        let before = (client: try pair.client.cpuTime, server: try pair.server.cpuTime)
         let numbers = try perform()
-        let after = (client: pair.client.cpuTime, server: pair.server.cpuTime)
+        guard numbers[0] > 0 else { throw PeerFailure(description: "\(pair.client.name): it sent nothing.") }
+        let after = (client: try pair.client.cpuTime, server: try pair.server.cpuTime)
         (messages, nanoseconds, median, percentile99) = (numbers[0], numbers[1], numbers[2], numbers[3])
         clientCPU = Double(after.client - before.client) / messages
         serverCPU = Double(after.server - before.server) / messages

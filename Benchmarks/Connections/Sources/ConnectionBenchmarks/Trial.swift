@@ -1,3 +1,5 @@
+internal import BenchmarkReport
+
 /// A client and a server that do something together.
 struct Trial {
     let `case`: String
@@ -25,7 +27,7 @@ struct Trial {
     }
 
     /// The client's name, or where the server is another's, both.
-    var contender: String { client == server ? client : "\(client) to \(server)" }
+    var contender: String { ContenderName.pair(client, server) }
 }
 
 /// How long everything takes.

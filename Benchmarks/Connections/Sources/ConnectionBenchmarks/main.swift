@@ -54,15 +54,19 @@ func tell(_ text: String) {
 }
 
 func run(_ options: Options) throws {
-    // A peer that has died is noticed when it does not answer.
+    // A peer that has died is noticed when it takes no command.
     signal(SIGPIPE, SIG_IGN)
     let groups = Trial.groups(options.scale)
-    let cases = groups.flatMap { $0.trials.map(\.case) }
+    let trials = groups.flatMap(\.trials)
+    for trial in trials where !ContenderName.all.contains(trial.contender) {
+        throw Incomplete(description: "\(trial.contender) is missing in ContenderName.all, and would not be shown.")
+    }
+    let cases = trials.map(\.case)
     for name in options.only where !cases.contains(name) {
         let known: [String] = cases.reduce(into: []) { if $0.last != $1 { $0.append($1) } }
         throw UsageError(reason: "There is no case \(name), but \(known.joined(separator: ", ")).")
     }
-    let chosen = groups.flatMap(\.trials).filter { options.only.isEmpty || options.only.contains($0.case) }
+    let chosen = trials.filter { options.only.isEmpty || options.only.contains($0.case) }
     let peers = Peers(
         peerProgram: URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
             .appendingPathComponent("connection-peer"),
@@ -71,25 +75,32 @@ func run(_ options: Options) throws {
     )
     let measurements = try measure(chosen, peers, options.scale)
     try report(measurements, groups, options)
+    let missing = measurements.goals.filter { $0.verdict == nil }
+    if options.only.isEmpty, !missing.isEmpty {
+        let names = missing.map(\.name).joined(separator: "; ")
+        throw Incomplete(description: "Goals for which nothing was measured: \(names)")
+    }
 }
 
-/// A core for clients and one for servers; nil where processes cannot be pinned.
+struct Incomplete: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// A processor for clients and one for servers; nil where processes cannot be pinned.
 func availableCores() -> (client: Int, server: Int)? {
     guard process_pin(0), process_unpin() else {
-        tell("Processes cannot be pinned to cores here: numbers change more from run to run.")
+        tell("Processes cannot be pinned to processors here: numbers change more from run to run.")
         return nil
     }
-    if ProcessInfo.processInfo.activeProcessorCount < 2 { tell("Client and server share the only core here.") }
+    if ProcessInfo.processInfo.activeProcessorCount < 2 { tell("Client and server share the only processor here.") }
     return (client: 0, server: 1)
 }
 
 func report(_ measurements: Measurements, _ groups: [(name: String, trials: [Trial])], _ options: Options) throws {
-    print(measurements.results(of: Set(groups.flatMap { $0.trials.map(\.case) })).table(of: Trial.contenders))
-    print("\n\(measurements.goals.table)")
-    if let file = options.json {
-        let all = measurements.results(of: Set(groups.flatMap { $0.trials.map(\.case) }))
-        try all.encoded().write(to: URL(fileURLWithPath: file))
-    }
+    let results = measurements.results()
+    print(results.table(of: ContenderName.all))
+    print("\nGoals, with one processor for each side\n\(measurements.goals.table)")
+    if let file = options.json { try results.encoded().write(to: URL(fileURLWithPath: file)) }
     guard let folder = options.svg.map({ URL(fileURLWithPath: $0) }) else { return }
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     for group in groups {
@@ -98,7 +109,7 @@ func report(_ measurements: Measurements, _ groups: [(name: String, trials: [Tri
         let chart = Chart(
             results,
             title: group.name,
-            contenders: Trial.contenders,
+            contenders: ContenderName.all,
             footnote: "1 is Lifeline's own cost, 5 is five times that, or a fifth of the rate: shorter is better."
         )
         let name = group.name.lowercased().replacing(" ", with: "-")

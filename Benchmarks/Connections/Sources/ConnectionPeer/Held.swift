@@ -14,6 +14,8 @@ struct Held<Value: Sendable> {
                     continuation.yield(value)
                     for await _ in released {}
                 }
+                // It may never have had a value.
+                continuation.finish()
             } catch {
                 continuation.finish(throwing: error)
                 throw error
@@ -21,7 +23,7 @@ struct Held<Value: Sendable> {
         }
         releasing = release
         var iterator = values.makeAsyncIterator()
-        guard let value = try await iterator.next() else { throw CancellationError() }
+        guard let value = try await iterator.next() else { throw ConnectionEnded() }
         self.value = value
     }
 

@@ -5,7 +5,10 @@ enum Payload {
     /// So many bytes, or for `chat` an encoded `Benchmark_ChatMessage`.
     static func bytes(_ name: String) -> [UInt8]? {
         if name == "chat" { return chat }
-        return Int(name).map { [UInt8](repeating: 0x5A, count: $0) }
+        return Int(name).map { count in
+            // No two parts are alike, so that one in the place of another is seen.
+            (0..<count).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 8) }
+        }
     }
 
     /// About 300 bytes.
@@ -31,7 +34,10 @@ enum Payload {
             $0.ttl = 86_400
             $0.nonce = 0x1234_5678_9ABC_DEF0
         }
-        // Nothing in it can be refused.
-        return (try? message.serializedBytes()) ?? []
+        do {
+            return try message.serializedBytes()
+        } catch {
+            preconditionFailure("The chat message cannot be encoded: \(error)")
+        }
     }()
 }

@@ -36,7 +36,9 @@ struct SendLimit {
     var messages: Int
 
     func isReached(since begin: UInt64, sent: Int) -> Bool {
-        (messages > 0 && sent >= messages) || (nanoseconds > 0 && now() - begin >= nanoseconds)
+        // At least one is sent: else there is nothing to divide by.
+        guard sent > 0 else { return false }
+        return (messages > 0 && sent >= messages) || (nanoseconds > 0 && now() - begin >= nanoseconds)
     }
 }
 

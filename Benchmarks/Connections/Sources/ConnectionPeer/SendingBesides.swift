@@ -6,12 +6,12 @@ let safelyHeldByteCount = 512 << 10
 ///
 /// - Parameters:
 ///   - send: sends so many messages.
-///   - receive: returns how many have come; 0 at the end.
+///   - receive: returns how many have come, compared by the check; 0 at the end.
 func echoSendingBesides(
     inFlight: Int,
     _ limit: SendLimit,
     send: @escaping @Sendable (Int) async throws -> Void,
-    receive: () async throws -> Int
+    receive: (inout EchoCheck) async throws -> Int
 ) async throws -> Outcome {
     let (counts, toSend) = AsyncStream<Int>.makeStream()
     let sending = Task {
@@ -19,11 +19,12 @@ func echoSendingBesides(
     }
     defer { sending.cancel() }
     var outcome = Outcome()
+    var check = EchoCheck()
     let begin = now()
     var sent = inFlight
     toSend.yield(inFlight)
     while outcome.messages < sent {
-        let count = try await receive()
+        let count = try await receive(&check)
         guard count > 0 else { throw ConnectionEnded() }
         outcome.messages += count
         if !limit.isReached(since: begin, sent: sent) {

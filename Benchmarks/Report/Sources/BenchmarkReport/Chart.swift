@@ -91,7 +91,7 @@ public struct Chart {
     }
 
     private func draw(_ panel: Results.Panel, x: Double, y: Double) -> String {
-        let highest = panel.rows.map(\.ratio).max() ?? 1
+        let highest = panel.rows.compactMap(\.ratio).max() ?? 1
         let scale = barsHeight / min(max(highest, 1), highestRatio)
         let base = y + 34 + barsHeight
         let groups = panel.workloads.enumerated().map { index, workload in
@@ -111,6 +111,7 @@ public struct Chart {
         let rows = contenders.enumerated().compactMap { index, contender in
             panel.row(workload, contender).map { (colour: colour(index), row: $0) }
         }
+        // A bar of no height where there is no ratio.
         let left = x + (groupWidth - Double(rows.count) * barWidth) / 2
         let bars = rows.enumerated().map { index, bar in
             self.bar(bar.row, colour: bar.colour, x: left + Double(index) * barWidth, base: base, scale: scale)
@@ -127,7 +128,8 @@ public struct Chart {
 
     private func bar(_ row: Row, colour: String, x: Double, base: Double, scale: Double) -> String {
         let width = barWidth - 3
-        let height = min(row.ratio, highestRatio) * scale
+        let ratio = row.ratio ?? 0
+        let height = min(ratio, highestRatio) * scale
         let top = base - height
         let cut = """
             <rect x="\(number(x))" y="\(number(top + 12))" width="\(number(width))" height="3" fill="white"/>
@@ -135,8 +137,8 @@ public struct Chart {
         return """
             <rect x="\(number(x))" y="\(number(top))" width="\(number(width))" height="\(number(height))" \
             fill="\(colour)"><title>\(row.contender): \(row.value) \(row.unit)</title></rect>
-            \(row.ratio > highestRatio ? cut : "")
-            \(text(label(row.ratio), x: x + width / 2, y: top - 4, size: 10, anchor: "middle"))
+            \(ratio > highestRatio ? cut : "")
+            \(text(row.ratio.map(label) ?? "-", x: x + width / 2, y: top - 4, size: 10, anchor: "middle"))
             """
     }
 

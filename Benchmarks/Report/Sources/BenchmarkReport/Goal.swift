@@ -1,5 +1,3 @@
-internal import Foundation
-
 /// A bound that is to be kept, and whether a run kept it.
 public struct Goal: Sendable {
     /// What is compared with what.
@@ -53,12 +51,13 @@ extension Goal.Bound {
 }
 
 extension [Goal] {
-    /// A line for each goal that was measured.
+    /// A line for each goal.
     public var table: String {
-        let lines = compactMap { goal -> [String]? in
-            guard let value = goal.value, let verdict = goal.verdict else { return nil }
-            let byCPU = goal.valueByCPU.map { String(format: "%.2f", $0) } ?? ""
-            return [goal.name, "\(goal.bound)", String(format: "%.2f", value), byCPU, verdict.rawValue]
+        let lines = map { goal in
+            [
+                goal.name, "\(goal.bound)", goal.value?.inThreeDigits ?? "", goal.valueByCPU?.inThreeDigits ?? "",
+                goal.verdict?.rawValue ?? "not measured",
+            ]
         }
         return lines.isEmpty ? "" : alignedTable([["Goal", "wanted", "measured", "by CPU time", ""]] + lines)
     }
@@ -67,8 +66,8 @@ extension [Goal] {
 extension Goal.Bound: CustomStringConvertible {
     public var description: String {
         switch self {
-        case .atLeast(let bound): String(format: ">= %.2f", bound)
-        case .atMost(let bound): String(format: "<= %.2f", bound)
+        case .atLeast(let bound): ">= \(bound.inThreeDigits)"
+        case .atMost(let bound): "<= \(bound.inThreeDigits)"
         }
     }
 }

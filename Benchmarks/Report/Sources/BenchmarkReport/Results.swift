@@ -22,14 +22,18 @@ public struct Results: Codable, Sendable {
                 case: `case`,
                 workload: workload,
                 contender: $0.contender,
-                value: rounded($0.value, to: 10),
+                value: ($0.value * 10).rounded() / 10,
                 unit: unit,
-                ratio: rounded(isRate ? reference / $0.value : $0.value / reference, to: 1_000)
+                ratio: ratio(isRate ? reference : $0.value, over: isRate ? $0.value : reference)
             )
         }
     }
 
-    private func rounded(_ value: Double, to steps: Double) -> Double { (value * steps).rounded() / steps }
+    /// In three digits.
+    private func ratio(_ value: Double, over other: Double) -> Double? {
+        let ratio = value / other
+        return ratio.isFinite ? Double(ratio.inThreeDigits) : nil
+    }
 
     /// As JSON, one row a line, so that two files can be compared by eye.
     public func encoded() throws -> Data {

@@ -5,6 +5,7 @@ public struct Row: Codable, Sendable, Hashable {
     public var contender: String
     public var value: Double
     public var unit: String
-    /// How many times worse than Lifeline: 2 means twice the time or memory, or half the rate.
-    public var ratio: Double
+    /// How many times worse than Lifeline: 2 means twice the time or memory, or half the rate. Nil where
+    /// one of the two is 0, and nothing can be divided.
+    public var ratio: Double?
 }

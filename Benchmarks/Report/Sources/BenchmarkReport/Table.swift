@@ -21,7 +21,18 @@ extension Results.Panel {
         guard let row = row(workload, contender) else { return "" }
         let value = row.value < 10 ? String(format: "%.1f", row.value) : String(format: "%.0f", row.value)
         let isReference = row == reference(of: workload)
-        return isReference ? value + "        " : value + String(format: " (%5.2f)", row.ratio)
+        if isReference { return value + "         " }
+        let ratio = row.ratio?.inThreeDigits ?? "-"
+        return value + " (" + String(repeating: " ", count: max(0, 6 - ratio.count)) + ratio + ")"
+    }
+}
+
+extension Double {
+    /// Its first three digits that are not zeros, or all those of a greater number: 0.0123, 1.23, 12.3, 1234.
+    var inThreeDigits: String {
+        guard isFinite, self != 0 else { return String(format: "%.2f", self) }
+        let magnitude = Int(log10(abs(self)).rounded(.down))
+        return String(format: "%.\(max(0, 2 - magnitude))f", self)
     }
 }
 

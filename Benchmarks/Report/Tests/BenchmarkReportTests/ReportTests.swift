@@ -10,6 +10,23 @@ internal import Testing
         #expect(results.rows.map(\.ratio) == [1, 2.5, 1, 0.4])
     }
 
+    @Test func ratiosHaveThreeDigits() {
+        var results = Results()
+        results.add([("lifeline", 30), ("other", 7000), ("third", 0.4)], case: "parse", workload: "chat", unit: "ns")
+        #expect(results.rows.map(\.ratio) == [1, 233, 0.0133])
+    }
+
+    @Test func whatCannotBeDividedHasNoRatio() throws {
+        var results = Results()
+        results.add([("lifeline", 0), ("other", 5)], case: "idle", workload: "after", unit: "bytes")
+        results.add([("lifeline", 5), ("other", 0)], case: "send", workload: "chat", unit: "1/s", isRate: true)
+        #expect(results.rows.map(\.ratio) == [nil, nil, 1, nil])
+        #expect(try JSONDecoder().decode(Results.self, from: results.encoded()).rows == results.rows)
+        #expect(results.table(of: ["lifeline", "other"]).contains(" 5.0 (     -)"))
+        let chart = Chart(results, title: "Cost", contenders: ["lifeline", "other"], footnote: "")
+        #expect(chart.svg.contains("<title>other: 5.0 bytes</title>"))
+    }
+
     @Test func nothingToCompareAddsNoRows() {
         var results = Results()
         results.add([], case: "parse", workload: "chat", unit: "ns")
@@ -41,8 +58,8 @@ internal import Testing
         results.add([("lifeline", 20), ("other", 5)], case: "parse", workload: "chat", unit: "ns")
         let lines = results.table(of: ["lifeline", "other"]).split(separator: "\n")
         #expect(lines.count == 3)
-        #expect(lines[1].hasSuffix(" 20        "))
-        #expect(lines[2].hasSuffix(" 5.0 ( 0.25)"))
+        #expect(lines[1].hasSuffix(" 20         "))
+        #expect(lines[2].hasSuffix(" 5.0 ( 0.250)"))
     }
 
     @Test func chartDrawsABarForEachRow() {
@@ -75,9 +92,18 @@ internal import Testing
         #expect(Goal("rate", .atLeast(2), value: 3, byCPU: .infinity).verdict == .met)
     }
 
-    @Test func goalsThatWereNotMeasuredAreNotShown() {
+    @Test func goalsThatWereNotMeasuredAreShownAsSuch() {
         let goals = [Goal("rate", .atLeast(2), value: 3), Goal("cost", .atMost(2), value: nil)]
-        #expect(goals.table.contains("rate"))
-        #expect(!goals.table.contains("cost"))
+        let lines = goals.table.split(separator: "\n")
+        #expect(lines.count == 3)
+        #expect(lines[1].hasSuffix(" met"))
+        #expect(lines[2].hasSuffix(" not measured"))
+    }
+
+    @Test func goalsTellBoundsAndNumbersApartThatAreNearlyTheSame() {
+        let table = [Goal("cost", .atMost(1.0 / 12), value: 0.0841)].table
+        #expect(table.contains("<= 0.0833"))
+        #expect(table.contains(" 0.0841"))
+        #expect(table.hasSuffix(" MISSED"))
     }
 }

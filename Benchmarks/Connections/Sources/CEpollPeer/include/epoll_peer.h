@@ -1,4 +1,5 @@
-// A client and a server of varint-delimited frames in C, on epoll: what a connection costs at least.
+// A client and a server of varint-delimited frames in C: a plain loop on epoll with reads and writes of up to 256 KiB, and
+// one copy of each message.
 #ifndef EPOLL_PEER_H
 #define EPOLL_PEER_H
 
@@ -33,7 +34,7 @@ struct epoll_client;
 struct epoll_client *epoll_client_open(uint16_t port, size_t connection_count);
 void epoll_client_close(struct epoll_client *client);
 
-// The runs return false with errno when a connection fails.
+// The runs return false with errno when a connection fails. EBADMSG: what came back is not what was sent.
 
 // Sends on the first connection, and waits until the server has answered a last, empty frame.
 bool epoll_client_one_way(struct epoll_client *client, const uint8_t *payload, size_t size, struct epoll_limit limit,
@@ -50,9 +51,9 @@ bool epoll_client_each(struct epoll_client *client, const uint8_t *payload, size
 bool epoll_client_paced(struct epoll_client *client, const uint8_t *payload, size_t size, unsigned per_second,
                         uint64_t nanoseconds, struct epoll_outcome *outcome);
 
-// Runs this process, and those that it starts, on one core. False with errno where that is not allowed.
+// Runs the calling thread, and the processes that it starts, on one core. False with errno where that is not allowed.
 bool process_pin(int core);
-// Lets it run on all cores again that it had at the first `process_pin`.
+// Lets them run on all cores again that it had at the first `process_pin`.
 bool process_unpin(void);
 
 // Allows as many descriptors as the system lets a process have. Returns how many.

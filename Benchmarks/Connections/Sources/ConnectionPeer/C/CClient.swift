@@ -51,5 +51,5 @@ extension epoll_limit {
 
 /// What the system said last.
 struct SystemError: Error, CustomStringConvertible {
-    var description = String(cString: strerror(errno))
+    var description = errno == EBADMSG ? WrongEcho().description : String(cString: strerror(errno))
 }

@@ -7,19 +7,23 @@ private typealias Client = GRPCClient<HTTP2ClientTransport.Posix>
 final class GRPCUnaryClient: PeerClient {
     private var held: Held<Client>?
 
-    func open(port: Int, connectionCount: Int) async throws { held = try await holdClient(port: port) }
+    func open(port: Int, connectionCount: Int) async throws {
+        held = try await holdClient(port: port, connectionCount: connectionCount)
+    }
+
     func close() async throws { try await held?.release() }
 
     func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) async throws -> Outcome {
         guard let client = held?.value else { throw Unsupported() }
         return try await concurrentCalls(inFlight: inFlight, limit) {
-            _ = try await client.unary(
+            let echo = try await client.unary(
                 request: ClientRequest(message: payload),
                 descriptor: .unary,
                 serializer: RawBytes(),
                 deserializer: RawBytes(),
                 options: .defaults
             ) { try $0.message }
+            guard echo == payload else { throw WrongEcho() }
         }
     }
 }
@@ -30,7 +34,7 @@ final class GRPCStreamClient: PeerClient {
     private var stream: Held<GRPCStream>?
 
     func open(port: Int, connectionCount: Int) async throws {
-        let held = try await holdClient(port: port)
+        let held = try await holdClient(port: port, connectionCount: connectionCount)
         let client = held.value
         self.held = held
         stream = try await Held { hold in
@@ -40,13 +44,19 @@ final class GRPCStreamClient: PeerClient {
                 await hold(stream)
                 stream.runs.finish()
             }
-            try await client.bidirectionalStreaming(
-                request: request,
-                descriptor: .stream,
-                serializer: RawBytes(),
-                deserializer: RawBytes(),
-                options: .defaults
-            ) { try await stream.serveRuns($0) }
+            do {
+                try await client.bidirectionalStreaming(
+                    request: request,
+                    descriptor: .stream,
+                    serializer: RawBytes(),
+                    deserializer: RawBytes(),
+                    options: .defaults
+                ) { try await stream.serveRuns($0) }
+            } catch {
+                await stream.refuseRuns(error)
+                throw error
+            }
+            await stream.refuseRuns(ConnectionEnded())
         }
     }
 
@@ -65,14 +75,16 @@ final class GRPCStreamClient: PeerClient {
 
     private func run(_ payload: [UInt8], inFlight: Int?, _ limit: SendLimit) async throws -> Outcome {
         guard let stream = stream?.value else { throw Unsupported() }
-        return try await withCheckedThrowingContinuation {
-            stream.runs.yield(GRPCStream.Run(payload: payload, inFlight: inFlight, limit: limit, done: $0))
+        return try await withCheckedThrowingContinuation { done in
+            let run = GRPCStream.Run(payload: payload, inFlight: inFlight, limit: limit, done: done)
+            if case .terminated = stream.runs.yield(run) { done.resume(throwing: ConnectionEnded()) }
         }
     }
 }
 
-private func holdClient(port: Int) async throws -> Held<Client> {
-    try await Held { hold in
+private func holdClient(port: Int, connectionCount: Int) async throws -> Held<Client> {
+    guard connectionCount == 1 else { throw Unsupported() }
+    return try await Held { hold in
         try await withGRPCClient(
             transport: .http2NIOPosix(target: .ipv4(address: "127.0.0.1", port: port), transportSecurity: .plaintext)
         ) { await hold($0) }
@@ -111,6 +123,12 @@ private final class GRPCStream: Sendable {
         }
     }
 
+    /// Ends the runs that nothing serves any more.
+    func refuseRuns(_ error: any Error) async {
+        runs.finish()
+        for await run in runsToServe { run.done.resume(throwing: error) }
+    }
+
     private func perform(
         _ run: Run,
         _ writer: RPCWriter<[UInt8]>,
@@ -122,16 +140,21 @@ private final class GRPCStream: Sendable {
             let payload = run.payload
             return try await echoSendingBesides(inFlight: inFlight, run.limit) { count in
                 for _ in 0..<count { try await writer.write(payload) }
-            } receive: {
-                try await messages.next() == nil ? 0 : 1
+            } receive: { check in
+                guard let echo = try await messages.next() else { return 0 }
+                try check.received { echo == payload }
+                return 1
             }
         }
         if let inFlight = run.inFlight {
             var trips = RoundTrips(inFlight: inFlight, begin: begin)
+            var check = EchoCheck()
             var sent = inFlight
             try await writer.write(contentsOf: Array(repeating: run.payload, count: inFlight))
-            while outcome.messages < sent, try await messages.next() != nil {
+            while outcome.messages < sent {
+                guard let echo = try await messages.next() else { throw ConnectionEnded() }
                 trips?.end()
+                try check.received { echo == run.payload }
                 outcome.messages += 1
                 if !run.limit.isReached(since: begin, sent: sent) {
                     sent += 1
@@ -146,7 +169,8 @@ private final class GRPCStream: Sendable {
                 outcome.messages += chunk.count
             }
             try await writer.write([])
-            _ = try await messages.next()
+            guard let answer = try await messages.next() else { throw ConnectionEnded() }
+            guard answer.isEmpty else { throw WrongEcho() }
         }
         outcome.nanoseconds = now() - begin
         return outcome

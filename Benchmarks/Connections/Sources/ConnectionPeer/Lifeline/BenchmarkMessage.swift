@@ -1,7 +1,7 @@
 internal import LifelineMessages
 
 /// What the connections carry: bytes as they are, or decoded messages.
-protocol BenchmarkMessage: DelimitedMessage {
+protocol BenchmarkMessage: DelimitedMessage, Equatable {
     /// Reads a field where there are some.
     var isEmpty: Bool { get }
 }

@@ -39,7 +39,7 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
             outcome.messages += chunk.count
         }
         try await connection.send(Message(payload: []))
-        for try await _ in connection.messages { break }
+        try await receiveOne(on: connection) { $0.isEmpty }
         outcome.nanoseconds = now() - begin
         return outcome
     }
@@ -48,16 +48,39 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
         let connection = try first()
         let message = try Message(payload: payload)
         if inFlight * payload.count > safelyHeldByteCount {
-            var batches = connection.messages.batches.makeAsyncIterator()
-            return try await echoSendingBesides(inFlight: inFlight, limit) {
-                try await connection.send(contentsOf: repeatElement(message, count: $0))
-            } receive: {
-                try await batches.next()?.count ?? 0
-            }
+            return try await echoSendingBesides(message, inFlight: inFlight, limit, on: connection)
         }
         switch takes {
         case .batches: return try await echoBatches(message, inFlight: inFlight, limit, on: connection)
         case .messages: return try await echoMessages(message, inFlight: inFlight, limit, on: connection)
+        }
+    }
+
+    private func echoSendingBesides(
+        _ message: Message,
+        inFlight: Int,
+        _ limit: SendLimit,
+        on connection: Connection<Message, Message>
+    ) async throws -> Outcome {
+        switch takes {
+        case .batches:
+            var batches = connection.messages.batches.makeAsyncIterator()
+            return try await ConnectionPeer.echoSendingBesides(inFlight: inFlight, limit) {
+                try await connection.send(contentsOf: repeatElement(message, count: $0))
+            } receive: { check in
+                guard let batch = try await batches.next() else { return 0 }
+                try check.received(batch.count) { batch.first == message }
+                return batch.count
+            }
+        case .messages:
+            var messages = connection.messages.makeAsyncIterator()
+            return try await ConnectionPeer.echoSendingBesides(inFlight: inFlight, limit) {
+                for _ in 0..<$0 { try await connection.send(message) }
+            } receive: { check in
+                guard let echo = try await messages.next() else { return 0 }
+                try check.received { echo == message }
+                return 1
+            }
         }
     }
 
@@ -70,10 +93,12 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
         var outcome = Outcome()
         let begin = now()
         var trips = RoundTrips(inFlight: inFlight, begin: begin)
+        var check = EchoCheck()
         var sent = inFlight
         try await connection.send(contentsOf: repeatElement(message, count: inFlight))
         for try await batch in connection.messages.batches {
             trips?.end()
+            try check.received(batch.count) { batch.first == message }
             outcome.messages += batch.count
             if !limit.isReached(since: begin, sent: sent) {
                 sent += batch.count
@@ -93,11 +118,13 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
         var outcome = Outcome()
         let begin = now()
         var trips = RoundTrips(inFlight: inFlight, begin: begin)
+        var check = EchoCheck()
         var sent = inFlight
         var isSending = true
         for _ in 0..<inFlight { try await connection.send(message) }
-        for try await _ in connection.messages {
+        for try await echo in connection.messages {
             trips?.end()
+            try check.received { echo == message }
             outcome.messages += 1
             // The clock is not looked at for every message.
             if isSending, sent % 64 == 0 || trips != nil { isSending = !limit.isReached(since: begin, sent: sent) }
@@ -123,9 +150,18 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
         let begin = now()
         for connection in held {
             try await connection.value.send(message)
-            for try await _ in connection.value.messages { break }
+            try await receiveOne(on: connection.value) { $0 == message }
         }
         return Outcome(messages: held.count, nanoseconds: now() - begin)
+    }
+
+    private func receiveOne(
+        on connection: Connection<Message, Message>,
+        isExpected: (Message) -> Bool
+    ) async throws {
+        var messages = connection.messages.makeAsyncIterator()
+        guard let message = try await messages.next() else { throw ConnectionEnded() }
+        guard isExpected(message) else { throw WrongEcho() }
     }
 
     private func first() throws -> Connection<Message, Message> {

@@ -24,14 +24,18 @@ private struct EchoService: SessionService {
 final class SessionRequestClient: PeerClient {
     private let session = HeldSession()
 
-    func open(port: Int, connectionCount: Int) async throws { try await session.open(port: port) }
+    func open(port: Int, connectionCount: Int) async throws {
+        try await session.open(port: port, connectionCount: connectionCount)
+    }
+
     func close() async throws { try await session.close() }
 
     func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) async throws -> Outcome {
         let session = try session.client
         let message = RawMessage(bytes: payload)
         return try await concurrentCalls(inFlight: inFlight, limit) {
-            let _: RawMessage = try await session.call(EchoService.requestMethod, message)
+            let echo: RawMessage = try await session.call(EchoService.requestMethod, message)
+            guard echo == message else { throw WrongEcho() }
         }
     }
 }
@@ -40,7 +44,10 @@ final class SessionRequestClient: PeerClient {
 final class SessionPushClient: PeerClient {
     private let session = HeldSession()
 
-    func open(port: Int, connectionCount: Int) async throws { try await session.open(port: port) }
+    func open(port: Int, connectionCount: Int) async throws {
+        try await session.open(port: port, connectionCount: connectionCount)
+    }
+
     func close() async throws { try await session.close() }
 
     func oneWay(_ payload: [UInt8], _ limit: SendLimit) async throws -> Outcome {
@@ -69,7 +76,8 @@ private final class HeldSession {
         }
     }
 
-    func open(port: Int) async throws {
+    func open(port: Int, connectionCount: Int) async throws {
+        guard connectionCount == 1 else { throw Unsupported() }
         let endpoint = try Endpoint("tcp://127.0.0.1:\(port)")
         held = try await Held { hold in
             try await withSessionClient(to: endpoint) { await hold($0) }

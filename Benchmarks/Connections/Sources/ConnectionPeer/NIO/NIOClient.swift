@@ -61,6 +61,7 @@ private final class SendingHandler: ChannelInboundHandler {
         let done: EventLoopPromise<Outcome>
         let begin = now()
         var trips: RoundTrips?
+        var check = EchoCheck()
         var sent = 0
         var outstanding = 0
         var isSending = true
@@ -117,6 +118,12 @@ private final class SendingHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         run?.outstanding -= 1
         run?.trips?.end()
+        guard let expected = run.map({ $0.isOneWay ? ByteBuffer() : $0.payload }) else { return }
+        do {
+            try run?.check.received { unwrapInboundIn(data) == expected }
+        } catch {
+            return errorCaught(context: context, error: error)
+        }
         guard let run else { return }
         if run.isOneWay { return finish() }
         if run.isSending {

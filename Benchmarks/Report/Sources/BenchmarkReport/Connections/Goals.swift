@@ -1,8 +1,6 @@
-internal import BenchmarkReport
-
 extension Measurements {
     /// What Lifeline has to reach, in numbers of this run.
-    var goals: [Goal] { streamGoals + sessionGoals + roundTripGoals + connectionGoals }
+    public var goals: [Goal] { streamGoals + sessionGoals + roundTripGoals + connectionGoals }
 
     /// One contender's number over another's.
     private func quotient(
@@ -49,73 +47,75 @@ extension Measurements {
     }
 
     private var streamGoals: [Goal] {
-        let both = "lifeline-batches"
-        let client = "lifeline-batches to c"
-        let netty = "netty to c"
+        typealias Name = ContenderName
+        let (small, medium) = (WorkloadName.messages(of: 32), WorkloadName.messages(of: 512))
+        let (oneWay, echo, chat) = (CaseName.oneWay, CaseName.echo(inFlight: 64), CaseName.oneWayChat)
+        let (both, client, netty) = (Name.batches, Name.pair(Name.batches, Name.c), Name.pair(Name.netty, Name.c))
         return [
-            rate("one-way, 32 B: batches over C", atLeast: 0.5, "one-way", "32 B", both, over: "c"),
-            rate("echo-64, 512 B: batches over C", atLeast: 0.7, "echo-64", "512 B", both, over: "c"),
-            rate("one-way-chat: decoded over C", atLeast: 0.25, "one-way-chat", "chat", "lifeline-chat", over: "c"),
-            rate("echo-64, 32 B: batches over gRPC", atLeast: 15, "echo-64", "32 B", both, over: "grpc-stream"),
-            rate("one-way, 32 B: client over Netty", atLeast: 2, "one-way", "32 B", client, over: netty),
-            rate("echo-64, 32 B: client over Netty", atLeast: 2, "echo-64", "32 B", client, over: netty),
+            rate("one-way, 32 B: batches over C", atLeast: 0.5, oneWay, small, both, over: Name.c),
+            rate("echo-64, 512 B: batches over C", atLeast: 0.7, echo, medium, both, over: Name.c),
+            rate("one-way-chat: decoded over C", atLeast: 0.25, chat, WorkloadName.chat, Name.chat, over: Name.c),
+            rate("echo-64, 32 B: batches over gRPC", atLeast: 15, echo, small, both, over: Name.grpcStream),
+            rate("one-way, 32 B: client over Netty", atLeast: 2, oneWay, small, client, over: netty),
+            rate("echo-64, 32 B: client over Netty", atLeast: 2, echo, small, client, over: netty),
         ]
     }
 
     private var sessionGoals: [Goal] {
-        let (workload, ours) = ("64 in flight", "lifeline-requests")
+        typealias Name = ContenderName
+        let (calls, workload) = (CaseName.requests, WorkloadName.calls(inFlight: 64))
         return [
-            rate("64 requests: over C's echoes", atLeast: 0.27, "requests", workload, ours, over: "c"),
-            rate("64 requests: over unary gRPC", atLeast: 100, "requests", workload, ours, over: "grpc-unary"),
+            rate("64 requests: over C's echoes", atLeast: 0.27, calls, workload, Name.requests, over: Name.c),
+            rate("64 requests: over unary gRPC", atLeast: 100, calls, workload, Name.requests, over: Name.grpcUnary),
         ]
     }
 
     private var roundTripGoals: [Goal] {
-        func median(_ contender: String, over other: String) -> Double? {
-            quotient(.median, "round-trip", "32 B", contender, over: other)
+        typealias Name = ContenderName
+        func goal(_ words: String, atMost bound: Double, _ contender: String, over other: String) -> Goal {
+            let workload = WorkloadName.messages(of: 32)
+            let value = quotient(.median, CaseName.roundTrip, workload, contender, over: other)
+            return Goal("round trip: \(words)", .atMost(bound), value: value)
         }
         return [
-            Goal("round trip: client ours over C", .atMost(1.15), value: median("lifeline-batches to c", over: "c")),
-            Goal("round trip: server ours over C", .atMost(1.15), value: median("c to lifeline-batches", over: "c")),
-            Goal("round trip: both ours over C", .atMost(1.35), value: median("lifeline-batches", over: "c")),
-            Goal(
-                "round trip: both ours over gRPC",
-                .atMost(1.0 / 12),
-                value: median("lifeline-batches", over: "grpc-stream")
-            ),
+            goal("client ours over C", atMost: 1.15, Name.pair(Name.batches, Name.c), over: Name.c),
+            goal("server ours over C", atMost: 1.15, Name.pair(Name.c, Name.batches), over: Name.c),
+            goal("both ours over C", atMost: 1.35, Name.batches, over: Name.c),
+            goal("both ours over gRPC", atMost: 1.0 / 12, Name.batches, over: Name.grpcStream),
         ]
     }
 
     private var connectionGoals: [Goal] {
-        let server = "c to lifeline-batches"
+        let limit = ContenderName.c
+        let server = ContenderName.pair(limit, ContenderName.batches)
         func kilobytes(_ workload: String) -> Double? {
-            value(.serverMemory, "idle-memory", workload, server).map { $0 / 1000 }
+            value(.serverMemory, CaseName.idleMemory, workload, server).map { $0 / 1000 }
         }
         // C's own growth is the kernel's, and that of what caches hold.
         func growth(_ case: String, _ contender: String) -> Double? {
             guard
                 let ours = serverCosts(of: `case`, contender).growth,
-                let limit = serverCosts(of: `case`, "c").growth
+                let limit = serverCosts(of: `case`, limit).growth
             else { return nil }
             return ours / limit
         }
         return [
-            Goal("idle server connection, KB", .atMost(5), value: kilobytes("idle")),
-            Goal("idle server connection after 60 KB, KB", .atMost(6), value: kilobytes("after 60 KB")),
+            Goal("idle server connection, KB", .atMost(5), value: kilobytes(WorkloadName.idle)),
+            Goal("idle server connection after 60 KB, KB", .atMost(6), value: kilobytes(WorkloadName.afterBurst)),
             Goal(
                 "accept and first echo: server CPU over C",
                 .atMost(2),
-                value: quotient(.serverCPUPerConnection, "accept", "and echo", server, over: "c")
+                value: quotient(.serverCPUPerConnection, CaseName.accept, WorkloadName.firstEcho, server, over: limit)
             ),
             Goal(
                 "growth of server CPU with messages, over C's",
                 .atMost(1.2),
-                value: growth("growth-messages", "lifeline-batches")
+                value: growth(CaseName.growthWithMessages, ContenderName.batches)
             ),
             Goal(
                 "growth of server CPU with connections, over C's",
                 .atMost(1.2),
-                value: growth("growth-connections", server)
+                value: growth(CaseName.growthWithConnections, server)
             ),
         ]
     }

@@ -1,5 +1,5 @@
-/// What is measured of a trial.
-enum Metric: String, CaseIterable {
+/// What is measured of connections.
+public enum Metric: String, CaseIterable, Sendable {
     case rate = "messages/s"
     case median = "µs, median"
     case percentile99 = "µs, 99th percentile"
@@ -13,8 +13,14 @@ enum Metric: String, CaseIterable {
 }
 
 /// A number that a trial came to.
-struct Sample {
-    let workload: String
-    let metric: Metric
-    let value: Double
+public struct Sample: Sendable {
+    public let workload: String
+    public let metric: Metric
+    public let value: Double
+
+    public init(workload: String, metric: Metric, value: Double) {
+        self.workload = workload
+        self.metric = metric
+        self.value = value
+    }
 }

@@ -1,0 +1,58 @@
+// The names that trials, results and goals share.
+
+/// What is measured of connections.
+public enum CaseName {
+    public static let oneWay = "one-way"
+    public static let oneWayChat = "one-way-chat"
+    public static let roundTrip = "round-trip"
+    public static let requests = "requests"
+    public static let pushes = "pushes"
+    public static let thousandConnections = "connections-1000"
+    public static let idleMemory = "idle-memory"
+    public static let accept = "accept"
+    public static let growthWithMessages = "growth-messages"
+    public static let growthWithConnections = "growth-connections"
+
+    public static func echo(inFlight: Int) -> String { "echo-\(inFlight)" }
+}
+
+/// What is sent in a case, or on how many connections.
+public enum WorkloadName {
+    public static let chat = "chat"
+    public static let tenPerSecond = "10/s each"
+    public static let idle = "idle"
+    public static let afterBurst = "after 60 KB"
+    public static let firstEcho = "and echo"
+
+    public static func messages(of size: Int) -> String { size < 1024 ? "\(size) B" : "\(size / 1024) KiB" }
+    public static func calls(inFlight: Int) -> String { "\(inFlight) in flight" }
+    public static func connections(_ count: Int) -> String { "\(count) open" }
+}
+
+/// Who is measured.
+public enum ContenderName {
+    public static let batches = "lifeline-batches"
+    public static let messages = "lifeline-messages"
+    public static let chat = "lifeline-chat"
+    public static let requests = "lifeline-requests"
+    public static let pushes = "lifeline-pushes"
+    public static let c = "c"
+    public static let nio = "nio"
+    public static let netty = "netty"
+    public static let nettyFlushEach = "netty-flush-each"
+    public static let grpcStream = "grpc-stream"
+    public static let grpcUnary = "grpc-unary"
+
+    /// A client and a server: the client's name, or where the server is another's, both.
+    public static func pair(_ client: String, _ server: String) -> String {
+        client == server ? client : "\(client) to \(server)"
+    }
+
+    /// All of them, Lifeline first: in this order they are shown, and the first one that takes part in a case is what the
+    /// others are compared with.
+    public static let all = [
+        batches, messages, chat, requests, pushes,
+        pair(batches, c), pair(c, batches),
+        c, nio, pair(c, nio), pair(netty, c), pair(nettyFlushEach, c), grpcStream, grpcUnary,
+    ]
+}
