@@ -10,8 +10,7 @@ public import Logging
 /// When `body` returns, the server shuts down with the configuration's grace period, as `Server.shutdown(gracePeriod:)`
 /// says: by `shutdownOrder`, either handlers' input ends with what has come, and their connections are closed gracefully (what
 /// other threads have sent until then goes out, and no more); or this side ends first, and handlers go on, without being able
-/// to answer, until the peers end theirs. When `body` throws or
-/// the task is cancelled, connections are cut.
+/// to answer, until the peers end theirs. When `body` throws or the task is cancelled, connections are cut.
 ///
 /// - Parameters:
 ///   - logger: gets what happens to single connections, as `withServer` says.
