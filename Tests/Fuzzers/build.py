@@ -50,7 +50,7 @@ def compile_c(source: Path, folder: Path, newest: float) -> Path:
 def build_swift(name: str, folder: Path) -> Path:
     resources = Path(output_of([CLANG, "-print-resource-dir"]))
     driver = next(resources.rglob("libclang_rt.fuzzer_no_main*.a"))
-    command = ["swift", "build", "--package-path", FUZZERS, "--scratch-path", folder / "swift",
+    command = [ROOT / "scripts/swiftpm", "build", "--package-path", FUZZERS, "--scratch-path", folder / "swift",
                "--configuration", "release", "--product", name, "--sanitize=address",
                "-Xswiftc", f"-sanitize-coverage={COVERAGE}", "-Xcc", f"-fsanitize-coverage={COVERAGE}",
                # The toolchain's default, gold, warns of the sanitizer's own symbols.
