@@ -52,11 +52,31 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
 
     mutating func receive(_ run: FrameRun) throws {
         batch.reserveCapacity(batch.count + run.count)
-        for frame in run {
-            batch.append(try Received(serializedBytes: frame, partial: false, options: decodingOptions))
-            cost += frame.count + Self.overheadPerMessage
-            if intake != nil { costs.append(frame.count + Self.overheadPerMessage) }
+        // So many at once: a kilobyte of the stack.
+        try withUnsafeTemporaryAllocation(of: UnsafeRawBufferPointer.self, capacity: 64) { payloads in
+            var frames = run.makeIterator()
+            while true {
+                var count = 0
+                while count < payloads.count, let frame = frames.next() {
+                    payloads[count] = frame
+                    count += 1
+                }
+                if count == 0 { return }
+                try decode(UnsafeBufferPointer(rebasing: payloads[..<count]))
+            }
         }
+    }
+
+    private mutating func decode(_ payloads: UnsafeBufferPointer<UnsafeRawBufferPointer>) throws(MessageError) {
+        let before = batch.count
+        // Also where it throws: of those that were decoded until then.
+        defer {
+            for payload in payloads[..<(batch.count - before)] {
+                cost += payload.count + Self.overheadPerMessage
+                if intake != nil { costs.append(payload.count + Self.overheadPerMessage) }
+            }
+        }
+        try Received.decode(payloads, into: &batch, partial: false, options: decodingOptions)
     }
 
     mutating func finishBatch() -> ReadDemand {

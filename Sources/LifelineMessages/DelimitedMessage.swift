@@ -11,6 +11,30 @@ public protocol DelimitedMessage: Sendable {
         partial: Bool,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result
+
+    /// Decodes payloads, which are valid for the time of the call, and adds the messages to an array: one call for many
+    /// messages, which is compiled for the very type. There is an implementation for all types.
+    ///
+    /// - Throws: for the first that cannot be decoded; those before it were added.
+    static func decode(
+        _ payloads: UnsafeBufferPointer<UnsafeRawBufferPointer>,
+        into messages: inout [Self],
+        partial: Bool,
+        options: DecodingOptions
+    ) throws(MessageError)
+}
+
+extension DelimitedMessage {
+    @inlinable public static func decode(
+        _ payloads: UnsafeBufferPointer<UnsafeRawBufferPointer>,
+        into messages: inout [Self],
+        partial: Bool,
+        options: DecodingOptions
+    ) throws(MessageError) {
+        for payload in payloads {
+            messages.append(try Self(serializedBytes: payload, partial: partial, options: options))
+        }
+    }
 }
 
 /// An encoded message that stays as it is: for a gateway that passes messages on, or for types known only at run time.
@@ -36,14 +60,22 @@ public struct RawMessage: DelimitedMessage, Hashable {
         bytes = [UInt8](serializedBytes)
     }
 
-    public func withDelimitedBytes<Result>(
+    @inlinable public func withDelimitedBytes<Result>(
         partial: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result {
-        var delimited: [UInt8] = []
-        delimited.reserveCapacity(bytes.count + 5)
-        delimited.appendVarint(UInt64(bytes.count))
-        delimited += bytes
-        return try delimited.withUnsafeBytes(body)
+        // Ten bytes: the longest varint.
+        try withUnsafeTemporaryAllocation(byteCount: 10 + bytes.count, alignment: 1) { memory in
+            var (end, rest) = (0, bytes.count)
+            while rest >= 0x80 {
+                memory[end] = UInt8(truncatingIfNeeded: rest) | 0x80
+                end += 1
+                rest >>= 7
+            }
+            memory[end] = UInt8(rest)
+            end += 1
+            UnsafeMutableRawBufferPointer(rebasing: memory[end...]).copyBytes(from: bytes)
+            return try body(UnsafeRawBufferPointer(rebasing: memory[..<(end + bytes.count)]))
+        }
     }
 }
