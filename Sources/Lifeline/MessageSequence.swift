@@ -12,6 +12,7 @@ internal import LifelineTransport
 public struct MessageSequence<Element: DelimitedMessage>: AsyncSequence, Sendable {
     private let inbox: BatchQueue<Element>
     private let connection: any TransportConnection
+    @usableFromInline let rest = BatchRest<Element>()
 
     init(inbox: BatchQueue<Element>, connection: any TransportConnection) {
         self.inbox = inbox
@@ -26,17 +27,21 @@ public struct MessageSequence<Element: DelimitedMessage>: AsyncSequence, Sendabl
 
     /// Hands out one message at a time.
     public struct AsyncIterator: AsyncIteratorProtocol {
-        fileprivate let base: MessageSequence
+        @usableFromInline let base: MessageSequence
 
         /// The next message; nil at the end.
-        public nonisolated(nonsending) mutating func next() async throws -> Element? {
-            try await base.inbox.next { base.connection.resumeReading() }
+        @inlinable public nonisolated(nonsending) mutating func next() async throws -> Element? {
+            try await base.rest.next(base.nextBatch)
         }
 
         /// The next message; nil at the end.
-        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
-            try await base.inbox.next { base.connection.resumeReading() }
+        @inlinable public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
+            try await base.rest.next(base.nextBatch)
         }
+    }
+
+    @usableFromInline nonisolated(nonsending) func nextBatch() async throws -> [Element]? {
+        try await inbox.nextBatch { connection.resumeReading() }
     }
 
     /// The messages of a connection in batches: never an empty one.
@@ -52,12 +57,14 @@ public struct MessageSequence<Element: DelimitedMessage>: AsyncSequence, Sendabl
 
             /// The next batch; nil at the end.
             public nonisolated(nonsending) mutating func next() async throws -> [Element]? {
-                try await base.inbox.nextBatch { base.connection.resumeReading() }
+                let rest = base.rest.takeAll()
+                return rest.isEmpty ? try await base.nextBatch() : rest
             }
 
             /// The next batch; nil at the end.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> [Element]? {
-                try await base.inbox.nextBatch { base.connection.resumeReading() }
+                let rest = base.rest.takeAll()
+                return rest.isEmpty ? try await base.nextBatch() : rest
             }
         }
     }

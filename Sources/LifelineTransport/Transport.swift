@@ -81,11 +81,11 @@ package protocol TransportConnection: AnyObject, Sendable {
     /// What was agreed on when the connection's WebSocket was opened; nil when it has none.
     var webSocket: WebSocketOpening? { get }
 
-    /// Takes a frame, prefix included, to be written. The bytes are copied.
+    /// Takes whole frames, prefixes included, to be written. The bytes are copied.
     ///
-    /// - Returns: nil when it was accepted; a place in the line when it has to wait for room: see `wait(for:)`.
-    func offer(_ frame: UnsafeRawBufferPointer) throws(ConnectionError) -> PendingSend?
-    /// Waits until a frame is accepted. When the task is cancelled first, the frame will not be sent.
+    /// - Returns: nil when they were accepted; a place in the line when they have to wait for room: see `wait(for:)`.
+    func offer(_ frames: UnsafeRawBufferPointer, count: Int) throws(ConnectionError) -> PendingSend?
+    /// Waits until an offer is accepted. When the task is cancelled first, nothing of it will be sent.
     nonisolated(nonsending) func wait(for pending: PendingSend) async throws
     /// Takes a frame, prefix included, if there is room for it now, and tells whether there was. The bytes, which may come in
     /// two parts, are copied.
@@ -119,6 +119,11 @@ package protocol TransportConnection: AnyObject, Sendable {
 extension TransportConnection {
     package var applicationProtocol: String? { nil }
     package var webSocket: WebSocketOpening? { nil }
+
+    /// Takes one frame, prefix included, to be written, as `offer(_:count:)` does.
+    package func offer(_ frame: UnsafeRawBufferPointer) throws(ConnectionError) -> PendingSend? {
+        try offer(frame, count: 1)
+    }
 }
 
 /// How a connection ended.

@@ -11,7 +11,9 @@ internal import LifelineTransport
 /// much waits here the connection is not read, and, if it is lost, no new one is made before messages are taken; the log
 /// has a warning then.
 public struct ClientMessages<Element: DelimitedMessage>: AsyncSequence, Sendable {
-    let inbox: ClientInbox<Element>
+    @usableFromInline let inbox: ClientInbox<Element>
+
+    init(inbox: ClientInbox<Element>) { self.inbox = inbox }
 
     /// The messages in the batches in which they arrived, for handling many small ones at the least cost.
     ///
@@ -25,16 +27,16 @@ public struct ClientMessages<Element: DelimitedMessage>: AsyncSequence, Sendable
 
     /// Hands out one message at a time.
     public struct AsyncIterator: AsyncIteratorProtocol {
-        fileprivate let inbox: ClientInbox<Element>
+        @usableFromInline let inbox: ClientInbox<Element>
 
         /// The next message; nil at the end.
-        public nonisolated(nonsending) mutating func next() async throws -> Element? {
-            try await inbox.queue.next { inbox.resumeReading() }
+        @inlinable public nonisolated(nonsending) mutating func next() async throws -> Element? {
+            try await inbox.rest.next(inbox.nextBatch)
         }
 
         /// The next message; nil at the end.
-        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
-            try await inbox.queue.next { inbox.resumeReading() }
+        @inlinable public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
+            try await inbox.rest.next(inbox.nextBatch)
         }
     }
 
@@ -51,12 +53,14 @@ public struct ClientMessages<Element: DelimitedMessage>: AsyncSequence, Sendable
 
             /// The next batch; nil at the end.
             public nonisolated(nonsending) mutating func next() async throws -> [Element]? {
-                try await inbox.queue.nextBatch { inbox.resumeReading() }
+                let rest = inbox.rest.takeAll()
+                return rest.isEmpty ? try await inbox.nextBatch() : rest
             }
 
             /// The next batch; nil at the end.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> [Element]? {
-                try await inbox.queue.nextBatch { inbox.resumeReading() }
+                let rest = inbox.rest.takeAll()
+                return rest.isEmpty ? try await inbox.nextBatch() : rest
             }
         }
     }

@@ -7,7 +7,7 @@ internal import NIOConcurrencyHelpers
 ///
 /// What a connection brings before the client has reported it waits, and is dropped if it is given up unreported: so
 /// each message comes after the step to `ready` of its connection.
-final class ClientInbox<Received: DelimitedMessage>: Sendable {
+@usableFromInline final class ClientInbox<Received: DelimitedMessage>: Sendable {
     /// The attempt whose messages are taken, and the connection that it led to.
     private struct Source {
         let id: ConnectionManager.ConnectionID
@@ -26,6 +26,8 @@ final class ClientInbox<Received: DelimitedMessage>: Sendable {
     }
 
     let queue: BatchQueue<Received>
+    /// What a loop over single messages has left of the batch that it took last.
+    @usableFromInline let rest = BatchRest<Received>()
     /// Held around the queue's lock, never within it. The queue wakes its consumer meanwhile, which only schedules its task:
     /// that runs elsewhere, and waits here for a moment at most.
     private let state = NIOLockedValueBox(State())
@@ -113,7 +115,13 @@ final class ClientInbox<Received: DelimitedMessage>: Sendable {
 
     /// What has arrived, without waiting: the rest of a batch, or the next one, or nothing.
     func takeBatch() -> [Received] {
-        queue.takeBatch { resumeReading() }
+        let rest = rest.takeAll()
+        return rest.isEmpty ? queue.takeBatch { resumeReading() } : rest
+    }
+
+    /// Waits for the next batch; nil at the end.
+    @usableFromInline nonisolated(nonsending) func nextBatch() async throws -> [Received]? {
+        try await queue.nextBatch { resumeReading() }
     }
 
     func takePing() -> UInt64? { state.withLockedValue { $0.ping.take() } }

@@ -52,6 +52,12 @@ public struct FrameRun: Sequence {
             self.position = position + length
             return UnsafeRawBufferPointer(start: position, count: length)
         }
+
+        /// Passes over the next frame. Returns its length, prefix included; nil at the end.
+        package mutating func skip() -> Int? {
+            guard let start = position, next() != nil else { return nil }
+            return position.map { $0 - start }
+        }
     }
 }
 

@@ -29,8 +29,8 @@ final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection
         self.remoteEndpoint = Endpoint(remoteAddress, spokenToAs: endpoint) ?? endpoint
     }
 
-    func offer(_ frame: UnsafeRawBufferPointer) throws(ConnectionError) -> PendingSend? {
-        switch try outbound.offer(frame) {
+    func offer(_ frames: UnsafeRawBufferPointer, count: Int) throws(ConnectionError) -> PendingSend? {
+        switch try outbound.offer(frames, count: count) {
         case .pending(let pending):
             return pending
         case .accepted(let scheduleFlush):

@@ -77,10 +77,14 @@ extension BatchQueue {
 
         /// The consumer asked for one element.
         package mutating func nextRequested() -> NextAction<Element> {
-            switch advance() {
+            if let element = current.popLast() { return .deliver(element, resumeReading: false) }
+            var batch: [Element] = []
+            switch takeBatch(into: &batch) {
             case .wait: return .wait
             case .end(let error): return .end(error)
             case .deliver(_, let resumeReading):
+                batch.reverse()
+                swap(&current, &batch)
                 guard let element = current.popLast() else { return .wait }
                 return .deliver(element, resumeReading: resumeReading)
             }
@@ -88,12 +92,15 @@ extension BatchQueue {
 
         /// The consumer asked for all that is left of a batch.
         package mutating func nextBatchRequested() -> NextAction<[Element]> {
-            switch advance() {
+            if !current.isEmpty {
+                defer { current = [] }
+                return .deliver(current.reversed(), resumeReading: false)
+            }
+            var batch: [Element] = []
+            switch takeBatch(into: &batch) {
             case .wait: return .wait
             case .end(let error): return .end(error)
-            case .deliver(_, let resumeReading):
-                defer { current = [] }
-                return .deliver(current.reversed(), resumeReading: resumeReading)
+            case .deliver(_, let resumeReading): return .deliver(batch, resumeReading: resumeReading)
             }
         }
 
@@ -131,17 +138,15 @@ extension BatchQueue {
             waitingConsumer.take() != nil
         }
 
-        /// Sees to it that `current` has an element, if there is one.
-        private mutating func advance() -> NextAction<Void> {
-            if !current.isEmpty { return .deliver((), resumeReading: false) }
+        /// Moves the next batch, if there is one, to where the caller wants it, with no owner besides.
+        private mutating func takeBatch(into batch: inout [Element]) -> NextAction<Void> {
             guard firstBatch < batches.count else {
                 if case .ended(let error) = state { return .end(error) }
                 return .wait
             }
-            current = batches[firstBatch].elements
+            batch = batches[firstBatch].elements
             cost -= batches[firstBatch].cost
             batches[firstBatch].elements = []
-            current.reverse()
             firstBatch += 1
             if firstBatch == batches.count {
                 batches.removeAll(keepingCapacity: firstBatch <= 16)

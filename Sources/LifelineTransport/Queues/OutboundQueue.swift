@@ -11,11 +11,12 @@ package struct PendingSend: Sendable, Hashable {
 ///
 /// At most one write is under way, so that what is sent meanwhile goes out in the next one, and the bytes not taken by
 /// the kernel are known. A frame is accepted while those are below the high-water mark; the memory held is at most that
-/// plus one frame, and one frame for each send that waits. The buffer is given back with each write.
+/// plus one offer, and one offer for each send that waits. The buffer is given back with each write.
 package final class OutboundQueue: Sendable {
     private struct Waiter {
         /// Nil when it is only room that is waited for.
-        var frame: [UInt8]?
+        var frames: [UInt8]?
+        var frameCount = 0
         var continuation: CheckedContinuation<Void, any Error>?
     }
 
@@ -35,10 +36,15 @@ package final class OutboundQueue: Sendable {
         /// Why no more frames are taken, when that is not this side's doing.
         var finishReason: ConnectionError?
 
-        /// Takes the bytes of an accepted frame.
-        @inline(__always) mutating func append(_ frame: UnsafeRawBufferPointer) {
-            buffer.writeBytes(frame)
-            accepted(frameOf: frame.count)
+        /// Takes the bytes of accepted frames.
+        @inline(__always) mutating func append(_ frames: UnsafeRawBufferPointer, count: Int) {
+            buffer.writeBytes(frames)
+            if count == 1 { return accepted(frameOf: frames.count) }
+            frameCount += count
+            acceptedFrameCount += count
+            guard ledger != nil else { return }
+            var rest = FrameRun(unchecked: frames, count: count).makeIterator()
+            while let byteCount = rest.skip() { ledger?.frameAccepted(byteCount: byteCount) }
         }
 
         @inline(__always) mutating func accepted(frameOf byteCount: Int) {
@@ -77,15 +83,17 @@ package final class OutboundQueue: Sendable {
         case pending(PendingSend)
     }
 
-    /// Takes a copy of a frame's bytes.
-    package func offer(_ frame: UnsafeRawBufferPointer) throws(ConnectionError) -> Offer {
+    /// Takes a copy of the bytes of whole frames, which are accepted, or refused, together.
+    ///
+    /// - Parameter count: how many there are. With one, the bytes are not looked at.
+    package func offer(_ frames: UnsafeRawBufferPointer, count: Int = 1) throws(ConnectionError) -> Offer {
         let result: Result<Offer, ConnectionError> = state.withLockedValue { state in
-            switch state.machine.offered(byteCount: frame.count) {
+            switch state.machine.offered(byteCount: frames.count) {
             case .accept(let scheduleFlush):
-                state.append(frame)
+                state.append(frames, count: count)
                 return .success(.accepted(scheduleFlush: scheduleFlush))
             case .wait(let id):
-                state.waiters[id] = Waiter(frame: Array(frame))
+                state.waiters[id] = Waiter(frames: Array(frames), frameCount: count)
                 return .success(.pending(PendingSend(id: id)))
             case .refuse:
                 return .failure(state.refusal)
@@ -122,7 +130,7 @@ package final class OutboundQueue: Sendable {
             switch state.machine.roomRequested() {
             case .accept: return .success(nil)
             case .wait(let id):
-                state.waiters[id] = Waiter(frame: nil)
+                state.waiters[id] = Waiter(frames: nil)
                 return .success(PendingSend(id: id))
             case .refuse: return .failure(state.refusal)
             }
@@ -243,7 +251,7 @@ package final class OutboundQueue: Sendable {
             let action = state.machine.written()
             let admitted = action.admitted.compactMap { id -> CheckedContinuation<Void, any Error>? in
                 guard let waiter = state.waiters.removeValue(forKey: id) else { return nil }
-                waiter.frame?.withUnsafeBytes { state.append($0) }
+                waiter.frames?.withUnsafeBytes { state.append($0, count: waiter.frameCount) }
                 return waiter.continuation
             }
             return (action.scheduleFlush, admitted)

@@ -279,8 +279,8 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
         if closed.open(with: report) { whenClosed() }
     }
 
-    func offer(_ frame: UnsafeRawBufferPointer) throws(ConnectionError) -> PendingSend? {
-        switch try outbound.offer(frame) {
+    func offer(_ frames: UnsafeRawBufferPointer, count: Int) throws(ConnectionError) -> PendingSend? {
+        switch try outbound.offer(frames, count: count) {
         case .accepted: nil
         case .pending(let pending): pending
         }

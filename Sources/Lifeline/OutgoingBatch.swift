@@ -1,0 +1,67 @@
+internal import LifelineCore
+internal import LifelineTransport
+
+/// Frames that are gathered, and offered to the connection together: one lock for all of them, and not one each.
+@usableFromInline struct OutgoingBatch {
+    private let transport: any TransportConnection
+    private let encoder: FrameEncoder
+    private let byteLimit: Int
+    private let expectedCount: Int
+    private var frames: [UInt8] = []
+    private var frameCount = 0
+    /// Where the frame is in line that was not gathered, since it is long.
+    private var pending: PendingSend?
+    /// How many messages were accepted.
+    private(set) var acceptedCount = 0
+
+    /// - Parameters:
+    ///   - byteLimit: how many bytes are gathered before they are offered.
+    ///   - expectedCount: how many messages there are at least.
+    init(transport: any TransportConnection, encoder: FrameEncoder, byteLimit: Int, expectedCount: Int) {
+        self.transport = transport
+        self.encoder = encoder
+        self.byteLimit = byteLimit
+        self.expectedCount = expectedCount
+    }
+
+    /// Whether to `send()` now.
+    @usableFromInline var isFull: Bool { frames.count >= byteLimit || pending != nil }
+
+    /// Takes a frame. One that is long is offered at once, so that it is copied once: when nothing was gathered before it.
+    ///
+    /// - Returns: whether it was taken; else it is to be brought again after `send()`.
+    /// - Throws: `FramingError` when it is over the limit; `ConnectionError` when the connection takes nothing any more.
+    @usableFromInline mutating func take(_ frame: UnsafeRawBufferPointer) throws -> Bool {
+        try encoder.checkFrame(frame)
+        if frame.count >= byteLimit {
+            guard frameCount == 0 else { return false }
+            try Task.checkCancellation()
+            pending = try transport.offer(frame)
+            if pending == nil { acceptedCount += 1 }
+            return true
+        }
+        if frames.isEmpty { frames.reserveCapacity(min(expectedCount, byteLimit / frame.count + 1) * frame.count) }
+        frames.append(contentsOf: frame)
+        frameCount += 1
+        return true
+    }
+
+    /// Returns when what was taken is accepted.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled, `ConnectionError` when the connection takes nothing any more:
+    ///   nothing of it was accepted then.
+    @usableFromInline nonisolated(nonsending) mutating func send() async throws {
+        if let pending = pending.take() {
+            try await transport.wait(for: pending)
+            acceptedCount += 1
+        }
+        guard frameCount > 0 else { return }
+        try Task.checkCancellation()
+        if let pending = try frames.withUnsafeBytes({ try transport.offer($0, count: frameCount) }) {
+            try await transport.wait(for: pending)
+        }
+        acceptedCount += frameCount
+        frameCount = 0
+        frames.removeAll(keepingCapacity: true)
+    }
+}
