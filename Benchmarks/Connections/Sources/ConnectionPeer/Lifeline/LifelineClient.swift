@@ -25,10 +25,12 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
         held = []
     }
 
+    @specialized(where Message == RawMessage)
+    @specialized(where Message == Benchmark_ChatMessage)
     func oneWay(_ payload: [UInt8], _ limit: SendLimit) async throws -> Outcome {
         let connection = try first()
         let message = try Message(payload: payload)
-        let chunk = Array(repeating: message, count: 64)
+        let chunk = Array(repeating: message, count: takes == .batches ? 512 : 64)
         var outcome = Outcome()
         let begin = now()
         while !limit.isReached(since: begin, sent: outcome.messages) {
@@ -44,6 +46,8 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
         return outcome
     }
 
+    @specialized(where Message == RawMessage)
+    @specialized(where Message == Benchmark_ChatMessage)
     func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) async throws -> Outcome {
         let connection = try first()
         let message = try Message(payload: payload)
@@ -56,6 +60,8 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
         }
     }
 
+    @specialized(where Message == RawMessage)
+    @specialized(where Message == Benchmark_ChatMessage)
     private func echoSendingBesides(
         _ message: Message,
         inFlight: Int,
@@ -84,6 +90,8 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
         }
     }
 
+    @specialized(where Message == RawMessage)
+    @specialized(where Message == Benchmark_ChatMessage)
     private func echoBatches(
         _ message: Message,
         inFlight: Int,
@@ -109,6 +117,8 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
         return try end(outcome, begin, sent, trips)
     }
 
+    @specialized(where Message == RawMessage)
+    @specialized(where Message == Benchmark_ChatMessage)
     private func echoMessages(
         _ message: Message,
         inFlight: Int,
@@ -145,6 +155,8 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
         return outcome
     }
 
+    @specialized(where Message == RawMessage)
+    @specialized(where Message == Benchmark_ChatMessage)
     func each(_ payload: [UInt8]) async throws -> Outcome {
         let message = try Message(payload: payload)
         let begin = now()
@@ -155,6 +167,8 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
         return Outcome(messages: held.count, nanoseconds: now() - begin)
     }
 
+    @specialized(where Message == RawMessage)
+    @specialized(where Message == Benchmark_ChatMessage)
     private func receiveOne(
         on connection: Connection<Message, Message>,
         isExpected: (Message) -> Bool
