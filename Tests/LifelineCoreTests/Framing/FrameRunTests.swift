@@ -36,6 +36,15 @@ import Testing
         #expect(runs == [[body], [[]]])
     }
 
+    @Test func framesThatArePassedOverTellTheirLengths() {
+        let bytes = frame(3) + frame(300) + frame(0) + [0x81, 0x80, 0x00, 7]
+        let lengths = bytes.withUnsafeBytes { bytes in
+            var frames = FrameRun(unchecked: bytes, count: 4).makeIterator()
+            return (0..<5).map { _ in frames.skip() }
+        }
+        #expect(lengths == [4, 302, 1, 4, nil])
+    }
+
     @Test func whatLiesTogetherComesTogether() {
         let whole = frame(3) + frame(300) + frame(0)
         #expect(runs(in: [whole, whole]).runs.map(\.count) == [3, 3])
