@@ -6,6 +6,7 @@ enum Contender: String {
     case nio
     case grpcStream = "grpc-stream"
     case grpcUnary = "grpc-unary"
+    case lifelineFrames = "lifeline-frames"
     case lifelineBatches = "lifeline-batches"
     case lifelineMessages = "lifeline-messages"
     case lifelineChat = "lifeline-chat"
@@ -17,6 +18,7 @@ enum Contender: String {
         case .c: try runCServer(mode)
         case .nio: try await runNIOServer(mode)
         case .grpcStream, .grpcUnary: try await runGRPCServer(mode)
+        case .lifelineFrames: try await runFramesServer(mode)
         case .lifelineBatches: try await LifelineServer<RawMessage>(takes: .batches, mode: mode).run()
         case .lifelineMessages: try await LifelineServer<RawMessage>(takes: .messages, mode: mode).run()
         case .lifelineChat: try await LifelineServer<Benchmark_ChatMessage>(takes: .messages, mode: mode).run()
@@ -30,6 +32,7 @@ enum Contender: String {
         case .nio: NIOClient()
         case .grpcStream: GRPCStreamClient()
         case .grpcUnary: GRPCUnaryClient()
+        case .lifelineFrames: NoClient()
         case .lifelineBatches: LifelineClient<RawMessage>(takes: .batches)
         case .lifelineMessages: LifelineClient<RawMessage>(takes: .messages)
         case .lifelineChat: LifelineClient<Benchmark_ChatMessage>(takes: .messages)

@@ -26,6 +26,12 @@ extension PeerClient {
     func paced(_ payload: [UInt8], perSecond: Int, nanoseconds: UInt64) async throws -> Outcome { throw Unsupported() }
 }
 
+/// For a contender that is a server only.
+struct NoClient: PeerClient {
+    func open(port: Int, connectionCount: Int) async throws { throw Unsupported() }
+    func close() async throws {}
+}
+
 struct Unsupported: Error, CustomStringConvertible {
     var description: String { "This contender has no such command." }
 }

@@ -1,6 +1,6 @@
 extension Measurements {
     /// What Lifeline has to reach, in numbers of this run.
-    public var goals: [Goal] { streamGoals + sessionGoals + roundTripGoals + connectionGoals }
+    public var goals: [Goal] { frameGoals + streamGoals + sessionGoals + roundTripGoals + connectionGoals }
 
     /// One contender's number over another's.
     private func quotient(
@@ -44,6 +44,32 @@ extension Measurements {
             let server = value(.serverCPU, `case`, workload, contender)
         else { return nil }
         return 1 / max(client, server)
+    }
+
+    private var frameGoals: [Goal] {
+        let limit = ContenderName.c
+        let server = ContenderName.pair(limit, ContenderName.frames)
+        return [(64, 32, 0.9), (64, 512, 0.9), (1024, 32, 0.85), (1024, 512, 0.85), (64, 65_536, 0.95)].map {
+            let (inFlight, workload) = ($0.0, WorkloadName.messages(of: $0.1))
+            let echo = CaseName.echo(inFlight: inFlight)
+            return rate(
+                "\(echo), \(workload): frames' server over C",
+                atLeast: $0.2,
+                echo,
+                workload,
+                server,
+                over: limit
+            )
+        } + [
+            rate(
+                "one-way, 64 KiB: frames' server over C",
+                atLeast: 0.95,
+                CaseName.oneWay,
+                WorkloadName.messages(of: 65_536),
+                server,
+                over: limit
+            )
+        ]
     }
 
     private var streamGoals: [Goal] {

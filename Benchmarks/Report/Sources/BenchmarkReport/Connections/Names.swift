@@ -31,6 +31,7 @@ public enum WorkloadName {
 
 /// Who is measured.
 public enum ContenderName {
+    public static let frames = "lifeline-frames"
     public static let batches = "lifeline-batches"
     public static let messages = "lifeline-messages"
     public static let chat = "lifeline-chat"
@@ -52,7 +53,7 @@ public enum ContenderName {
     /// others are compared with.
     public static let all = [
         batches, messages, chat, requests, pushes,
-        pair(batches, c), pair(c, batches),
+        pair(batches, c), pair(c, batches), pair(c, frames),
         c, nio, pair(c, nio), pair(netty, c), pair(nettyFlushEach, c), grpcStream, grpcUnary,
     ]
 }
