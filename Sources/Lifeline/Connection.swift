@@ -67,7 +67,7 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     }
 
     /// Sends messages in order, like `send(_:)` one after the other, and at less cost: they are gathered, up to 16 KiB or a
-    /// quarter of the high-water mark, and accepted together.
+    /// quarter of the high-water mark, and accepted together. From a sequence that takes its time, `send(_:)` each.
     ///
     /// - Throws: `PartialSendError`, which says how many were accepted and why no more were.
     @inlinable public nonisolated(nonsending) func send(
@@ -76,7 +76,7 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
         var batch = makeBatch(expecting: messages.underestimatedCount)
         do {
             for message in messages {
-                // Where it does not fit, it does when what there is was sent.
+                // One that does not fit does so once those before it were sent.
                 while try !message.withDelimitedBytes(partial: false, { try batch.take($0) }) { try await batch.send() }
                 if batch.isFull { try await batch.send() }
             }

@@ -33,7 +33,7 @@ public struct ConnectionConfiguration: Sendable {
     /// How much may wait for the peer to read it, in bytes not yet taken by the kernel. At `high` sends wait; they go on
     /// from `low` on. Default: 64 KiB and 256 KiB, enough to keep a fast socket busy between two wake-ups.
     ///
-    /// A message is accepted whole, so that up to one message more is held.
+    /// A message is accepted whole, so that up to one message more is held; or with `send(contentsOf:)`, as many as it gathers.
     public var outboundWaterMarks = WaterMarks(low: 64 << 10, high: 256 << 10)
 
     /// What messages are accepted from the peer.

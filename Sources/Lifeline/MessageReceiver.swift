@@ -71,6 +71,10 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
         let before = batch.count
         // Also where it throws: of those that were decoded until then.
         defer {
+            precondition(
+                0...payloads.count ~= batch.count - before,
+                "\(Received.self).decode adds a message for each payload."
+            )
             for payload in payloads[..<(batch.count - before)] {
                 cost += payload.count + Self.overheadPerMessage
                 if intake != nil { costs.append(payload.count + Self.overheadPerMessage) }

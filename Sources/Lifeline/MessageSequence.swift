@@ -12,7 +12,7 @@ internal import LifelineTransport
 public struct MessageSequence<Element: DelimitedMessage>: AsyncSequence, Sendable {
     private let inbox: BatchQueue<Element>
     private let connection: any TransportConnection
-    @usableFromInline let rest = BatchRest<Element>()
+    @usableFromInline let rest = MessageRest<Element>()
 
     init(inbox: BatchQueue<Element>, connection: any TransportConnection) {
         self.inbox = inbox
@@ -31,17 +31,21 @@ public struct MessageSequence<Element: DelimitedMessage>: AsyncSequence, Sendabl
 
         /// The next message; nil at the end.
         @inlinable public nonisolated(nonsending) mutating func next() async throws -> Element? {
-            try await base.rest.next(base.nextBatch)
+            try await base.rest.next(base.fill)
         }
 
         /// The next message; nil at the end.
         @inlinable public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
-            try await base.rest.next(base.nextBatch)
+            try await base.rest.next(base.fill)
         }
     }
 
-    @usableFromInline nonisolated(nonsending) func nextBatch() async throws -> [Element]? {
-        try await inbox.nextBatch { connection.resumeReading() }
+    @usableFromInline nonisolated(nonsending) func fill() async throws -> Bool {
+        try await inbox.fill(rest) { connection.resumeReading() }
+    }
+
+    private nonisolated(nonsending) func nextBatch() async throws -> [Element]? {
+        try await inbox.nextBatch(after: rest) { connection.resumeReading() }
     }
 
     /// The messages of a connection in batches: never an empty one.
@@ -57,14 +61,12 @@ public struct MessageSequence<Element: DelimitedMessage>: AsyncSequence, Sendabl
 
             /// The next batch; nil at the end.
             public nonisolated(nonsending) mutating func next() async throws -> [Element]? {
-                let rest = base.rest.takeAll()
-                return rest.isEmpty ? try await base.nextBatch() : rest
+                try await base.nextBatch()
             }
 
             /// The next batch; nil at the end.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> [Element]? {
-                let rest = base.rest.takeAll()
-                return rest.isEmpty ? try await base.nextBatch() : rest
+                try await base.nextBatch()
             }
         }
     }

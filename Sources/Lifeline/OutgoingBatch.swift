@@ -27,7 +27,8 @@ internal import LifelineTransport
     /// Whether to `send()` now.
     @usableFromInline var isFull: Bool { frames.count >= byteLimit || pending != nil }
 
-    /// Takes a frame. One that is long is offered at once, so that it is copied once: when nothing was gathered before it.
+    /// Takes a frame, if it fits. One that is long is offered at once, so that it is copied once: when nothing was gathered
+    /// before it.
     ///
     /// - Returns: whether it was taken; else it is to be brought again after `send()`.
     /// - Throws: `FramingError` when it is over the limit; `ConnectionError` when the connection takes nothing any more.
@@ -40,6 +41,7 @@ internal import LifelineTransport
             if pending == nil { acceptedCount += 1 }
             return true
         }
+        guard frame.count <= byteLimit - frames.count else { return false }
         if frames.isEmpty { frames.reserveCapacity(min(expectedCount, byteLimit / frame.count + 1) * frame.count) }
         frames.append(contentsOf: frame)
         frameCount += 1
@@ -58,6 +60,8 @@ internal import LifelineTransport
         guard frameCount > 0 else { return }
         try Task.checkCancellation()
         if let pending = try frames.withUnsafeBytes({ try transport.offer($0, count: frameCount) }) {
+            // The queue has them.
+            frames = []
             try await transport.wait(for: pending)
         }
         acceptedCount += frameCount

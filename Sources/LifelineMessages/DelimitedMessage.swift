@@ -12,8 +12,9 @@ public protocol DelimitedMessage: Sendable {
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result
 
-    /// Decodes payloads, which are valid for the time of the call, and adds the messages to an array: one call for many
-    /// messages, which is compiled for the very type. There is an implementation for all types.
+    /// Decodes payloads, which are valid for the time of the call, and adds a message for each to an array, in their order:
+    /// one call for many messages, which is compiled for the very type. There is an implementation for all types. (A class
+    /// has to be final to have it.)
     ///
     /// - Throws: for the first that cannot be decoded; those before it were added.
     static func decode(

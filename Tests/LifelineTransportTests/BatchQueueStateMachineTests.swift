@@ -14,7 +14,6 @@ private typealias Machine = BatchQueue<Int>.StateMachine
         #expect(make { _ in }.received([], cost: 0) == .init(wakeConsumer: false, demand: .more))
         #expect(make { _ in }.finished(throwing: nil) == false)
         #expect(describe(make { _ in }.nextRequested()) == "wait")
-        #expect(describe(make { _ in }.nextBatchRequested()) == "wait")
         #expect(make { _ in }.consumerWillWait(1) == .wait)
         #expect(make { _ in }.consumerCancelled(1) == false)
     }
@@ -38,20 +37,8 @@ private typealias Machine = BatchQueue<Int>.StateMachine
         #expect(holding().received([4], cost: 4) == .init(wakeConsumer: false, demand: .more))
         #expect(holding().received([4], cost: 5) == .init(wakeConsumer: false, demand: .pause))
         #expect(holding().finished(throwing: nil) == false)
-        #expect(describe(holding().nextRequested()) == "1")
-        #expect(describe(holding().nextBatchRequested()) == "[1, 2]")
+        #expect(describe(holding().nextRequested()) == "[1, 2]")
         #expect(holding().consumerWillWait(1) == .askAgain)
-    }
-
-    @Test func inTheMiddleOfABatch() {
-        func middle() -> Box {
-            make {
-                _ = $0.received([1, 2, 3], cost: 3); _ = $0.nextRequested()
-            }
-        }
-        #expect(describe(middle().nextRequested()) == "2")
-        #expect(describe(middle().nextBatchRequested()) == "[2, 3]", "the rest of it")
-        #expect(middle().consumerWillWait(1) == .askAgain)
     }
 
     @Test func paused() {
@@ -61,12 +48,12 @@ private typealias Machine = BatchQueue<Int>.StateMachine
             }
         }
         #expect(paused().received([3], cost: 1) == .init(wakeConsumer: false, demand: .pause), "what was already read")
-        #expect(describe(paused().nextRequested()) == "1", "11 are left, over the low mark")
+        #expect(describe(paused().nextRequested()) == "[1]", "11 are left, over the low mark")
         let queue = paused()
         _ = queue.nextRequested()
-        #expect(describe(queue.nextRequested()) == "2 and resume")
+        #expect(describe(queue.nextRequested()) == "[2] and resume")
         #expect(queue.received([3], cost: 1) == .init(wakeConsumer: false, demand: .more))
-        #expect(describe(queue.nextRequested()) == "3", "it is told to resume once")
+        #expect(describe(queue.nextRequested()) == "[3]", "it is told to resume once")
     }
 
     @Test(arguments: [nil, ConnectionError(code: .ioError, message: "")])
@@ -82,9 +69,9 @@ private typealias Machine = BatchQueue<Int>.StateMachine
         #expect(ended().consumerWillWait(1) == .askAgain)
         let queue = ended()
         _ = queue.finished(throwing: .init(code: .closedByPeer, message: ""))
-        #expect(describe(queue.nextRequested()) == "1", "what came before is delivered")
+        #expect(describe(queue.nextRequested()) == "[1]", "what came before is delivered")
         #expect(describe(queue.nextRequested()) == end, "the first end counts")
-        #expect(describe(queue.nextBatchRequested()) == end, "and stays")
+        #expect(describe(queue.nextRequested()) == end, "and stays")
         #expect(queue.consumerWillWait(1) == .askAgain)
     }
 
@@ -95,7 +82,7 @@ private typealias Machine = BatchQueue<Int>.StateMachine
             _ = $0.received([4, 5], cost: 2)
             _ = $0.nextRequested()
         }
-        #expect(queue.discarded() == [2, 3, 4, 5])
+        #expect(queue.discarded() == [3, 4, 5])
         #expect(queue.discarded() == [])
         #expect(describe(queue.nextRequested()) == "wait")
         #expect(
@@ -110,7 +97,7 @@ private typealias Machine = BatchQueue<Int>.StateMachine
     @Test func oneOversizedBatchPausesAndResumes() {
         let queue = make { _ in }
         #expect(queue.received([1], cost: 1000).demand == .pause)
-        #expect(describe(queue.nextRequested()) == "1 and resume")
+        #expect(describe(queue.nextRequested()) == "[1] and resume")
     }
 
     @Test func thousandsOfBatchesKeepTheirOrder() {
@@ -123,14 +110,14 @@ private typealias Machine = BatchQueue<Int>.StateMachine
                 received += 2
             }
             for _ in 0..<(round % 5) {
-                guard case .deliver(let element, _) = queue.nextRequested() else { break }
-                #expect(element == expected)
-                expected += 1
+                guard case .deliver(let elements, _) = queue.nextRequested() else { break }
+                #expect(elements == [expected, expected + 1])
+                expected += 2
             }
         }
-        while case .deliver(let element, _) = queue.nextRequested() {
-            #expect(element == expected)
-            expected += 1
+        while case .deliver(let elements, _) = queue.nextRequested() {
+            #expect(elements == [expected, expected + 1])
+            expected += 2
         }
         #expect(expected == received)
     }
@@ -143,7 +130,7 @@ private typealias Machine = BatchQueue<Int>.StateMachine
         return Box(machine)
     }
 
-    private func describe<Output>(_ action: Machine.NextAction<Output>) -> String {
+    private func describe(_ action: Machine.NextAction) -> String {
         switch action {
         case .deliver(let output, let resumes): "\(output)\(resumes ? " and resume" : "")"
         case .wait: "wait"
@@ -158,8 +145,7 @@ private typealias Machine = BatchQueue<Int>.StateMachine
         func received(_ elements: [Int], cost: Int) -> Machine.ReceivedAction { machine.received(elements, cost: cost) }
         func finished(throwing error: ConnectionError?) -> Bool { machine.finished(throwing: error) }
         func discarded() -> [Int] { machine.discarded() }
-        func nextRequested() -> Machine.NextAction<Int> { machine.nextRequested() }
-        func nextBatchRequested() -> Machine.NextAction<[Int]> { machine.nextBatchRequested() }
+        func nextRequested() -> Machine.NextAction { machine.nextRequested() }
         func consumerWillWait(_ id: UInt64) -> Machine.WaitAction { machine.consumerWillWait(id) }
         func consumerCancelled(_ id: UInt64) -> Bool { machine.consumerCancelled(id) }
     }

@@ -31,12 +31,12 @@ public struct ClientMessages<Element: DelimitedMessage>: AsyncSequence, Sendable
 
         /// The next message; nil at the end.
         @inlinable public nonisolated(nonsending) mutating func next() async throws -> Element? {
-            try await inbox.rest.next(inbox.nextBatch)
+            try await inbox.rest.next(inbox.fill)
         }
 
         /// The next message; nil at the end.
         @inlinable public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
-            try await inbox.rest.next(inbox.nextBatch)
+            try await inbox.rest.next(inbox.fill)
         }
     }
 
@@ -53,14 +53,12 @@ public struct ClientMessages<Element: DelimitedMessage>: AsyncSequence, Sendable
 
             /// The next batch; nil at the end.
             public nonisolated(nonsending) mutating func next() async throws -> [Element]? {
-                let rest = inbox.rest.takeAll()
-                return rest.isEmpty ? try await inbox.nextBatch() : rest
+                try await inbox.nextBatch()
             }
 
             /// The next batch; nil at the end.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> [Element]? {
-                let rest = inbox.rest.takeAll()
-                return rest.isEmpty ? try await inbox.nextBatch() : rest
+                try await inbox.nextBatch()
             }
         }
     }

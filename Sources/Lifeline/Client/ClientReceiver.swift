@@ -27,7 +27,7 @@ internal import NIOConcurrencyHelpers
 
     let queue: BatchQueue<Received>
     /// What a loop over single messages has left of the batch that it took last.
-    @usableFromInline let rest = BatchRest<Received>()
+    @usableFromInline let rest = MessageRest<Received>()
     /// Held around the queue's lock, never within it. The queue wakes its consumer meanwhile, which only schedules its task:
     /// that runs elsewhere, and waits here for a moment at most.
     private let state = NIOLockedValueBox(State())
@@ -115,13 +115,17 @@ internal import NIOConcurrencyHelpers
 
     /// What has arrived, without waiting: the rest of a batch, or the next one, or nothing.
     func takeBatch() -> [Received] {
-        let rest = rest.takeAll()
-        return rest.isEmpty ? queue.takeBatch { resumeReading() } : rest
+        queue.takeBatch(after: rest) { resumeReading() }
     }
 
-    /// Waits for the next batch; nil at the end.
-    @usableFromInline nonisolated(nonsending) func nextBatch() async throws -> [Received]? {
-        try await queue.nextBatch { resumeReading() }
+    /// Waits for the rest of a batch, or the next one; nil at the end.
+    nonisolated(nonsending) func nextBatch() async throws -> [Received]? {
+        try await queue.nextBatch(after: rest) { resumeReading() }
+    }
+
+    /// Waits until there is a rest of a batch; false at the end.
+    @usableFromInline nonisolated(nonsending) func fill() async throws -> Bool {
+        try await queue.fill(rest) { resumeReading() }
     }
 
     func takePing() -> UInt64? { state.withLockedValue { $0.ping.take() } }

@@ -28,9 +28,12 @@ package struct FrameEncoder: Sendable {
         }
     }
 
-    /// Throws when the payload of a frame that has its prefix already is over the limit.
+    /// Throws when the payload of a frame that has its prefix already is over the limit, or of another length than that says.
     package func checkFrame(_ frame: UnsafeRawBufferPointer) throws(FramingError) {
-        guard case .value(_, let prefixLength) = Varint.decode(frame) else { throw .malformedPrefix }
+        guard case .value(let length, let prefixLength) = Varint.decode(frame), length == frame.count - prefixLength
+        else {
+            throw .malformedPrefix
+        }
         guard let uncountedLength else { return try checkPayload(ofLength: frame.count - prefixLength) }
         let payload = UnsafeRawBufferPointer(rebasing: frame[prefixLength...])
         try checkPayload(ofLength: payload.count - uncountedLength(payload))

@@ -167,7 +167,8 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
     }
 
     func nextConnection() async throws -> OpenedConnection<Inbox>? {
-        try await accepted.next(resumeReading: {})
+        // Each comes in a batch of its own.
+        try await accepted.nextBatch(resumeReading: {})?.first
     }
 
     func releaseConnection() {

@@ -17,8 +17,6 @@ extension BatchQueue {
 
         private let marks: WaterMarks
         private var state = State.open
-        /// The rest of the batch that the consumer took last, in reverse, so that taking one leaves no second owner.
-        private var current: [Element] = []
         private var batches: [Batch] = []
         /// The batches before this index have been taken.
         private var firstBatch = 0
@@ -61,47 +59,41 @@ extension BatchQueue {
 
         /// The owner throws away what is queued. Returns it.
         package mutating func discarded() -> [Element] {
-            defer { (current, batches, firstBatch, cost) = ([], [], 0, 0) }
-            return current.reversed() + batches[firstBatch...].flatMap(\.elements)
+            defer { (batches, firstBatch, cost) = ([], 0, 0) }
+            return batches[firstBatch...].flatMap(\.elements)
         }
 
-        /// What a consumer that asked for elements gets.
-        package enum NextAction<Output> {
-            /// An element, or a batch of them. With `resumeReading`, the producer that was paused goes on.
-            case deliver(Output, resumeReading: Bool)
+        /// What a consumer that asked for a batch gets.
+        package enum NextAction {
+            /// With `resumeReading`, the producer that was paused goes on.
+            case deliver([Element], resumeReading: Bool)
             /// Nothing there: `consumerWillWait(_:)` next.
             case wait
             /// The end: nil, or why it came.
             case end(ConnectionError?)
         }
 
-        /// The consumer asked for one element.
-        package mutating func nextRequested() -> NextAction<Element> {
-            if let element = current.popLast() { return .deliver(element, resumeReading: false) }
-            var batch: [Element] = []
-            switch takeBatch(into: &batch) {
-            case .wait: return .wait
-            case .end(let error): return .end(error)
-            case .deliver(_, let resumeReading):
-                batch.reverse()
-                swap(&current, &batch)
-                guard let element = current.popLast() else { return .wait }
-                return .deliver(element, resumeReading: resumeReading)
+        /// The consumer asked for the next batch.
+        package mutating func nextRequested() -> NextAction {
+            guard firstBatch < batches.count else {
+                if case .ended(let error) = state { return .end(error) }
+                return .wait
             }
-        }
-
-        /// The consumer asked for all that is left of a batch.
-        package mutating func nextBatchRequested() -> NextAction<[Element]> {
-            if !current.isEmpty {
-                defer { current = [] }
-                return .deliver(current.reversed(), resumeReading: false)
+            let elements = batches[firstBatch].elements
+            cost -= batches[firstBatch].cost
+            // So that the consumer is the only owner.
+            batches[firstBatch].elements = []
+            firstBatch += 1
+            if firstBatch == batches.count {
+                batches.removeAll(keepingCapacity: firstBatch <= 16)
+                firstBatch = 0
+            } else if firstBatch >= 64 {
+                batches.removeFirst(firstBatch)
+                firstBatch = 0
             }
-            var batch: [Element] = []
-            switch takeBatch(into: &batch) {
-            case .wait: return .wait
-            case .end(let error): return .end(error)
-            case .deliver(_, let resumeReading): return .deliver(batch, resumeReading: resumeReading)
-            }
+            guard isPaused, cost <= marks.low else { return .deliver(elements, resumeReading: false) }
+            isPaused = false
+            return .deliver(elements, resumeReading: true)
         }
 
         /// What a consumer that wants to wait does.
@@ -124,7 +116,7 @@ extension BatchQueue {
         package mutating func consumerWillWait(_ id: UInt64) -> WaitAction {
             if waitingConsumer != nil { return .refuse }
             if case .ended = state { return .askAgain }
-            if !current.isEmpty || firstBatch < batches.count { return .askAgain }
+            if firstBatch < batches.count { return .askAgain }
             waitingConsumer = id
             return .wait
         }
@@ -136,28 +128,6 @@ extension BatchQueue {
 
         private mutating func takeWaiter() -> Bool {
             waitingConsumer.take() != nil
-        }
-
-        /// Moves the next batch, if there is one, to where the caller wants it, with no owner besides.
-        private mutating func takeBatch(into batch: inout [Element]) -> NextAction<Void> {
-            guard firstBatch < batches.count else {
-                if case .ended(let error) = state { return .end(error) }
-                return .wait
-            }
-            batch = batches[firstBatch].elements
-            cost -= batches[firstBatch].cost
-            batches[firstBatch].elements = []
-            firstBatch += 1
-            if firstBatch == batches.count {
-                batches.removeAll(keepingCapacity: firstBatch <= 16)
-                firstBatch = 0
-            } else if firstBatch >= 64 {
-                batches.removeFirst(firstBatch)
-                firstBatch = 0
-            }
-            guard isPaused, cost <= marks.low else { return .deliver((), resumeReading: false) }
-            isPaused = false
-            return .deliver((), resumeReading: true)
         }
     }
 }

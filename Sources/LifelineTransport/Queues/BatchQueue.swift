@@ -1,6 +1,17 @@
 package import LifelineCore
 internal import NIOConcurrencyHelpers
 
+/// Where a consumer keeps the batch that it takes elements out of one by one. Several tasks may take turns at consuming, so that
+/// it is filled, and looked at before one of them waits, under the queue's lock.
+package protocol BatchRest<Element>: AnyObject, Sendable {
+    associatedtype Element: Sendable
+    var isEmpty: Bool { get }
+    /// Keeps a batch. Called while it is empty.
+    func put(_ batch: [Element])
+    /// All that is left, in order.
+    func takeAll() -> [Element]
+}
+
 /// Carries batches from one producer, which never waits, to one consumer, which waits when there is nothing.
 ///
 /// Bounded by the producer's obedience: past the high-water mark it is told to pause, and told to go on when the
@@ -45,55 +56,78 @@ package final class BatchQueue<Element: Sendable>: Sendable {
 
     // MARK: The consumer's side
 
-    /// The next element, or nil at the end. Suspends only when there is none.
+    /// Sees to it that the rest has an element, and tells whether it has; false at the end. Suspends only when there is none.
     ///
     /// - Parameter resumeReading: called when the producer may go on.
     /// - Throws: what the queue was ended with; `CancellationError`, after which the queue can be used on;
     ///   `ConnectionError` `concurrentIteration` when another consumer waits.
-    package nonisolated(nonsending) func next(resumeReading: () -> Void) async throws -> Element? {
+    package nonisolated(nonsending) func fill(
+        _ rest: any BatchRest<Element>,
+        resumeReading: () -> Void
+    ) async throws -> Bool {
         while true {
             try Task.checkCancellation()
-            switch state.withLockedValue({ $0.machine.nextRequested() }) {
-            case .deliver(let element, let resumes):
+            let action = state.withLockedValue { state in
+                if !rest.isEmpty { return StateMachine.NextAction.deliver([], resumeReading: false) }
+                let action = state.machine.nextRequested()
+                if case .deliver(let elements, _) = action { rest.put(elements) }
+                return action
+            }
+            switch action {
+            case .deliver(_, let resumes):
                 if resumes { resumeReading() }
-                return element
-            case .end(nil): return nil
+                return true
+            case .end(nil): return false
             case .end(let error?): throw error
-            case .wait: try await waitForBatch()
+            case .wait: try await waitForBatch(rest)
             }
         }
     }
 
-    /// The rest of the batch begun, or the next batch, or nil at the end. Like `next(resumeReading:)` otherwise.
-    package nonisolated(nonsending) func nextBatch(resumeReading: () -> Void) async throws -> [Element]? {
+    /// What is left of a batch, or the next one, or nil at the end. Like `fill(_:resumeReading:)` otherwise.
+    package nonisolated(nonsending) func nextBatch(
+        after rest: (any BatchRest<Element>)? = nil,
+        resumeReading: () -> Void
+    ) async throws -> [Element]? {
         while true {
             try Task.checkCancellation()
-            switch state.withLockedValue({ $0.machine.nextBatchRequested() }) {
+            switch nextAction(after: rest) {
             case .deliver(let elements, let resumes):
                 if resumes { resumeReading() }
                 return elements
             case .end(nil): return nil
             case .end(let error?): throw error
-            case .wait: try await waitForBatch()
+            case .wait: try await waitForBatch(rest)
             }
         }
     }
 
-    /// Like `nextBatch(resumeReading:)`, but empty instead of waiting, and at the end.
-    package func takeBatch(resumeReading: () -> Void) -> [Element] {
-        guard case .deliver(let elements, let resumes) = state.withLockedValue({ $0.machine.nextBatchRequested() })
-        else { return [] }
+    /// Like `nextBatch(after:resumeReading:)`, but empty instead of waiting, and at the end.
+    package func takeBatch(after rest: any BatchRest<Element>, resumeReading: () -> Void) -> [Element] {
+        guard case .deliver(let elements, let resumes) = nextAction(after: rest) else { return [] }
         if resumes { resumeReading() }
         return elements
     }
 
-    private nonisolated(nonsending) func waitForBatch() async throws {
+    private func nextAction(after rest: (any BatchRest<Element>)?) -> StateMachine.NextAction {
+        state.withLockedValue { state in
+            if let rest, !rest.isEmpty {
+                let left = rest.takeAll()
+                // Another consumer may have been quicker.
+                if !left.isEmpty { return .deliver(left, resumeReading: false) }
+            }
+            return state.machine.nextRequested()
+        }
+    }
+
+    private nonisolated(nonsending) func waitForBatch(_ rest: (any BatchRest<Element>)?) async throws {
         let id = state.withLockedValue { $0.machine.makeConsumerID() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 let result: Result<Void, any Error>? = state.withLockedValue { state in
                     // A cancellation before this line ran its handler in vain; one after it finds the waiter.
                     if Task.isCancelled { return .failure(CancellationError()) }
+                    if rest?.isEmpty == false { return .success(()) }
                     switch state.machine.consumerWillWait(id) {
                     case .wait:
                         state.waiter = continuation

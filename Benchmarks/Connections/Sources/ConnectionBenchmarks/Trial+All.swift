@@ -18,7 +18,8 @@ extension Trial {
     /// Clients and servers, each of which the same frames reach.
     private static let pairs = [
         (Name.batches, Name.batches), (Name.messages, Name.messages), (Name.batches, Name.c), (Name.c, Name.batches),
-        (Name.c, Name.frames), (Name.c, Name.c), (Name.nio, Name.nio), (Name.netty, Name.c), (Name.nettyFlushEach, Name.c),
+        (Name.c, Name.frames), (Name.c, Name.c), (Name.nio, Name.nio), (Name.netty, Name.c),
+        (Name.nettyFlushEach, Name.c),
         (Name.grpcStream, Name.grpcStream),
     ]
 

@@ -30,6 +30,7 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
     func oneWay(_ payload: [UInt8], _ limit: SendLimit) async throws -> Outcome {
         let connection = try first()
         let message = try Message(payload: payload)
+        // As many as whoever sends in batches has at once; the others only look at the clock so often.
         let chunk = Array(repeating: message, count: takes == .batches ? 512 : 64)
         var outcome = Outcome()
         let begin = now()

@@ -1,0 +1,110 @@
+import LifelineCore
+import LifelineTransport
+import Testing
+
+@testable import Lifeline
+
+/// Tasks that take turns at taking messages lose none, and none waits while there is one.
+@Suite(.timeLimit(.minutes(1))) struct MessageRestTests {
+    private let queue = BatchQueue<Int>(marks: WaterMarks(low: 10, high: 1000))
+    private let rest = MessageRest<Int>()
+
+    private func next() async throws -> Int? {
+        try await rest.next { try await queue.fill(rest) {} }
+    }
+
+    private func receive(_ elements: [Int]) {
+        _ = queue.receive(elements, cost: elements.count)
+    }
+
+    @Test func theRestComesBeforeTheNextBatch() async throws {
+        receive([1, 2, 3])
+        receive([4, 5])
+        #expect(try await next() == 1)
+        #expect(try await queue.nextBatch(after: rest) {} == [2, 3])
+        #expect(try await next() == 4)
+        #expect(queue.takeBatch(after: rest) {} == [5])
+        #expect(queue.takeBatch(after: rest) {} == [])
+        receive([6])
+        #expect(try await next() == 6)
+    }
+
+    @Test(arguments: [nil, ConnectionError(code: .ioError, message: "")])
+    func theRestComesBeforeTheEnd(error: ConnectionError?) async throws {
+        receive([1, 2, 3])
+        #expect(try await next() == 1)
+        queue.finish(throwing: error)
+        #expect(try await next() == 2)
+        #expect(try await queue.nextBatch(after: rest) {} == [3])
+        if error == nil {
+            #expect(try await next() == nil)
+            #expect(try await queue.nextBatch(after: rest) {} == nil)
+        } else {
+            await #expect(throws: ConnectionError.self) { try await next() }
+            await #expect(throws: ConnectionError.self) { try await queue.nextBatch(after: rest) {} }
+        }
+    }
+
+    @Test func aCancelledTaskLeavesTheRest() async throws {
+        receive([1, 2])
+        #expect(try await next() == 1)
+        let cancelled = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            await #expect(throws: CancellationError.self) { try await next() }
+            await #expect(throws: CancellationError.self) { try await queue.nextBatch(after: rest) {} }
+        }
+        await cancelled.value
+        #expect(try await next() == 2)
+    }
+
+    /// The first task is given a batch and cancelled before it takes of it, while the second begins.
+    @Test func whatACancelledTaskWasGivenIsTheNextOnes() async throws {
+        receive([1, 2])
+        let cancelled = Task {
+            try await rest.next {
+                let isFilled = try await queue.fill(rest) {}
+                withUnsafeCurrentTask { $0?.cancel() }
+                return isFilled
+            }
+        }
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        #expect(try await next() == 1)
+        #expect(try await queue.nextBatch(after: rest) {} == [2])
+    }
+
+    @Test func tasksThatRelieveEachOtherLoseNothing() async throws {
+        for round in 0..<10_000 {
+            let (queue, rest) = (BatchQueue<Int>(marks: WaterMarks(low: 10, high: 1000)), MessageRest<Int>())
+            let (taken, continuation) = AsyncStream<Int>.makeStream()
+            let loop: @Sendable () async throws -> Void = {
+                while let next = try await rest.next({ try await queue.fill(rest) {} }) { continuation.yield(next) }
+            }
+            let first = Task { try await loop() }
+            for _ in 0..<(round % 40) { await Task.yield() }
+            let producer = Task { _ = queue.receive([1, 2], cost: 2) }
+            for _ in 0..<(round % 3) { await Task.yield() }
+            first.cancel()
+            let second = Task { try await persist(loop) }
+            await producer.value
+            _ = await first.result
+            // Not at the end of the queue, which would wake a task that waits in vain.
+            var numbers = taken.makeAsyncIterator()
+            // Either task may tell first of what it has.
+            let both = await [numbers.next(), numbers.next()]
+            try #require(Set(both) == [1, 2], "round \(round)")
+            queue.finish(throwing: nil)
+            try await second.value
+        }
+    }
+}
+
+/// A loop that begins while another one still waits is refused; it tries again.
+private func persist(_ loop: @Sendable () async throws -> Void) async throws {
+    while true {
+        do {
+            return try await loop()
+        } catch let error as ConnectionError where error.code == .concurrentIteration {
+            await Task.yield()
+        }
+    }
+}
