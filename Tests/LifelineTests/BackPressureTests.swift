@@ -107,13 +107,16 @@ import Testing
         }
     }
 
-    @Test func aCancelledSendContentsOfTellsHowManyWereAccepted() async throws {
+    /// Messages that are gathered, and that are not.
+    @Test(arguments: [100, 64 << 10])
+    func aCancelledSendContentsOfTellsHowManyWereAccepted(size: Int) async throws {
+        let message = TestMessage(repeatElement(7, count: size))
         let listener = try await RawSocket.listen()
         try await withTestConnection(to: .tcp(host: "127.0.0.1", port: UInt16(listener.port))) { connection in
             let peer = try await listener.accept()
             let sending = Task {
                 do throws(PartialSendError) {
-                    try await connection.send(contentsOf: repeatElement(Self.message, count: Self.count))
+                    try await connection.send(contentsOf: repeatElement(message, count: .max))
                     return nil as PartialSendError?
                 } catch {
                     return error
@@ -125,8 +128,31 @@ import Testing
             #expect(error.cause is CancellationError)
             async let rest = peer.read()
             try await connection.finishSending()
-            let length = try Self.message.delimitedBytes.count
+            let length = try message.delimitedBytes.count
             #expect(try await rest.count + 1 == error.acceptedCount * length)
+        }
+    }
+
+    @Test func sendContentsOfTellsHowManyWereAcceptedBeforeTheConnectionFailed() async throws {
+        let message = TestMessage(repeatElement(7, count: 100))
+        let listener = try await RawSocket.listen()
+        await #expect(throws: ConnectionError.self) {
+            try await withTestConnection(to: .tcp(host: "127.0.0.1", port: UInt16(listener.port))) { connection in
+                let peer = try await listener.accept()
+                async let sending: PartialSendError? = {
+                    do throws(PartialSendError) {
+                        try await connection.send(contentsOf: repeatElement(message, count: .max))
+                        return nil
+                    } catch {
+                        return error
+                    }
+                }()
+                _ = try await peer.read(1)
+                try peer.reset()
+                let error = try #require(await sending)
+                #expect(error.cause is ConnectionError)
+                #expect(error.acceptedCount > 0)
+            }
         }
     }
 
