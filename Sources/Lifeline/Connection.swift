@@ -95,7 +95,7 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
         )
     }
 
-    /// Sends what was gathered before an error.
+    /// Sends what was gathered before an error, unless that says that nothing can be sent.
     @usableFromInline nonisolated(nonsending) func end(
         _ batch: inout OutgoingBatch,
         _ error: any Error

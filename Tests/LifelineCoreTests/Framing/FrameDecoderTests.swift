@@ -60,4 +60,11 @@ import Testing
         #expect(error?.code == .payloadTooLarge, "local misuse has a code of its own")
         #expect(throws: FramingError.self) { try frame(limit + 1).withUnsafeBytes { try encoder.checkFrame($0) } }
     }
+
+    @Test(arguments: [[], [0x80], [2, 9], [1, 9, 9], [0x81, 0x00]])
+    func refusesAFrameOfAnotherLengthThanItsPrefixSays(frame: [UInt8]) {
+        let encoder = FrameEncoder(maximumFrameLength: 100)
+        let error = #expect(throws: FramingError.self) { try frame.withUnsafeBytes { try encoder.checkFrame($0) } }
+        #expect(error?.code == .malformedPrefix)
+    }
 }
