@@ -1,4 +1,3 @@
-internal import LifelineCore
 internal import LifelineMessages
 internal import LifelineProtos
 

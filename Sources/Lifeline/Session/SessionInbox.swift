@@ -1,4 +1,3 @@
-internal import LifelineCore
 internal import LifelineProtos
 internal import NIOConcurrencyHelpers
 

@@ -1,5 +1,3 @@
-internal import LifelineCore
-
 /// How much one end of a session keeps and takes.
 public struct SessionLimits: Sendable, Hashable {
     /// Messages that are kept until the peer has processed them. Whoever pushes more waits. Values below 4 count as 4.

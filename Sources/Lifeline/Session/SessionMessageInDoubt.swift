@@ -1,5 +1,3 @@
-public import LifelineCore
-
 /// A message that a session had accepted and of which it is not known that the peer has processed it.
 public struct SessionMessageInDoubt: Sendable {
     /// `package.Service/Method`.

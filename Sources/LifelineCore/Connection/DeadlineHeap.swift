@@ -1,27 +1,32 @@
 /// Deadlines of which the earliest can be found and taken out: a binary heap. Equal ones come in the order of their ids.
-struct DeadlineHeap: Sendable {
-    struct Element: Comparable, Sendable {
-        let deadline: MonotonicTime
-        let id: UInt64
+package struct DeadlineHeap: Sendable {
+    package struct Element: Comparable, Sendable {
+        package let deadline: MonotonicTime
+        package let id: UInt64
 
-        static func < (first: Element, second: Element) -> Bool {
+        package init(deadline: MonotonicTime, id: UInt64) {
+            self.deadline = deadline
+            self.id = id
+        }
+
+        package static func < (first: Element, second: Element) -> Bool {
             (first.deadline, first.id) < (second.deadline, second.id)
         }
     }
 
-    private(set) var elements: [Element]
+    package private(set) var elements: [Element]
 
-    init(_ elements: [Element] = []) {
+    package init(_ elements: [Element] = []) {
         // An ascending array is a heap.
         self.elements = elements.sorted()
     }
 
-    var count: Int { elements.count }
+    package var count: Int { elements.count }
 
     /// The earliest.
-    var first: Element? { elements.first }
+    package var first: Element? { elements.first }
 
-    mutating func insert(_ element: Element) {
+    package mutating func insert(_ element: Element) {
         var place = elements.count
         elements.append(element)
         while place > 0 {
@@ -34,7 +39,7 @@ struct DeadlineHeap: Sendable {
     }
 
     /// Takes the earliest out, which there must be.
-    mutating func removeFirst() {
+    package mutating func removeFirst() {
         let element = elements.removeLast()
         if elements.isEmpty { return }
         var place = 0

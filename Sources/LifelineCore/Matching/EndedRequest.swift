@@ -6,4 +6,11 @@ package struct EndedRequest<Waiter: Sendable>: Sendable {
     package let waiter: Waiter
     /// Why there is none.
     package let code: RequestError.Code
+
+    @inlinable
+    package init(id: UInt64, waiter: Waiter, code: RequestError.Code) {
+        self.id = id
+        self.waiter = waiter
+        self.code = code
+    }
 }

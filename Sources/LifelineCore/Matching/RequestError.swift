@@ -91,4 +91,29 @@ extension RequestError {
             cause: nil
         )
     }
+
+    package static var sessionEnded: RequestError {
+        RequestError(
+            code: .notSent,
+            message: "The session has ended, so that the peer has not seen the request. Begin another one.",
+            cause: nil
+        )
+    }
+
+    package static var tooManyWithoutRoom: RequestError {
+        RequestError(
+            code: .tooManyInFlight,
+            message:
+                "Requests that have no room are as many, or as large, as what is kept. Ask less at once, or raise the limits.",
+            cause: nil
+        )
+    }
+
+    package static var tooManyCancelled: RequestError {
+        RequestError(
+            code: .tooManyInFlight,
+            message: "The peer has not acknowledged that earlier requests were cancelled. Ask again later.",
+            cause: nil
+        )
+    }
 }

@@ -10,33 +10,40 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
     /// The number of a request: ascending, never used again. Its lower half is the serial.
     package typealias ID = UInt64
 
-    private struct Entry {
-        let id: ID
-        let waiter: Waiter
-        let deadline: MonotonicTime?
+    @usableFromInline struct Entry {
+        @usableFromInline let id: ID
+        @usableFromInline let waiter: Waiter
+        @usableFromInline let deadline: MonotonicTime?
+
+        @inlinable init(id: ID, waiter: Waiter, deadline: MonotonicTime?) {
+            self.id = id
+            self.waiter = waiter
+            self.deadline = deadline
+        }
     }
 
     /// How many requests may wait at once.
-    package let maximumCount: Int
-    private let serials: ClosedRange<UInt32>
+    @usableFromInline package let maximumCount: Int
+    @usableFromInline let serials: ClosedRange<UInt32>
     /// A serial's slot is its remainder by their number, a power of two. A serial whose slot is taken is not used: so
     /// those that wait differ, and are found at once.
-    private var slots: [Entry?] = []
-    private var deadlines = RequestDeadlines()
+    @usableFromInline var slots: [Entry?] = []
+    @usableFromInline var deadlines = RequestDeadlines()
     /// The next number to try: its upper half says how often the serials were used up.
-    private var next: ID
+    @usableFromInline var next: ID
     /// How many requests wait.
-    package private(set) var count = 0
+    @usableFromInline package internal(set) var count = 0
     /// Responses to requests that had ended.
-    package private(set) var lateResponseCount = 0
+    @usableFromInline package internal(set) var lateResponseCount = 0
     /// Responses with serials that no request had.
-    package private(set) var unknownResponseCount = 0
+    @usableFromInline package internal(set) var unknownResponseCount = 0
 
     /// Makes an empty table.
     ///
     /// - Parameters:
     ///   - maximumCount: how many requests may wait at once: at least 1, at most a quarter of the serials.
     ///   - serials: what requests count through, again and again: at least four numbers.
+    @inlinable
     package init(maximumCount: Int, serials: ClosedRange<UInt32>) {
         precondition(serials.count >= 4)
         self.maximumCount = min(max(maximumCount, 1), serials.count / 4)
@@ -45,13 +52,13 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
     }
 
     /// When `timerFired` is to be called; nil: not until there was another event.
-    package var nextDeadline: MonotonicTime? { deadlines.next }
+    @inlinable package var nextDeadline: MonotonicTime? { deadlines.next }
 
     /// Places that requests and their deadlines take up: what a test bounds.
-    package var keptEntryCount: Int { max(slots.count, deadlines.keptCount) }
+    @inlinable package var keptEntryCount: Int { max(slots.count, deadlines.keptCount) }
 
     /// The serial of a request.
-    package static func serial(of id: ID) -> UInt32 { UInt32(truncatingIfNeeded: id) }
+    @inlinable package static func serial(of id: ID) -> UInt32 { UInt32(truncatingIfNeeded: id) }
 
     /// A request is to be sent, with the serial of the number that is returned.
     ///
@@ -60,6 +67,7 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
     ///   - deadline: when it stops to wait; nil: never.
     ///   - reserved: a serial that this request must not have: with fixed headers, its url.
     /// - Throws: `RequestError` `tooManyInFlight`; then the waiter is not kept.
+    @inlinable
     package mutating func began(
         _ waiter: Waiter,
         deadline: MonotonicTime?,
@@ -77,6 +85,7 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
     }
 
     /// What waits for the answer of a request that was begun; nil when that has ended.
+    @inlinable
     package func waiter(of id: ID) -> Waiter? {
         guard let slot = occupiedSlot(serial: Self.serial(of: id)), let entry = slots[slot], entry.id == id else {
             return nil
@@ -85,6 +94,7 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
     }
 
     /// Whether a request with this serial waits.
+    @inlinable
     package func isWaiting(serial: UInt32) -> Bool { occupiedSlot(serial: serial) != nil }
 
     /// What to do with a response.
@@ -98,6 +108,7 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
     }
 
     /// A response came in.
+    @inlinable
     package mutating func receivedResponse(serial: UInt32) -> ResponseAction {
         // Once they were used up, `next` is above them all.
         guard serials.contains(serial), ID(serial) < next else {
@@ -113,6 +124,7 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
     }
 
     /// Whoever asked gives it up. Returns the waiter; nil when the request has ended.
+    @inlinable
     package mutating func cancelled(_ id: ID) -> Waiter? {
         guard let slot = occupiedSlot(serial: Self.serial(of: id)), let entry = slots[slot], entry.id == id else {
             return nil
@@ -122,6 +134,7 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
     }
 
     /// `nextDeadline` has come; calling it early does no harm. Returns what ends with it, the earliest deadline first.
+    @inlinable
     package mutating func timerFired(now: MonotonicTime) -> [EndedRequest<Waiter>] {
         var ended: [EndedRequest<Waiter>] = []
         while let id = deadlines.takeDue(now: now) {
@@ -138,6 +151,7 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
     /// The connection is lost, and with it the requests that were sent, the oldest first. Serials count on.
     ///
     /// - Parameter isUnsent: whether a request still waits to be sent, so that it can go over the next connection.
+    @inlinable
     package mutating func connectionLost(
         keeping isUnsent: (ID) -> Bool = { _ in false }
     ) -> [EndedRequest<Waiter>] {
@@ -155,16 +169,19 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
 
 // Slots and serials.
 extension RequestTable {
-    private func slot(of id: ID) -> Int { Int(Self.serial(of: id)) & (slots.count - 1) }
+    @inlinable
+    func slot(of id: ID) -> Int { Int(Self.serial(of: id)) & (slots.count - 1) }
 
-    private func occupiedSlot(serial: UInt32) -> Int? {
+    @inlinable
+    func occupiedSlot(serial: UInt32) -> Int? {
         guard !slots.isEmpty else { return nil }
         let slot = slot(of: ID(serial))
         guard let entry = slots[slot], Self.serial(of: entry.id) == serial else { return nil }
         return slot
     }
 
-    private mutating func takeNumber() -> ID {
+    @inlinable
+    mutating func takeNumber() -> ID {
         let id = next
         if Self.serial(of: id) == serials.upperBound {
             next = (id | ID(UInt32.max)) + 1 + ID(serials.lowerBound)
@@ -174,20 +191,23 @@ extension RequestTable {
         return id
     }
 
-    private mutating func grow() {
+    @inlinable
+    mutating func grow() {
         let old = slots
         slots = Array(repeating: nil, count: max(2 * old.count, 8))
         // What differs by half as many slots differs by all.
         for entry in old { if let entry { slots[slot(of: entry.id)] = entry } }
     }
 
-    private mutating func end(at slot: Int) {
+    @inlinable
+    mutating func end(at slot: Int) {
         slots[slot] = nil
         count -= 1
         tidy()
     }
 
-    private mutating func tidy() {
+    @inlinable
+    mutating func tidy() {
         deadlines.tidy(waitingCount: count) { [slots, mask = slots.count - 1] id in
             guard let entry = slots[Int(Self.serial(of: id)) & mask], entry.id == id else { return nil }
             return entry.deadline

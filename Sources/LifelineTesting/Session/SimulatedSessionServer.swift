@@ -1,4 +1,4 @@
-internal import Lifeline
+package import Lifeline
 package import LifelineCore
 
 /// The sessions of a simulated server: the registry of the real one, and who is let in, which takes time.

@@ -1,3 +1,4 @@
+internal import Lifeline
 internal import LifelineCore
 internal import LifelineTesting
 

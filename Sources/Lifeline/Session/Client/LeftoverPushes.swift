@@ -1,4 +1,3 @@
-internal import LifelineCore
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 

@@ -1,4 +1,3 @@
-public import LifelineCore
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 

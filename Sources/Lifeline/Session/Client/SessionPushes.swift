@@ -1,4 +1,3 @@
-public import LifelineCore
 public import LifelineMessages
 
 /// The pushes of one method, over all connections and sessions of a client, in order.

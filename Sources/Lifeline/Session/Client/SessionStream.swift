@@ -1,4 +1,3 @@
-public import LifelineCore
 public import LifelineMessages
 
 /// The messages of a method that sends many, until its handler returns.

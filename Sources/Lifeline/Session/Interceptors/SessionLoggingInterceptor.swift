@@ -1,4 +1,3 @@
-internal import LifelineCore
 public import Logging
 
 /// Logs every call of a client, or of a server: its method, how it ended, how long it took and how large it was.

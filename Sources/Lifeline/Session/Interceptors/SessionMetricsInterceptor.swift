@@ -1,4 +1,3 @@
-internal import LifelineCore
 public import Metrics
 
 /// Counts and times every call of a client, or of a server:

@@ -1,4 +1,3 @@
-internal import LifelineCore
 public import Tracing
 
 /// Makes a span of every call: on a client one of kind `client`, whose context travels in the call's metadata; on a server one

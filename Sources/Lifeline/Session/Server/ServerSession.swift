@@ -1,4 +1,4 @@
-public import LifelineCore
+internal import LifelineCore
 public import LifelineMessages
 internal import LifelineProtos
 internal import LifelineTransport

@@ -1,5 +1,3 @@
-internal import LifelineCore
-
 /// The numbers of a frame that carries a message.
 struct FrameFields {
     private var sequence: UInt64 = 0

@@ -1,4 +1,4 @@
-package import LifelineCore
+internal import LifelineCore
 internal import LifelineMessages
 package import LifelineProtos
 internal import LifelineWellKnownTypes

@@ -1,0 +1,86 @@
+internal import LifelineCore
+
+// Those that wait.
+extension OutboundSequence {
+    mutating func append(
+        _ number: Number,
+        _ message: Message,
+        _ delivery: SessionDelivery,
+        isObserved: Bool,
+        now: MonotonicTime
+    ) -> (isAdmitted: Bool, replaced: Ended?) {
+        let entry = Lane.Entry(number: number, message, delivery, isObserved: isObserved, now: now)
+        if let deadline = entry.deadline {
+            deadlines.insert(.init(deadline: deadline, id: number))
+            waitingDeadlineCount += 1
+        }
+        guard let key = entry.key else { return (lanes[message.lane].append(entry), nil) }
+        guard let number = waitingByKey.updateValue(number, forKey: key), let older = waitingEntry(number) else {
+            return (lanes[message.lane].append(entry), nil)
+        }
+        let isAdmitted = lanes[message.lane].replace(older, with: entry)
+        positions[entry.number] = older.position
+        forget(older)
+        leftWaiting(older)
+        return (isAdmitted, Ended(older.number, .replaced))
+    }
+
+    func waitingEntry(_ number: Number) -> Lane.Entry? {
+        let position = positions[number] ?? number
+        let entry = lanes.ordinary.waiting[position] ?? lanes.urgent.waiting[position]
+        // Another may stand at the position that its number was.
+        return entry?.number == number ? entry : nil
+    }
+
+    func lane(ofWaiting number: Number) -> SessionLane? {
+        guard let entry = waitingEntry(number) else { return nil }
+        return lanes.ordinary.waiting[entry.position] != nil ? .ordinary : .urgent
+    }
+
+    mutating func dropWaiting(
+        _ outcome: SessionDeliveryOutcome,
+        isForgotten: Bool = true,
+        where isDropped: (Lane.Entry) -> Bool
+    ) -> [Ended] {
+        var ended: [Ended] = []
+        for lane in SessionLane.allCases {
+            let waiting = lanes[lane].waiting
+            let numbers = waiting.numbers.compactMap { waiting[$0] }.filter(isDropped).map(\.number)
+            for number in numbers {
+                if let end = drop(number, outcome, isForgotten: isForgotten) { ended.append(end) }
+            }
+        }
+        return ended
+    }
+
+    /// Ends a message that waits; nil when it does not, or nothing is told of it.
+    mutating func drop(
+        _ number: Number,
+        _ outcome: SessionDeliveryOutcome,
+        isForgotten: Bool = true
+    ) -> Ended? {
+        guard let entry = takeWaiting(number, isForgotten: isForgotten), entry.kind == .push else { return nil }
+        return Ended(number, outcome)
+    }
+
+    mutating func takeWaiting(_ number: Number, isForgotten: Bool = true) -> Lane.Entry? {
+        guard let found = waitingEntry(number), let lane = lane(ofWaiting: number),
+            let entry = lanes[lane].dropWaiting(at: found.position)
+        else { return nil }
+        if isForgotten { forget(entry) }
+        leftWaiting(entry)
+        return entry
+    }
+
+    mutating func leftWaiting(_ entry: Lane.Entry) {
+        positions[entry.number] = nil
+        if let key = entry.key, waitingByKey[key] == entry.number { waitingByKey[key] = nil }
+        guard entry.deadline != nil else { return }
+        waitingDeadlineCount -= 1
+        // 32 so that a small heap is not built anew at every other message.
+        if deadlines.count > 2 * waitingDeadlineCount + 32 {
+            deadlines = DeadlineHeap(deadlines.elements.filter { isWaiting($0.id) })
+        }
+        while let first = deadlines.first, !isWaiting(first.id) { deadlines.removeFirst() }
+    }
+}

@@ -1,0 +1,102 @@
+internal import LifelineCore
+
+/// A request of the peer's that is processed here. Its serial may be another one's when it has ended.
+package struct IncomingRequest: Hashable, Sendable {
+    /// The peer's number for it.
+    package let serial: UInt32
+    /// How many there were before it, and itself.
+    let count: UInt64
+}
+
+/// The peer's requests that are processed here. One that is cancelled is among them until its handler is done.
+struct RunningRequests: Sendable {
+    struct Entry: Sendable {
+        let request: IncomingRequest
+        let deadline: MonotonicTime?
+        let byteCount: Int
+        /// Whether pushes were sent that belong to it.
+        var hasPushes = false
+        /// Whether the peer does not wait any more.
+        var isCancelled = false
+    }
+
+    private var entries: [UInt64: Entry] = [:]
+    /// The counts of those that are not cancelled.
+    private var countBySerial: [UInt32: UInt64] = [:]
+    private var deadlines = DeadlineHeap()
+    private var begunCount: UInt64 = 0
+    /// The size of their contents.
+    private(set) var byteCount = 0
+
+    var count: Int { entries.count }
+    var isEmpty: Bool { entries.isEmpty }
+    /// Deadlines that take up memory: what a test bounds.
+    var keptDeadlineCount: Int { deadlines.count }
+    /// When `timerFired` is to be called.
+    var nextDeadline: MonotonicTime? { deadlines.first?.deadline }
+
+    /// A request came in; nil when its serial is taken.
+    mutating func begin(serial: UInt32, deadline: MonotonicTime?, byteCount: Int) -> IncomingRequest? {
+        guard countBySerial[serial] == nil else { return nil }
+        begunCount += 1
+        let request = IncomingRequest(serial: serial, count: begunCount)
+        entries[begunCount] = Entry(request: request, deadline: deadline, byteCount: byteCount)
+        self.byteCount += byteCount
+        countBySerial[serial] = begunCount
+        if let deadline { deadlines.insert(.init(deadline: deadline, id: begunCount)) }
+        return request
+    }
+
+    /// Whether the peer waits for its response.
+    func isWaitedFor(_ request: IncomingRequest) -> Bool { countBySerial[request.serial] == request.count }
+
+    /// A push of it is sent.
+    mutating func pushed(_ request: IncomingRequest) {
+        entries[request.count]?.hasPushes = true
+    }
+
+    /// The peer does not wait any more. Returns the request; nil when it does not matter.
+    mutating func cancel(serial: UInt32) -> IncomingRequest? {
+        guard let count = countBySerial.removeValue(forKey: serial) else { return nil }
+        entries[count]?.isCancelled = true
+        tidy()
+        return IncomingRequest(serial: serial, count: count)
+    }
+
+    /// It is responded to. Nil when it had ended.
+    mutating func end(_ request: IncomingRequest) -> Entry? {
+        guard let entry = entries.removeValue(forKey: request.count) else { return nil }
+        byteCount -= entry.byteCount
+        if !entry.isCancelled { countBySerial[request.serial] = nil }
+        tidy()
+        return entry
+    }
+
+    /// None is waited for any more. Returns those that were, the oldest first.
+    mutating func cancelAll() -> [IncomingRequest] {
+        countBySerial.keys.compactMap { cancel(serial: $0) }.sorted { $0.count < $1.count }
+    }
+
+    /// Returns those whose deadlines have come, which are not waited for any more.
+    mutating func timerFired(now: MonotonicTime) -> [IncomingRequest] {
+        var ended: [IncomingRequest] = []
+        while let first = deadlines.first, first.deadline <= now {
+            deadlines.removeFirst()
+            if let serial = entries[first.id]?.request.serial, countBySerial[serial] == first.id,
+                let request = cancel(serial: serial)
+            {
+                ended.append(request)
+            }
+        }
+        return ended
+    }
+
+    private mutating func tidy() {
+        func matters(_ count: UInt64) -> Bool { entries[count].map { !$0.isCancelled } ?? false }
+        // 32 so that a small heap is not built anew at every other request.
+        if deadlines.count > 2 * countBySerial.count + 32 {
+            deadlines = DeadlineHeap(deadlines.elements.filter { matters($0.id) })
+        }
+        while let first = deadlines.first, !matters(first.id) { deadlines.removeFirst() }
+    }
+}

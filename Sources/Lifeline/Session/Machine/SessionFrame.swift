@@ -1,0 +1,103 @@
+package import LifelineCore
+
+/// Something of the user's that a session carries.
+package protocol SessionContent: Sendable {
+    /// Its size as windows count it, in bytes: see docs/session-protocol.md.
+    var byteCount: Int { get }
+    /// The length of a frame that carries it, at most.
+    var maximumFrameLength: Int { get }
+    /// What it calls, empty where it belongs to a request: keys of deliveries are this method's own.
+    var method: String { get }
+}
+
+/// What one end of a session says to the other. Pings and pongs are the connection's own business.
+package enum SessionFrame<Content: SessionContent>: Sendable {
+    case hello(SessionHello)
+    case welcome(SessionWelcome)
+    /// A message with its place, if it has one; an acknowledgement alone is a blank one without a place.
+    case message(SessionPlace?, SessionAcknowledgement, SessionMessage<Content>)
+    case goodbye(SessionGoodbye)
+}
+
+/// A message that has a place in its lane, or would have one.
+package enum SessionMessage<Content: SessionContent>: Sendable {
+    /// Asks for a response; with the time at which who asks stops to wait.
+    case request(serial: UInt32, deadline: MonotonicTime?, Content)
+    /// Ends the request of the serial, and the pushes that belong to it, if there are any.
+    case response(serial: UInt32, endsPushes: Bool, Content)
+    /// Belongs to the request of the serial, or to none (0).
+    case push(serial: UInt32, Content)
+    /// The response of the serial is not waited for any more.
+    case cancel(serial: UInt32)
+    /// Nothing: the place of a message that is not worth sending any more, or that a later version added.
+    case blank
+
+    /// What the user says.
+    package var content: Content? {
+        switch self {
+        case .request(_, _, let content), .response(_, _, let content), .push(_, let content): content
+        case .cancel, .blank: nil
+        }
+    }
+
+    /// Its size as windows count it.
+    package var byteCount: Int { content?.byteCount ?? 0 }
+
+    /// The length of its frame, at most; 0 where it is far below every limit.
+    var maximumFrameLength: Int { content?.maximumFrameLength ?? 0 }
+
+    /// Of the messages of one scope, the newest of each key counts.
+    func replacementKey(_ key: String) -> ReplacementKey? {
+        guard case .push(let serial, let content) = self else { return nil }
+        return ReplacementKey(serial: serial, method: content.method, key: key)
+    }
+
+    /// The lane in which it is sent.
+    var lane: SessionLane {
+        switch self {
+        case .request, .push, .response(_, endsPushes: true, _), .blank: .ordinary
+        case .response, .cancel: .urgent
+        }
+    }
+
+    /// Whether it belongs to something that the peer knows, and means nothing to a peer that has lost the session.
+    var isOfThisSession: Bool {
+        switch self {
+        case .response, .cancel, .blank: true
+        case .push(let serial, _): serial != 0
+        case .request: false
+        }
+    }
+
+    /// Whether it may stand in a lane.
+    func mayStand(in lane: SessionLane) -> Bool {
+        switch self {
+        case .request, .push: lane == .ordinary
+        case .response, .cancel, .blank: true
+        }
+    }
+}
+
+/// A key of a delivery, with what it is a key of: a method, or the request of a serial.
+struct ReplacementKey: Hashable, Sendable {
+    let serial: UInt32
+    let method: String
+    let key: String
+}
+
+extension MonotonicTime? {
+    /// The earlier of two deadlines, of which there may be none. It is asked for after every event, and so makes no array.
+    static func earliest(_ first: MonotonicTime?, _ second: MonotonicTime?) -> MonotonicTime? {
+        guard let first, let second else { return first ?? second }
+        return min(first, second)
+    }
+}
+
+extension MonotonicTime {
+    /// What a request that is sent now says of its deadline: whole milliseconds, at least 1, as 0 stands for none.
+    package func timeoutMilliseconds(now: MonotonicTime) -> UInt64 {
+        guard self > now else { return 1 }
+        let nanoseconds = UInt64((self - now).saturatedNanoseconds)
+        return nanoseconds / 1_000_000 + (nanoseconds % 1_000_000 == 0 ? 0 : 1)
+    }
+}

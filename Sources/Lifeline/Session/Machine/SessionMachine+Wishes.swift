@@ -1,0 +1,146 @@
+package import LifelineCore
+
+// What this side wants.
+extension SessionMachine {
+    /// What became of an offered message.
+    package enum Offer: Equatable, Sendable {
+        /// It is accepted. Unless it is admitted, whoever brings it waits for the action.
+        case accepted(Number, isAdmitted: Bool)
+        /// It was to be sent now or not at all, and cannot be; or the request that it is for is not waited for any more.
+        case dropped
+        /// The peer takes no frame that is long enough for it.
+        case tooLong(limit: Int)
+        /// The session has ended, or is about to.
+        case closed
+    }
+
+    /// Sends a push: of a request of the peer's, or of none.
+    ///
+    /// - Parameter isObserved: whether to tell when it was sent or processed. What does not come to that is always told.
+    /// - Throws: what the store says when it cannot keep the push. Nothing has changed then.
+    package mutating func push(
+        _ content: Content,
+        of request: IncomingRequest? = nil,
+        _ delivery: SessionDelivery = .reliable,
+        isObserved: Bool = false,
+        now: MonotonicTime
+    ) throws(Store.Failure) -> (Offer, [Action]) {
+        // What runs may be finished while this side closes.
+        guard state != .ended, !isClosing || request != nil else { return (.closed, []) }
+        if let request, !running.isWaitedFor(request) { return (.dropped, []) }
+        guard content.maximumFrameLength <= peerFrameLimit else { return (.tooLong(limit: peerFrameLimit), []) }
+        let message = Message.push(serial: request?.serial ?? 0, content)
+        if delivery.isAtMostOnce, state != .open || !outbound.hasRoom(for: message) { return (.dropped, []) }
+        let (number, isAdmitted, replaced) = try outbound.accept(message, delivery, isObserved: isObserved, now: now)
+        if let request { running.pushed(request) }
+        return (.accepted(number, isAdmitted: isAdmitted), tell(replaced.map { [$0] } ?? [], now: now))
+    }
+
+    /// Asks for a response.
+    ///
+    /// - Parameter deadline: when whoever asks stops to wait; nil: never.
+    /// - Returns: Its number, with which it can be cancelled.
+    /// - Throws: `RequestError` `tooManyInFlight` by their count, by what has no room, or by cancellations that the peer does
+    ///   not acknowledge; `messageRefused` when the peer takes no frame that is long enough; `notSent` when the session has
+    ///   ended or is about to.
+    package mutating func request(
+        _ content: Content,
+        _ waiter: Waiter,
+        deadline: MonotonicTime?,
+        now: MonotonicTime
+    ) throws(RequestError) -> RequestID {
+        guard state != .ended, !isClosing else { throw .sessionEnded }
+        guard content.maximumFrameLength <= peerFrameLimit else { throw .messageRefused(limit: peerFrameLimit) }
+        // Cancellations are always accepted, and a peer that acknowledges none would have this side keep any number of them.
+        let hasRoomToCancel = outbound.admittedSize(.urgent).frameCount < options.outboundLimit.frameCount
+        guard requests.count < peerRequestLimit else { throw .tooManyInFlight(limit: peerRequestLimit) }
+        guard hasRoomToCancel else { throw .tooManyCancelled }
+        guard outbound.takesRequest(content.byteCount) else { throw .tooManyWithoutRoom }
+        let request = RequestInFlight(waiter: waiter, number: outbound.nextNumber)
+        let id = try requests.began(request, deadline: deadline)
+        let message = Message.request(serial: Self.serial(of: id), deadline: deadline, content)
+        outbound.accept(message, now: now)
+        return id
+    }
+
+    /// The serial of a request, which pushes that belong to it carry.
+    package static func serial(of id: RequestID) -> UInt32 { RequestTable<RequestInFlight>.serial(of: id) }
+
+    /// Whoever asked does not wait any more. Returns its waiter; nil when the request has ended.
+    package mutating func cancelRequest(_ id: RequestID, now: MonotonicTime) -> (Waiter?, [Action]) {
+        guard let request = requests.cancelled(id) else { return (nil, []) }
+        giveUp(id, request, now: now)
+        return (request.waiter, tell([], now: now) + closeIfDone())
+    }
+
+    /// Whether a response of so many bytes may wait where it has no room. Respond with a status in its place if not: a peer
+    /// that asks for much and reads nothing must not take all memory.
+    package func takesResponse(_ byteCount: Int) -> Bool {
+        let waiting = outbound.unadmittedResponseSize.byteCount
+        return byteCount <= SessionOptions.smallResponseByteCount || waiting == 0
+            || byteCount <= options.unadmittedResponseByteLimit - waiting
+    }
+
+    /// Responds to a request of the peer's. Returns whether the response was accepted, which it is not when the peer does not
+    /// wait any more.
+    package mutating func respond(
+        to request: IncomingRequest,
+        _ content: Content,
+        now: MonotonicTime
+    ) -> (isAccepted: Bool, [Action]) {
+        guard state != .ended, let entry = running.end(request) else { return (false, []) }
+        if !entry.isCancelled {
+            let message = Message.response(serial: request.serial, endsPushes: entry.hasPushes, content)
+            outbound.accept(message, now: now)
+        }
+        return (!entry.isCancelled, tell([], now: now) + closeIfDone())
+    }
+
+    /// Gives up a push that is accepted. Returns false when it was sent, or has ended, or another one was given up for it;
+    /// else nothing more is told of it.
+    package mutating func withdraw(_ number: Number, now: MonotonicTime) -> (Bool, [Action]) {
+        guard outbound.withdraw(number) else { return (false, []) }
+        return (true, tell([], now: now) + closeIfDone())
+    }
+
+    /// Whether the peer waits for the response of a request of its own.
+    package func isWaitedFor(_ request: IncomingRequest) -> Bool { running.isWaitedFor(request) }
+
+    /// A push that came in is processed.
+    package mutating func finish(_ receipt: Receipt, now: MonotonicTime) {
+        guard receipt.session == session else { return }
+        if receipt.isPlaced { inbound.finish(receipt.number, now: now) } else { inbound.finishUnplaced(receipt.number) }
+    }
+
+    /// Ends the session when everything that was accepted is processed, and every request has ended. A session that was
+    /// opened and has no connection waits for the next one: what takes too long, `abandon` ends.
+    package mutating func close() -> [Action] {
+        guard state != .ended else { return [] }
+        isClosing = true
+        return closeIfDone()
+    }
+
+    /// Ends the session at once.
+    ///
+    /// - Parameter goodbye: what to tell the peer, where there is a connection.
+    package mutating func abandon(_ goodbye: SessionGoodbye) -> [Action] {
+        var farewell = controlFrames
+        switch state {
+        case .ended: return []
+        case .detached, .failed: break
+        case .opening: farewell.append(.goodbye(goodbye))
+        case .open:
+            // So that what was processed is not in doubt for the peer.
+            if inbound.hasUnreported { farewell.append(.message(nil, inbound.takeReport(), .blank)) }
+            farewell.append(.goodbye(goodbye))
+        }
+        let actions = end(goodbye, byPeer: false)
+        controlFrames = farewell
+        return actions
+    }
+
+    /// Tells the peer that this side goes away: it is to come back after a pause. It is told before everything that waits.
+    package mutating func drain(pause: Duration) {
+        if state == .open { controlFrames.append(.goodbye(SessionGoodbye(.draining, pause: pause))) }
+    }
+}

@@ -1,0 +1,244 @@
+package import LifelineCore
+
+/// The sessions of a server: which of them a hello goes on with, which connection each has, and how long each is kept
+/// without one.
+///
+/// It is pure, as the machines are, and knows nothing of them: the driver keeps what it needs of each session in `Session`,
+/// calls the registry under one lock, and does what it returns after it.
+///
+/// - The newer of two connections that claim a session has it; the older is told `replaced`. The hellos' attempts say which
+///   is newer, as one may be held up on its way, or while the server decides whom to let in.
+/// - To a client an unknown session and a wrong token look the same: it gets a new session.
+/// - Of two sessions with one name the newer has it; the older lives on without a name.
+/// - A full registry refuses new sessions and still takes clients that come back. It does not drop detached sessions for new
+///   ones: that would let anybody who can connect end the sessions of those who are away for a moment. Detached sessions
+///   that were never used have nothing to lose; they go first, so that nobody can fill the registry with them.
+///
+/// Every event costs constant time on average, a deadline logarithmic time. Memory follows the sessions.
+package struct SessionRegistry<Session: Sendable>: Sendable {
+    /// The driver's number for a connection: never used twice.
+    package typealias ConnectionID = UInt64
+
+    private struct Entry {
+        let token: SessionToken
+        let session: Session
+        var name: String
+        var connection: ConnectionID?
+        /// That of the last hello which was let in.
+        var attempt: UInt64
+        /// When it expires; nil while it has a connection.
+        var deadline: (time: MonotonicTime, id: UInt64)?
+    }
+
+    private let configuration: SessionRegistryConfiguration
+    private var random: SplitMix64
+    private var entries: [SessionID: Entry] = [:]
+    private var idsByName: [String: SessionID] = [:]
+    private var deadlines = DeadlineHeap()
+    /// Whose deadlines they are.
+    private var idsByDeadline: [UInt64: SessionID] = [:]
+    private var deadlineCount: UInt64 = 0
+    /// The detached sessions that were never used, by their deadlines.
+    private var unused = SparseQueue<SessionID>()
+    private var forgotten: [(id: SessionID, session: Session)] = []
+    /// How long the pauses of those may be that are sent away; nil while nobody is.
+    private var drainSpread: Duration?
+
+    /// Makes an empty registry.
+    ///
+    /// - Parameter seed: what the pauses of clients that are sent away follow from. It needs not be secret.
+    package init(_ configuration: SessionRegistryConfiguration, seed: UInt64) {
+        self.configuration = configuration
+        random = SplitMix64(seed: seed)
+    }
+
+    /// How many sessions there are.
+    package var count: Int { entries.count }
+    /// When `timerFired` is to be called; nil: not until there was another event.
+    package var nextDeadline: MonotonicTime? { deadlines.first?.deadline }
+    /// Places that deadlines and names take up: what a test bounds.
+    package var keptPlaceCount: Int { max(deadlines.count, idsByDeadline.count, idsByName.count, unused.keptCount) }
+
+    /// The session of an id.
+    package subscript(id: SessionID) -> Session? { entries[id]?.session }
+    /// The session that has a name; nil when there is none, or the name is empty.
+    package subscript(name name: String) -> (id: SessionID, session: Session)? {
+        idsByName[name].flatMap { id in entries[id].map { (id, $0.session) } }
+    }
+    /// Which sessions there are, in no order.
+    package var ids: some Collection<SessionID> { entries.keys }
+
+    /// What to do with a connection that was opened.
+    package enum HelloAction {
+        /// It begins this session.
+        case create(SessionCredentials, Session)
+        /// It goes on with this session. Say `replaced` on the older connection, if there is one, and close it. Where the
+        /// server goes away, tell the client so: it gets what was begun, and is to come back after the pause.
+        case resume(SessionCredentials, Session, replaced: ConnectionID?, drainPause: Duration?)
+        /// Say this, and close it.
+        case refuse(SessionGoodbye)
+    }
+
+    /// A client has said hello.
+    ///
+    /// - Parameters:
+    ///   - name: what the session is to be found by; empty: nothing. A session that goes on takes it, too.
+    ///   - lingering: sessions that have ended and of which something is left; they count against the maximum, too.
+    ///   - fresh: credentials that nobody can guess, for a session that begins.
+    ///   - makeSession: makes what the driver needs of a session that begins.
+    package mutating func receivedHello(
+        _ hello: SessionHello,
+        name: String,
+        over connection: ConnectionID,
+        besides lingering: Int = 0,
+        fresh: @autoclosure () -> SessionCredentials,
+        makeSession: (SessionCredentials) -> Session
+    ) -> HelloAction {
+        guard hello.commonVersion != nil else {
+            let message = "This server speaks versions \(SessionVersion.lowest) to \(SessionVersion.highest)."
+            return .refuse(SessionGoodbye(.version, message))
+        }
+        if let known = hello.session, let entry = entries[known.id], entry.token == known.token {
+            guard hello.attempt > entry.attempt else {
+                return .refuse(SessionGoodbye(.replaced, "A newer connection has the session."))
+            }
+            entries[known.id]?.connection = connection
+            entries[known.id]?.attempt = hello.attempt
+            attached(known.id)
+            rename(known.id, to: name)
+            let drainPause = drainSpread.map { pause(upTo: $0) }
+            return .resume(known, entry.session, replaced: entry.connection, drainPause: drainPause)
+        }
+        if let drainSpread {
+            return .refuse(SessionGoodbye(.draining, "The server goes away.", pause: pause(upTo: drainSpread)))
+        }
+        let isFull = entries.count + lingering >= configuration.maximumSessionCount
+        guard !isFull || forgetUnused() else {
+            return .refuse(SessionGoodbye(.full, "The server is full.", pause: pause(upTo: configuration.fullSpread)))
+        }
+        let credentials = fresh()
+        // 128 random bits are never the same twice; a driver that has no randomness must not mix up sessions.
+        precondition(entries[credentials.id] == nil)
+        let session = makeSession(credentials)
+        entries[credentials.id] = Entry(
+            token: credentials.token,
+            session: session,
+            name: "",
+            connection: connection,
+            attempt: hello.attempt
+        )
+        rename(credentials.id, to: name)
+        return .create(credentials, session)
+    }
+
+    /// The sessions that made way for others since it was asked last: abandon them.
+    package mutating func takeForgotten() -> [(id: SessionID, session: Session)] {
+        defer { forgotten = [] }
+        return forgotten
+    }
+
+    /// A connection is gone. Returns the session that it had, which has none now; nil when another connection has it, or the
+    /// session has ended.
+    ///
+    /// - Parameter wasUsed: whether anything has come from the client since the welcome of its session.
+    @discardableResult
+    package mutating func disconnected(
+        _ connection: ConnectionID,
+        of id: SessionID,
+        wasUsed: Bool = true,
+        now: MonotonicTime
+    ) -> Session? {
+        guard let entry = entries[id], entry.connection == connection else { return nil }
+        deadlineCount += 1
+        let deadline = now + configuration.keptDuration
+        deadlines.insert(.init(deadline: deadline, id: deadlineCount))
+        idsByDeadline[deadlineCount] = id
+        entries[id]?.deadline = (deadline, deadlineCount)
+        entries[id]?.connection = nil
+        if !wasUsed { unused.append(deadlineCount, id) }
+        return entry.session
+    }
+
+    /// A session has ended. Returns it; nil when it had ended before.
+    @discardableResult
+    package mutating func ended(_ id: SessionID) -> Session? {
+        guard entries[id] != nil else { return nil }
+        rename(id, to: "")
+        attached(id)
+        return entries.removeValue(forKey: id)?.session
+    }
+
+    /// `nextDeadline` has come; calling it early does no harm. Returns the sessions that expire, the earliest first: abandon
+    /// them.
+    package mutating func timerFired(now: MonotonicTime) -> [(id: SessionID, session: Session)] {
+        var expired: [(id: SessionID, session: Session)] = []
+        while let first = deadlines.first, first.deadline <= now {
+            deadlines.removeFirst()
+            if let id = idsByDeadline[first.id], let session = ended(id) { expired.append((id, session)) }
+        }
+        return expired
+    }
+
+    /// The server goes away: from now on it begins no sessions. Returns the sessions that have connections, and after which
+    /// pause each is to come back; sessions without one stay until they expire.
+    ///
+    /// - Parameter spread: over how long clients come back, so that they do not all come at once.
+    package mutating func drain(
+        spread: Duration
+    ) -> [(id: SessionID, session: Session, connection: ConnectionID, pause: Duration)] {
+        let spread = spread.clamped(atLeast: .zero)
+        drainSpread = spread
+        return entries.compactMap { id, entry in
+            entry.connection.map { (id: id, session: entry.session, connection: $0) }
+        }
+        // In one order, so that the pauses follow from the seed.
+        .sorted { $0.connection < $1.connection }
+        .map { ($0.id, $0.session, $0.connection, pause(upTo: spread)) }
+    }
+
+    /// Makes way for a session: the one without use that would expire first. False when there is none.
+    private mutating func forgetUnused() -> Bool {
+        guard let id = unused.first?.element, let session = ended(id) else { return false }
+        forgotten.append((id, session))
+        return true
+    }
+
+    private mutating func pause(upTo spread: Duration) -> Duration {
+        .nanoseconds(Int64.random(in: 0...max(spread.saturatedNanoseconds, 0), using: &random))
+    }
+
+    /// It does not expire any more.
+    private mutating func attached(_ id: SessionID) {
+        if let deadline = entries[id]?.deadline {
+            idsByDeadline[deadline.id] = nil
+            unused.remove(deadline.id)
+        }
+        entries[id]?.deadline = nil
+        // 32 so that a small heap is not built anew at every other session.
+        if deadlines.count > 2 * idsByDeadline.count + 32 {
+            deadlines = DeadlineHeap(deadlines.elements.filter { idsByDeadline[$0.id] != nil })
+        }
+        while let first = deadlines.first, idsByDeadline[first.id] == nil { deadlines.removeFirst() }
+    }
+
+    private mutating func rename(_ id: SessionID, to name: String) {
+        guard let old = entries[id]?.name, old != name else { return }
+        idsByName[old] = nil
+        if let other = idsByName[name] { entries[other]?.name = "" }
+        if !name.isEmpty { idsByName[name] = id }
+        entries[id]?.name = name
+    }
+}
+
+/// What a registry is told once.
+package struct SessionRegistryConfiguration: Sendable {
+    /// How long a session is kept without a connection: 2 minutes, which outlast a tunnel, a restart of a router, and the
+    /// first attempts of a client's backoff.
+    package var keptDuration = Duration.seconds(120)
+    /// 10,000 sessions, so that those who connect cannot take all memory.
+    package var maximumSessionCount = 10_000
+    /// Over how long clients come back that a full server has sent away: a quarter of the time that sessions are kept.
+    package var fullSpread = Duration.seconds(30)
+
+    package init() {}
+}

@@ -1,0 +1,204 @@
+import Lifeline
+import Testing
+
+extension SessionMachineTests {
+    @Test func aClientThatIsNotWelcomedTriesAgain() {
+        var client = TestMachine(role: .client, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        _ = client.push(content(1), now: .ms(0))
+        _ = client.connected(now: .ms(5))
+        #expect(client.frames(now: .ms(5)) == "hello" && client.nextDeadline == .ms(10_005))
+        #expect(line(client.timerFired(now: .ms(10_004))) == "")
+        #expect(line(client.timerFired(now: .ms(10_005))) == "not welcomed" && client.nextDeadline == nil)
+        #expect(line(client.received(.welcome(.test()), now: .ms(10_005))) == "", "too late")
+        _ = client.disconnected(now: .ms(10_006))
+        _ = client.connected(now: .ms(10_007))
+        #expect(client.frames(now: .ms(10_007)) == "hello")
+        #expect(line(client.received(.welcome(.test()), now: .ms(10_008))) == "opened 1")
+        #expect(client.nextDeadline == nil && client.frames(now: .ms(30_000)) == "o1 push 1")
+    }
+
+    // MARK: Draining and closing
+
+    @Test func aDrainingServerFinishesWhatWasBegun() throws {
+        var pair = SessionPair()
+        _ = try pair.client.request(content(1), 1, deadline: nil, now: .ms(0))
+        pair.exchange(now: .ms(0))
+        let begun = incoming(pair.take().server)[0]
+        pair.server.drain(pause: .seconds(3))
+        pair.exchange(now: .ms(1))
+        guard case .peerLeaving(let goodbye)? = pair.take().client.first else { return #expect(Bool(false)) }
+        #expect(goodbye.code == .draining && goodbye.pause == .seconds(3))
+        _ = pair.client.push(content(2), now: .ms(2))
+        _ = pair.server.respond(to: begun, content(3), now: .ms(2))
+        pair.exchange(now: .ms(2))
+        let told = pair.take()
+        #expect(line(told.client) == "complete 1 3" && line(told.server) == "", "nothing is begun")
+        pair.cut(now: .ms(3))
+        pair.connect(isResumed: true, now: .ms(4))
+        #expect(line(pair.take().server) == "opened 1 again, push 2")
+    }
+
+    @Test func closingFinishesWhatIsAcceptedAndTellsThePeerWhatWasProcessed() throws {
+        var pair = SessionPair()
+        _ = pair.client.push(content(1), isObserved: true, now: .ms(0))
+        _ = try pair.server.request(content(2), 2, deadline: nil, now: .ms(0))
+        _ = pair.server.push(content(3), isObserved: true, now: .ms(0))
+        pair.exchange(now: .ms(0))
+        let told = pair.take()
+        #expect(line(pair.client.close()) == "" && line(pair.client.close()) == "")
+        #expect(pair.client.push(content(4), now: .ms(1)).0 == .closed)
+        #expect(throws: RequestError.self) { try pair.client.request(content(5), 5, deadline: nil, now: .ms(1)) }
+        // What runs may go on to the end, parts and all; nothing more is begun.
+        _ = try pair.server.request(content(6), 6, deadline: nil, now: .ms(1))
+        pair.exchange(now: .ms(1))
+        let refused = pair.take().client
+        #expect(line(refused) == "refuse 2 6")
+        _ = pair.client.respond(to: incoming(refused)[0], content(7), now: .ms(1))
+        let begun = incoming(told.client)[0]
+        #expect(pair.client.push(content(8), of: begun, now: .ms(1)).0 == .accepted(3, isAdmitted: true))
+        #expect(pair.client.respond(to: begun, content(9), now: .ms(1)).isAccepted)
+        pair.exchange(now: .ms(1))
+        let finishing = receipts(told.server + pair.toldServer)
+        #expect(line(pair.take().server) == "complete 6 7, push 8 of 1, complete 2 9")
+        pair.client.finish(receipts(told.client)[0], now: .ms(2))
+        for receipt in finishing { pair.server.finish(receipt, now: .ms(2)) }
+        // Before the 20 ms are over.
+        _ = pair.server.push(content(10), now: .ms(3))
+        pair.exchange(now: .ms(3))
+        #expect(line(pair.take().server) == "#2 processed, #4 inDoubt, ended closed by peer")
+    }
+
+    @Test func closingWaitsForEverythingThatIsLeft() throws {
+        // A request of this side's that is sent and processed.
+        var client = TestMachine.openClient()
+        _ = try client.request(content(1), 1, deadline: nil, now: .ms(0))
+        _ = client.frames(now: .ms(0))
+        _ = client.received(.acknowledgement(1), now: .ms(0))
+        #expect(line(client.close()) == "")
+        #expect(line(client.received(.urgent(1, .response(2, serial: 1)), now: .ms(0))) == "complete 1 2, ended closed")
+        #expect(client.frames(now: .ms(0)) == "blank ack 0/1, goodbye closed")
+        // One of the peer's, even if nobody waits for it.
+        client = .openClient()
+        let begun = incoming(client.received(.ordinary(1, .request(1, serial: 1)), now: .ms(0)))
+        #expect(line(client.close()) == "")
+        #expect(line(client.received(.urgent(1, .cancel(serial: 1)), now: .ms(0))) == "cancel 1")
+        #expect(line(client.respond(to: begun[0], content(1), now: .ms(0)).1) == "ended closed")
+        // A message.
+        client = .openClient()
+        _ = client.push(content(1), now: .ms(0))
+        #expect(line(client.close()) == "" && client.frames(now: .ms(0)) == "o1 push 1")
+        #expect(line(client.received(.acknowledgement(1), now: .ms(0))) == "ended closed")
+        // The word to the peer.
+        client = .openClient()
+        _ = client.disconnected(now: .ms(0))
+        #expect(line(client.close()) == "")
+    }
+
+    @Test func aConnectionTakesItsFramesWithIt() {
+        var client = TestMachine(role: .client, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        _ = client.connected(now: .ms(0))
+        _ = client.disconnected(now: .ms(0))
+        #expect(client.frames(now: .ms(0)) == "")
+        var server = TestMachine(role: .server, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        _ = server.opened(by: .test(), .test(1), isResumed: false, now: .ms(0))
+        server.drain(pause: .zero)
+        _ = server.disconnected(now: .ms(0))
+        #expect(server.frames(now: .ms(0)) == "")
+    }
+
+    @Test func closingEndsWithWhatTheConnectionTakesWithIt() {
+        var client = TestMachine.openClient(welcome: .test(window: SessionWindow(frameCount: 0, byteCount: 0)))
+        _ = client.push(content(1), .atMostOnce, now: .ms(0))
+        _ = client.close()
+        #expect(line(client.received(.ordinary(9, .blank), now: .ms(0))) == "violated gap, sessionLost")
+        #expect(line(client.disconnected(now: .ms(0))) == "#1 dropped, ended closed")
+    }
+
+    @Test func aNewSessionHasNoProgress() {
+        var client = TestMachine(role: .client, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        _ = client.push(content(1), now: .ms(0))
+        _ = client.connected(now: .ms(0))
+        _ = client.frames(now: .ms(0))
+        let progress = SessionProgress.at(7, urgent: 7, received: 7)
+        #expect(line(client.received(.welcome(.test(progress: progress)), now: .ms(0))) == "opened 1")
+        #expect(client.frames(now: .ms(0)) == "o1 push 1")
+        var server = TestMachine(role: .server, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        let hello = SessionHello.test(.test(9), progress: progress)
+        #expect(line(server.opened(by: hello, .test(1), isResumed: false, now: .ms(0))) == "opened 1")
+    }
+
+    @Test func atMostOnceTakesRoomOrIsDropped() {
+        var options = SessionOptions()
+        options.outboundLimit = SessionWindow(frameCount: 2, byteCount: 1000)
+        var client = TestMachine.openClient(options)
+        _ = client.push(content(1), now: .ms(0))
+        #expect(client.push(content(2), .atMostOnce, isObserved: true, now: .ms(0)).0 == .dropped)
+        _ = client.frames(now: .ms(0))
+        #expect(client.push(content(3), .atMostOnce, isObserved: true, now: .ms(0)).0 == .dropped)
+        _ = client.received(.acknowledgement(1), now: .ms(0))
+        #expect(client.push(content(4), .atMostOnce, now: .ms(0)).0 == .accepted(2, isAdmitted: true))
+        #expect(client.frames(now: .ms(0)) == "push 4", "of what nobody observes it is not told that it was sent")
+    }
+
+    @Test func whatWasProcessedIsNotInDoubtWhenTheOtherSideCloses() {
+        var pair = SessionPair()
+        _ = pair.server.push(content(1), isObserved: true, now: .ms(0))
+        pair.exchange(now: .ms(0))
+        pair.client.finish(receipts(pair.take().client)[0], now: .ms(1))
+        #expect(line(pair.client.close()) == "ended closed")
+        pair.exchange(now: .ms(1))
+        #expect(line(pair.take().server) == "#1 processed, ended closed by peer")
+    }
+
+    @Test func closingWithoutAConnectionWaitsForTheNext() {
+        var client = TestMachine.openClient()
+        _ = client.push(content(1), now: .ms(0))
+        _ = client.disconnected(now: .ms(0))
+        #expect(line(client.close()) == "" && line(client.connected(now: .ms(1))) == "")
+        #expect(client.frames(now: .ms(1)) == "hello again")
+        #expect(line(client.received(.welcome(.test(isResumed: true)), now: .ms(1))) == "opened 1 again")
+        #expect(client.frames(now: .ms(1)) == "o1 push 1")
+        #expect(line(client.received(.acknowledgement(1), now: .ms(1))) == "ended closed")
+        #expect(client.frames(now: .ms(1)) == "goodbye closed")
+        // A session that the peer never knew needs nobody.
+        var fresh = TestMachine(role: .client, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        _ = fresh.push(content(1), .expiring(after: .milliseconds(5)), now: .ms(0))
+        _ = fresh.connected(now: .ms(0))
+        #expect(line(fresh.close()) == "" && line(fresh.disconnected(now: .ms(1))) == "")
+        #expect(line(fresh.timerFired(now: .ms(5))) == "#1 expired, ended closed")
+    }
+
+    @Test func aClosingClientEndsWithItsLastMessage() {
+        var client = TestMachine.openClient()
+        _ = client.push(content(1), .atMostOnce, isObserved: true, now: .ms(0))
+        #expect(line(client.close()) == "")
+        #expect(client.frames(now: .ms(0)) == "push 1 (#1 sent, ended closed), goodbye closed")
+        var opening = TestMachine(role: .client, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        _ = opening.connected(now: .ms(0))
+        #expect(line(opening.abandon(SessionGoodbye(.closed))) == "ended closed")
+        #expect(opening.frames(now: .ms(0)) == "hello, goodbye closed")
+    }
+
+    @Test func aClosingClientWhoseConnectionFailsNeedsNoOther() {
+        var client = TestMachine(role: .client, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        _ = client.connected(now: .ms(0))
+        let (offer, _) = client.push(content(1), now: .ms(0))
+        #expect(offer == .accepted(1, isAdmitted: true) && line(client.close()) == "")
+        #expect(line(client.withdraw(1, now: .ms(0)).1) == "ended closed")
+    }
+
+    @Test func aServerThatIsClosedSaysWelcomeFirst() {
+        var server = TestMachine(role: .server, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        _ = server.opened(by: .test(), .test(1), isResumed: false, now: .ms(0))
+        _ = server.abandon(SessionGoodbye(.closed))
+        #expect(server.frames(now: .ms(0)) == "welcome, goodbye closed")
+        // The versions that it does not speak are the registry's business; it makes no sense of them itself.
+        var other = TestMachine(role: .server, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        var hello = SessionHello.test()
+        hello.minimumVersion = 2
+        #expect(
+            line(other.opened(by: hello, .test(1), isResumed: false, now: .ms(0)))
+                == "violated version, ended violation"
+        )
+    }
+}

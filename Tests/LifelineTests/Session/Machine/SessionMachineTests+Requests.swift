@@ -1,0 +1,235 @@
+import Lifeline
+import Testing
+
+// Acknowledgements, deadlines, and requests across cuts.
+extension SessionMachineTests {
+    // MARK: Acknowledgements
+
+    @Test func acknowledgementsTravelWithMessagesOrAloneAfterAWhile() {
+        var client = TestMachine.openClient()
+        var actions = client.received(.ordinary(1, .push(1)), now: .ms(0))
+        actions += client.received(.ordinary(2, .push(2)), now: .ms(0))
+        #expect(client.nextDeadline == nil && client.frames(now: .ms(100)) == "")
+        client.finish(receipts(actions)[0], now: .ms(0))
+        #expect(client.nextDeadline == .ms(20) && client.frames(now: .ms(19)) == "")
+        #expect(client.frames(now: .ms(20)) == "blank ack 1/0" && client.nextDeadline == nil)
+        client.finish(receipts(actions)[1], now: .ms(30))
+        _ = client.push(content(3), now: .ms(31))
+        #expect(client.frames(now: .ms(31)) == "o1 push 3 ack 2/0" && client.nextDeadline == nil)
+        // Responses and cancellations are processed as they come.
+        _ = client.received(.urgent(1, .response(1, serial: 5)), now: .ms(40))
+        #expect(client.frames(now: .ms(60)) == "blank ack 2/1")
+        // The hello says it, too.
+        actions = client.received(.ordinary(3, .push(4)), now: .ms(70))
+        client.finish(receipts(actions)[0], now: .ms(70))
+        _ = client.disconnected(now: .ms(71))
+        #expect(client.nextDeadline == nil)
+        _ = client.connected(now: .ms(72))
+        guard case .hello(let hello)? = client.nextFrame(now: .ms(72))?.0 else { return #expect(Bool(false)) }
+        #expect(hello.progress == .at(3, urgent: 1, received: 3))
+        _ = client.received(.welcome(.test(isResumed: true)), now: .ms(73))
+        #expect(client.nextDeadline == nil && client.frames(now: .ms(500)) == "o1 push 3 ack 3/1")
+    }
+
+    @Test func aSenderThatKeepsLittleIsToldInTime() {
+        var options = SessionOptions()
+        options.outboundLimit = SessionWindow(frameCount: 64, byteCount: 256 << 10)
+        for byteCount in [1, 65_536] {
+            var server = TestMachine.openServer()
+            var client = TestMachine.openClient(
+                options,
+                welcome: .test(window: SessionOptions().inboundWindow, frameLimit: 1 << 20)
+            )
+            for number in 1...200 { _ = client.push(content(number, byteCount), now: .ms(0)) }
+            var count = 0
+            // Without the time passing: nobody waits for the delay.
+            while true {
+                if let (frame, _) = client.nextFrame(now: .ms(0)) {
+                    for receipt in receipts(server.received(frame, now: .ms(0))) {
+                        server.finish(receipt, now: .ms(0))
+                        count += 1
+                    }
+                } else if let (frame, _) = server.nextFrame(now: .ms(0)) {
+                    _ = client.received(frame, now: .ms(0))
+                } else {
+                    break
+                }
+            }
+            #expect(count == 200)
+        }
+    }
+
+    @Test func receiptsOfALostSessionChangeNothing() {
+        var client = TestMachine.openClient()
+        let placed = receipts(client.received(.ordinary(1, .push(1)), now: .ms(0)))
+        let unplaced = receipts(client.received(.message(nil, .init(), .push(2)), now: .ms(0)))
+        _ = client.disconnected(now: .ms(0))
+        _ = client.connected(now: .ms(0))
+        #expect(line(client.received(.welcome(.test(.test(2))), now: .ms(0))) == "sessionLost, opened 2")
+        _ = client.received(.ordinary(1, .push(3)), now: .ms(0))
+        for receipt in placed + unplaced { client.finish(receipt, now: .ms(0)) }
+        #expect(client.nextDeadline == nil && client.inbound.progress == .at(0, received: 1))
+    }
+
+    @Test func aSessionIsUsedWhenSomethingOfItHasCome() {
+        var server = TestMachine.openServer()
+        // Pings, and acknowledgements of nothing.
+        _ = server.received(.acknowledgement(0), now: .ms(0))
+        _ = server.push(content(1), now: .ms(0))
+        #expect(server.frames(now: .ms(0)) == "o1 push 1" && !server.isUsed)
+        _ = server.disconnected(now: .ms(0))
+        #expect(!server.isUsed)
+        for frame in [TestFrame.ordinary(1, .push(1)), .urgent(1, .cancel(serial: 1)), .acknowledgement(1)] {
+            var server = server
+            let hello = SessionHello.test(.test(1), attempt: 2)
+            _ = server.opened(by: hello, .test(1), isResumed: true, now: .ms(0))
+            #expect(!server.isUsed)
+            _ = server.received(frame, now: .ms(0))
+            #expect(server.isUsed)
+            _ = server.disconnected(now: .ms(0))
+            #expect(server.isUsed)
+        }
+    }
+
+    // MARK: Deadlines
+
+    @Test func requestsEndAtTheirDeadlinesOnBothSides() throws {
+        var pair = SessionPair()
+        _ = try pair.client.request(content(1), 1, deadline: .ms(10), now: .ms(0))
+        pair.exchange(now: .ms(0))
+        // One that cannot be sent is withdrawn.
+        pair.cut(now: .ms(1))
+        _ = try pair.client.request(content(2), 2, deadline: .ms(10), now: .ms(1))
+        let begun = incoming(pair.take().server)
+        #expect(pair.client.nextDeadline == .ms(10) && pair.server.nextDeadline == .ms(10))
+        #expect(line(pair.client.timerFired(now: .ms(9))) == "")
+        #expect(line(pair.client.timerFired(now: .ms(10))) == "fail 1 timedOut, fail 2 timedOut")
+        #expect(line(pair.server.timerFired(now: .ms(10))) == "cancel 1")
+        #expect(pair.client.nextDeadline == nil && pair.server.nextDeadline == nil)
+        pair.connect(isResumed: true, now: .ms(11))
+        // The cancellation came, and changes nothing.
+        #expect(line(pair.take().server) == "opened 1 again" && pair.client.outbound.keptSize.frameCount == 1)
+        #expect(pair.server.push(content(3), of: begun[0], now: .ms(12)).0 == .dropped)
+        #expect(!pair.server.respond(to: begun[0], content(1), now: .ms(12)).isAccepted)
+    }
+
+    @Test func everythingThatIsDueAtOnceIsToldBeforeTheEnd() throws {
+        var client = TestMachine.openClient(welcome: .test(window: SessionWindow(frameCount: 1, byteCount: 100)))
+        // The first is sent and processed, the second waits.
+        _ = try client.request(content(1), 1, deadline: .ms(10), now: .ms(0))
+        _ = try client.request(content(2), 2, deadline: .ms(10), now: .ms(0))
+        #expect(client.frames(now: .ms(0)) == "o1 request 1 1")
+        #expect(line(client.close()) == "")
+        #expect(line(client.timerFired(now: .ms(10))) == "fail 1 timedOut, fail 2 timedOut")
+        #expect(client.frames(now: .ms(10)) == "u1 cancel 1")
+        #expect(line(client.received(.acknowledgement(1, 1), now: .ms(11))) == "ended closed")
+    }
+
+    // MARK: Bytes
+
+    @Test func requestsThatWaitHaveALimitOfBytes() throws {
+        var options = SessionOptions()
+        // 75 ordinary bytes, and as many for those that have no room.
+        options.outboundLimit = SessionWindow(frameCount: 100, byteCount: 100)
+        var client = TestMachine(role: .client, options: options, store: MemoryStore(), now: .ms(0))
+        let first = try client.request(content(1, 60), 1, deadline: nil, now: .ms(0))
+        _ = try client.request(content(2, 60), 2, deadline: nil, now: .ms(0))
+        let third = try client.request(content(3, 15), 3, deadline: nil, now: .ms(0))
+        #expect(throws: RequestError.self) {
+            try client.request(content(4, 1), 4, deadline: nil, now: .ms(0))
+        }
+        // A push lines up behind them.
+        #expect(client.push(content(5, 1), now: .ms(0)).0 == .accepted(4, isAdmitted: false))
+        _ = client.cancelRequest(third, now: .ms(0))
+        _ = try client.request(content(6, 15), 6, deadline: nil, now: .ms(0))
+        let (waiter, actions) = client.cancelRequest(first, now: .ms(0))
+        #expect(waiter == 1 && line(actions) == "admitted #4", "with the second; the last has no room yet")
+        #expect(client.outbound.unadmittedCount == 1)
+        _ = client.connected(now: .ms(0))
+        _ = client.frames(now: .ms(0))
+        _ = client.received(.welcome(.test()), now: .ms(0))
+        #expect(client.frames(now: .ms(0)) == "o1 request 2 2, o2 push 5")
+        #expect(client.frames(now: .ms(0)) == "" && line(client.received(.acknowledgement(2), now: .ms(0))) == "")
+        #expect(client.frames(now: .ms(0)) == "o3 request 4 6")
+    }
+
+    @Test func responsesThatFindNoRoomHaveALimitOfBytes() {
+        var options = SessionOptions()
+        // 250 bytes for urgent messages, 8000 for what has no room.
+        options.outboundLimit = SessionWindow(frameCount: 100, byteCount: 1000)
+        var server = TestMachine.openServer(options)
+        var begun: [IncomingRequest] = []
+        for number in UInt64(1)...11 {
+            begun += incoming(server.received(.ordinary(number, .request(1, serial: UInt32(number))), now: .ms(0)))
+        }
+        var taken: [Bool] = []
+        for request in begun {
+            let byteCount = server.takesResponse(2000) ? 2000 : 1000
+            taken.append(byteCount == 2000)
+            #expect(server.takesResponse(1000), "a refusal always has room")
+            _ = server.respond(to: request, content(1, byteCount), now: .ms(0))
+        }
+        // One is admitted, as one may be larger than all room, and four wait.
+        #expect(taken == [true, true, true, true, true, false, false, false, false, false, false])
+        #expect(server.outbound.unadmittedResponseSize.byteCount == 14_000)
+        // While they wait, requests are refused, and their places withheld.
+        let actions = server.received(.ordinary(12, .request(1, serial: 12)), now: .ms(0))
+        #expect(line(actions) == "begin 12 1")
+        _ = server.frames(now: .ms(20))
+        #expect(server.inbound.progress.processed.ordinary == 11)
+    }
+
+    // MARK: Requests over cuts
+
+    @Test func partsComeBeforeTheirResponseAcrossACut() throws {
+        var pair = SessionPair()
+        let id = try pair.client.request(content(1), 1, deadline: nil, now: .ms(0))
+        pair.exchange(now: .ms(0))
+        let begun = incoming(pair.take().server)[0]
+        _ = pair.server.push(content(10), of: begun, now: .ms(0))
+        _ = pair.server.push(content(11), of: begun, .atMostOnce, now: .ms(0))
+        _ = pair.server.frames(now: .ms(0))
+        pair.cut(now: .ms(1))
+        #expect(pair.server.push(content(12), of: begun, .atMostOnce, now: .ms(1)).0 == .dropped)
+        _ = pair.server.respond(to: begun, content(13), now: .ms(1))
+        pair.connect(isResumed: true, now: .ms(2))
+        let serial = TestMachine.serial(of: id)
+        #expect(line(pair.take().client) == "opened 1 again, push 10 of \(serial), complete 1 13")
+    }
+
+    @Test func requestsInTheQueueOutliveTheirSession() throws {
+        var client = TestMachine.openClient(welcome: .test(window: SessionWindow(frameCount: 1, byteCount: 100)))
+        _ = try client.request(content(1), 1, deadline: nil, now: .ms(0))
+        _ = try client.request(content(2), 2, deadline: nil, now: .ms(0))
+        _ = client.push(content(3), now: .ms(0))
+        _ = client.frames(now: .ms(0))
+        _ = client.connected(now: .ms(1))
+        _ = client.frames(now: .ms(1))
+        let actions = client.received(.welcome(.test(.test(2))), now: .ms(1))
+        #expect(line(actions) == "sessionLost, fail 1 sessionLost, opened 2")
+        #expect(client.frames(now: .ms(1)) == "o1 request 2 2, o2 push 3")
+        #expect(line(client.received(.urgent(1, .response(4, serial: 2)), now: .ms(1))) == "complete 2 4")
+    }
+
+    @Test func aViolationLosesTheSessionAndTheNextConnectionBeginsAnew() throws {
+        var client = TestMachine.openClient()
+        _ = client.received(.ordinary(9, .blank), now: .ms(0))
+        _ = client.push(content(1), now: .ms(0))
+        #expect(client.frames(now: .ms(0)) == "goodbye violation")
+        _ = client.disconnected(now: .ms(1))
+        _ = client.connected(now: .ms(2))
+        #expect(client.frames(now: .ms(2)) == "hello")
+        #expect(line(client.received(.welcome(.test(.test(2))), now: .ms(2))) == "opened 2")
+        #expect(client.frames(now: .ms(2)) == "o1 push 1")
+        // So does the peer's word that this side broke them.
+        #expect(
+            line(client.received(.goodbye(SessionGoodbye(.violation)), now: .ms(3)))
+                == "sessionLost, #1 inDoubt, leaving violation"
+        )
+        #expect(line(client.received(.ordinary(1, .push(2)), now: .ms(3))) == "", "the connection is of no use")
+        #expect(
+            client.frames(now: .ms(3)) == "" && line(client.connected(now: .ms(4))) == ""
+                && client.frames(now: .ms(4)) == "hello"
+        )
+    }
+}

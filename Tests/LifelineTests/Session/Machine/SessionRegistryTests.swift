@@ -1,0 +1,306 @@
+import Lifeline
+import Testing
+
+@Suite struct SessionRegistryTests {
+    typealias Registry = SessionRegistry<Int>
+
+    private func registry(limit: Int = 100, seed: UInt64 = 1) -> Registry {
+        var configuration = SessionRegistryConfiguration()
+        configuration.maximumSessionCount = limit
+        return Registry(configuration, seed: seed)
+    }
+
+    /// What a hello brings; a session that begins is that of the connection's number.
+    @discardableResult
+    private func hello(
+        _ registry: inout Registry,
+        _ session: SessionCredentials? = nil,
+        name: String = "",
+        attempt: UInt64? = nil,
+        over connection: UInt64
+    ) -> String {
+        let action = registry.receivedHello(
+            .test(session, attempt: attempt ?? connection),
+            name: name,
+            over: connection,
+            fresh: .test(connection),
+            makeSession: { _ in Int(connection) }
+        )
+        switch action {
+        case .create(let credentials, let session):
+            #expect(credentials == .test(UInt64(session)) && registry[credentials.id] == session)
+            return "create \(session)"
+        case .resume(let credentials, let session, let replaced, let drainPause):
+            #expect(credentials == .test(UInt64(session)))
+            return
+                "resume \(session)\(replaced.map { ", \($0) replaced" } ?? "")\(drainPause == nil ? "" : ", draining")"
+        case .refuse(let goodbye):
+            #expect(!goodbye.message.isEmpty)
+            return "refuse \(goodbye.code.map { "\($0)" } ?? "?")"
+        }
+    }
+
+    private func id(_ number: UInt64) -> SessionID { SessionCredentials.test(number).id }
+
+    @Test func aHelloBeginsASessionOrGoesOnWithIt() {
+        var registry = registry()
+        #expect(hello(&registry, over: 1) == "create 1")
+        #expect(hello(&registry, .test(1), over: 2) == "resume 1, 1 replaced", "the newer connection has it")
+        #expect(registry.disconnected(1, of: id(1), now: .ms(0)) == nil, "it was replaced")
+        #expect(registry.nextDeadline == nil)
+        #expect(registry.disconnected(2, of: id(1), now: .ms(0)) == 1)
+        #expect(registry.disconnected(2, of: id(1), now: .ms(0)) == nil)
+        #expect(hello(&registry, .test(1), over: 3) == "resume 1" && registry.count == 1)
+    }
+
+    @Test func anOvertakenHelloChangesNothing() {
+        var registry = registry()
+        #expect(hello(&registry, name: "a", attempt: 1, over: 1) == "create 1")
+        #expect(hello(&registry, .test(1), name: "a", attempt: 3, over: 2) == "resume 1, 1 replaced")
+        for attempt in UInt64(0)...3 {
+            #expect(hello(&registry, .test(1), name: "b", attempt: attempt, over: 3 + attempt) == "refuse replaced")
+        }
+        #expect(registry[name: "a"]?.session == 1 && registry[name: "b"] == nil)
+        // The connection still has it, and what was refused does not keep it from expiring.
+        #expect(registry.disconnected(3, of: id(1), now: .ms(0)) == nil && registry.nextDeadline == nil)
+        #expect(registry.disconnected(2, of: id(1), now: .ms(0)) == 1)
+        #expect(hello(&registry, .test(1), attempt: 3, over: 7) == "refuse replaced")
+        #expect(registry.timerFired(now: .ms(120_000)).map(\.session) == [1])
+    }
+
+    @Test func anUnknownSessionAndAWrongTokenLookTheSame() {
+        var registry = registry(limit: 3)
+        hello(&registry, over: 1)
+        let wrong = SessionCredentials(id: id(1), token: SessionToken(9, 9))
+        let unknown = SessionCredentials(id: id(9), token: .init(1, 2))
+        #expect(hello(&registry, wrong, over: 2) == "create 2")
+        #expect(hello(&registry, unknown, over: 3) == "create 3")
+        #expect(registry.count == 3 && registry.disconnected(1, of: id(1), now: .ms(0)) == 1)
+        #expect(hello(&registry, wrong, over: 4) == "refuse full")
+        #expect(hello(&registry, unknown, over: 5) == "refuse full")
+    }
+
+    @Test func versionsAreRefusedBeforeAnythingElse() {
+        var registry = registry(limit: 0)
+        var hello = SessionHello.test()
+        (hello.minimumVersion, hello.maximumVersion) = (2, 9)
+        let action = registry.receivedHello(hello, name: "", over: 1, fresh: .test(1)) { _ in 1 }
+        guard case .refuse(let goodbye) = action else { return #expect(Bool(false)) }
+        #expect(goodbye.code == .version && goodbye.pause == .zero && goodbye.message.contains("1 to 1"))
+    }
+
+    @Test func sessionsExpireTwoMinutesAfterTheirCut() {
+        var registry = registry()
+        for number in UInt64(1)...3 { hello(&registry, name: "\(number)", over: number) }
+        registry.disconnected(2, of: id(2), now: .ms(0))
+        registry.disconnected(1, of: id(1), now: .ms(10))
+        #expect(registry.nextDeadline == .ms(120_000))
+        #expect(registry.timerFired(now: .ms(119_999)).isEmpty)
+        // The time counts from the last cut.
+        #expect(hello(&registry, .test(2), over: 4) == "resume 2" && registry.nextDeadline == .ms(120_010))
+        registry.disconnected(4, of: id(2), now: .ms(20))
+        #expect(registry.timerFired(now: .ms(120_019)).map(\.session) == [1])
+        #expect(registry[name: "1"] == nil && registry[id(1)] == nil && registry.count == 2)
+        #expect(hello(&registry, .test(2), over: 5) == "resume 2", "the hello was first")
+        #expect(registry.timerFired(now: .ms(1_000_000)).isEmpty && registry.nextDeadline == nil)
+        for (number, connection) in [(UInt64(3), UInt64(3)), (2, 5)] {
+            registry.disconnected(connection, of: id(number), now: .ms(0))
+        }
+        #expect(registry.timerFired(now: .ms(120_000)).map(\.session) == [3, 2] && registry.count == 0)
+        #expect(hello(&registry, .test(2), over: 6) == "create 6")
+    }
+
+    @Test func endedSessionsAreGone() {
+        var registry = registry()
+        hello(&registry, name: "a", over: 1)
+        registry.disconnected(1, of: id(1), now: .ms(0))
+        #expect(registry.ended(id(1)) == 1 && registry.ended(id(1)) == nil)
+        #expect(registry.nextDeadline == nil && registry.count == 0 && registry[name: "a"] == nil)
+        #expect(registry.keptPlaceCount == 0)
+        #expect(registry.disconnected(1, of: id(1), now: .ms(0)) == nil && registry.nextDeadline == nil)
+        #expect(hello(&registry, .test(1), over: 2) == "create 2")
+    }
+
+    @Test func deadlinesOfThoseThatCameBackAreLetGo() {
+        var registry = registry()
+        hello(&registry, over: 1)
+        hello(&registry, over: 2)
+        registry.disconnected(1, of: id(1), now: .ms(0))
+        for connection in UInt64(3)...1000 {
+            registry.disconnected(connection - 1, of: id(2), now: .ms(Int64(connection)))
+            hello(&registry, .test(2), over: connection)
+        }
+        #expect(registry.keptPlaceCount <= 35 && registry.nextDeadline == .ms(120_000))
+    }
+
+    @Test func theNewerOfTwoSessionsHasTheName() {
+        var registry = registry()
+        hello(&registry, name: "a", over: 1)
+        hello(&registry, name: "a", over: 2)
+        #expect(registry[name: "a"]?.session == 2 && registry[name: "a"]?.id == id(2) && registry[id(1)] == 1)
+        // Its name is taken from it, not from the other.
+        registry.ended(id(1))
+        #expect(registry[name: "a"]?.session == 2)
+        #expect(hello(&registry, .test(2), name: "b", over: 3) == "resume 2, 2 replaced")
+        #expect(registry[name: "a"] == nil && registry[name: "b"]?.session == 2)
+        #expect(hello(&registry, .test(2), name: "", over: 4) == "resume 2, 3 replaced")
+        #expect(registry[name: "b"] == nil && registry[name: ""] == nil)
+        // One that comes back takes its name back.
+        hello(&registry, name: "c", over: 5)
+        hello(&registry, name: "c", over: 6)
+        hello(&registry, .test(5), name: "c", over: 7)
+        #expect(registry[name: "c"]?.session == 5)
+        registry.ended(id(5))
+        #expect(registry[name: "c"] == nil && registry.count == 2)
+    }
+
+    @Test func aFullRegistryTakesOnlyThoseThatComeBack() {
+        var registry = registry(limit: 2)
+        hello(&registry, over: 1)
+        hello(&registry, over: 2)
+        registry.disconnected(1, of: id(1), now: .ms(0))
+        #expect(hello(&registry, over: 3) == "refuse full", "nobody who is away loses a session")
+        #expect(hello(&registry, .test(1), over: 4) == "resume 1")
+        registry.ended(id(2))
+        #expect(hello(&registry, over: 5) == "create 5")
+    }
+
+    @Test func sessionsThatWereNeverUsedMakeWay() {
+        var registry = registry(limit: 4)
+        for connection in UInt64(1)...4 { hello(&registry, name: "\(connection)", over: connection) }
+        for connection in UInt64(1)...3 {
+            registry.disconnected(connection, of: id(connection), wasUsed: connection == 1, now: .ms(0))
+        }
+        // One comes back, and one that has a connection is not used either.
+        #expect(hello(&registry, .test(2), name: "2", over: 5) == "resume 2" && registry.takeForgotten().isEmpty)
+        #expect(hello(&registry, name: "3", over: 6) == "create 6", "the third makes way")
+        #expect(registry.takeForgotten().map(\.session) == [3] && registry.takeForgotten().isEmpty)
+        #expect(registry[id(3)] == nil && registry[name: "3"]?.session == 6 && registry.count == 4)
+        #expect(hello(&registry, .test(3), over: 7) == "refuse full", "it is unknown, and nobody else makes way")
+        registry.disconnected(5, of: id(2), wasUsed: false, now: .ms(1))
+        registry.disconnected(6, of: id(6), wasUsed: false, now: .ms(2))
+        #expect(hello(&registry, over: 8) == "create 8" && registry.takeForgotten().map(\.session) == [2])
+        // The others expire as ever.
+        #expect(registry.timerFired(now: .ms(120_001)).map(\.session) == [1])
+        #expect(registry.timerFired(now: .ms(120_002)).map(\.session) == [6] && registry.count == 2)
+    }
+
+    @Test func aFloodOfSessionsTakesNoPlaceFromAnybody() {
+        var registry = registry(limit: 100)
+        for connection in UInt64(1)...50 {
+            hello(&registry, over: connection)
+            registry.disconnected(connection, of: id(connection), now: .ms(0))
+        }
+        for connection in UInt64(51)...10_000 {
+            #expect(hello(&registry, over: connection) == "create \(connection)")
+            registry.disconnected(connection, of: id(connection), wasUsed: false, now: .ms(0))
+            #expect(registry.count <= 100 && registry.keptPlaceCount <= 233)
+        }
+        #expect(registry.takeForgotten().count == 9900)
+        for session in UInt64(1)...50 { #expect(registry[id(session)] == Int(session)) }
+    }
+
+    @Test func pausesOfThoseThatAreSentAwayAreSpread() {
+        var registry = registry(limit: 0, seed: 3)
+        var pauses: [Duration] = []
+        for connection in UInt64(1)...1000 {
+            let action = registry.receivedHello(.test(), name: "", over: connection, fresh: .test(1)) { _ in 1 }
+            if case .refuse(let goodbye) = action { pauses.append(goodbye.pause) }
+        }
+        #expect(pauses.count == 1000 && pauses.allSatisfy { $0 >= .zero && $0 <= .seconds(30) })
+        // Evenly: 250 of them in each quarter, give or take four times √(250 × ¾).
+        for quarter in 0..<4 {
+            let range = Duration.milliseconds(7500 * quarter)..<Duration.milliseconds(7500 * (quarter + 1))
+            #expect(abs(pauses.filter(range.contains).count - 250) < 55)
+        }
+    }
+
+    @Test func drainingSendsAwayAndLetsFinish() {
+        var registry = registry(seed: 5)
+        for connection in UInt64(1)...100 { hello(&registry, over: connection) }
+        registry.disconnected(7, of: id(7), now: .ms(0))
+        let drained = registry.drain(spread: .seconds(10))
+        #expect(
+            drained.map(\.connection) == (1...100).filter { $0 != 7 }
+                && drained.allSatisfy { $0.id == id($0.connection) }
+        )
+        #expect(
+            drained.allSatisfy { $0.session == Int($0.connection) && $0.pause >= .zero && $0.pause <= .seconds(10) }
+        )
+        #expect(
+            drained.filter { $0.pause < .seconds(5) }.count > 30 && drained.filter { $0.pause > .seconds(5) }.count > 30
+        )
+        #expect(hello(&registry, over: 101) == "refuse draining")
+        #expect(hello(&registry, .test(7), over: 102) == "resume 7, draining", "for what was begun")
+        #expect(registry.timerFired(now: .ms(120_000)).isEmpty && registry.ids.count == 100)
+        #expect(registry.drain(spread: .seconds(-1)).allSatisfy { $0.pause == .zero })
+    }
+
+    /// Any order of events agrees with a registry that looks through all sessions.
+    @Test func itAgreesWithASimpleOne() {
+        for seed in UInt64(1)...50 {
+            var random = SplitMix64(seed: seed)
+            func below(_ bound: Int) -> Int { Int(random.next() % UInt64(bound)) }
+            struct Model {
+                var name: String
+                var connection: UInt64?
+                var deadline: MonotonicTime?
+            }
+            var registry = registry(limit: 8, seed: seed)
+            var model: [UInt64: Model] = [:]
+            var (now, connection) = (MonotonicTime.ms(0), UInt64(0))
+            for _ in 0..<1000 {
+                switch below(6) {
+                case 0, 1:
+                    connection += 1
+                    let known = below(3) == 0 ? model.keys.min() : model.keys.max()
+                    let named = below(2) == 0 ? known : nil
+                    let name = ["", "a", "b", "c"][below(4)]
+                    let result = hello(&registry, named.map { .test($0) }, name: name, over: connection)
+                    var number = connection
+                    if let named {
+                        let older = model[named]?.connection
+                        #expect(result == "resume \(named)\(older.map { ", \($0) replaced" } ?? "")")
+                        number = named
+                    } else {
+                        #expect(result == (model.count < 8 ? "create \(connection)" : "refuse full"))
+                        if model.count == 8 { continue }
+                    }
+                    for other in model.keys where !name.isEmpty && model[other]?.name == name {
+                        model[other]?.name = ""
+                    }
+                    model[number] = Model(name: name, connection: connection)
+                case 2, 3:
+                    guard let (number, session) = model.sorted(by: { $0.key < $1.key }).randomElement(using: &random),
+                        let present = session.connection
+                    else { continue }
+                    let old = below(4) == 0
+                    #expect(
+                        registry.disconnected(old ? present + 1 : present, of: id(number), now: now)
+                            == (old ? nil : Int(number))
+                    )
+                    if !old { model[number]?.connection = nil }
+                    if !old { model[number]?.deadline = now + .seconds(120) }
+                case 4:
+                    guard let number = model.keys.sorted().randomElement(using: &random), below(3) == 0 else {
+                        continue
+                    }
+                    #expect(registry.ended(id(number)) == Int(number))
+                    model[number] = nil
+                default:
+                    now = now + .seconds(below(60))
+                    let expired = registry.timerFired(now: now).map { UInt64($0.session) }
+                    let due = model.filter { ($0.value.deadline ?? now + .seconds(1)) <= now }
+                    #expect(Set(expired) == Set(due.keys) && expired.count == due.count)
+                    for number in expired { model[number] = nil }
+                }
+                #expect(registry.count == model.count)
+                #expect(registry.nextDeadline == model.values.compactMap(\.deadline).min())
+                for name in ["a", "b", "c"] {
+                    #expect(registry[name: name]?.session == model.first { $0.value.name == name }.map { Int($0.key) })
+                }
+                #expect(registry.keptPlaceCount <= 2 * model.count + 33)
+            }
+        }
+    }
+}
