@@ -1,16 +1,61 @@
 internal import LifelineProtos
 internal import LifelineTransport
+internal import NIOConcurrencyHelpers
 
-/// A request of this side's, and who waits for its end.
+/// A request of this side's, and who waits for its end: one task, which learns of it by one continuation.
 final class PendingCall: Sendable {
+    typealias Outcome = Result<Lifeline_Session_V1_Response, SessionError>
+
+    private enum State {
+        /// Can go to: awaited, ended.
+        case begun
+        /// Can go to: ended.
+        case awaited(CheckedContinuation<Outcome, Never>)
+        /// Can go to: nothing.
+        case ended(Outcome)
+    }
+
     let payload: OutgoingPayload
     /// Where pushes that belong to it go; nil when it is to have none.
     let inbox: SessionInbox?
-    let result = Latch<Result<Lifeline_Session_V1_Response, SessionError>>()
+    private let state = NIOLockedValueBox((State.begun, wasSent: false))
 
     init(_ payload: OutgoingPayload, inbox: SessionInbox?) {
         self.payload = payload
         self.inbox = inbox
+    }
+
+    /// Whether the peer may have seen it.
+    var wasSent: Bool { state.withLockedValue { $0.wasSent } }
+
+    /// It is sent. Returns whether that is for the first time.
+    func sent() -> Bool {
+        state.withLockedValue { state in
+            defer { state.wasSent = true }
+            return !state.wasSent
+        }
+    }
+
+    /// It has ended, which it does once.
+    func resolve(with outcome: Outcome) {
+        let continuation = state.withLockedValue { state -> CheckedContinuation<Outcome, Never>? in
+            defer { state.0 = .ended(outcome) }
+            if case .awaited(let continuation) = state.0 { return continuation }
+            return nil
+        }
+        continuation?.resume(returning: outcome)
+    }
+
+    /// Waits for its end, whether or not the task is cancelled: that ends it, too. One task may wait, once.
+    nonisolated(nonsending) func wait() async -> Outcome {
+        await withCheckedContinuation { continuation in
+            let outcome = state.withLockedValue { state -> Outcome? in
+                if case .ended(let outcome) = state.0 { return outcome }
+                state.0 = .awaited(continuation)
+                return nil
+            }
+            if let outcome { continuation.resume(returning: outcome) }
+        }
     }
 }
 

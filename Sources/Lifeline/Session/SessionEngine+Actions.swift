@@ -8,11 +8,11 @@ extension SessionEngine {
         var isLost = false
         var (inDoubt, refused): ([SessionMessageInDoubt], [SessionMessageInDoubt]) = ([], [])
         let end = actions.lazy.compactMap(\.end).first.map { state.endReason ?? $0 }
-        let loss = actions.lazy.compactMap(\.loss).first ?? .sessionLost
+        func loss() -> SessionError { actions.lazy.compactMap(\.loss).first ?? .sessionLost }
         for action in actions {
             switch action {
             case .opened(let credentials, let isResumed):
-                if isLost { state.effects.append(.tell(.lost(loss, inDoubt))) }
+                if isLost { state.effects.append(.tell(.lost(loss(), inDoubt))) }
                 (isLost, inDoubt) = (false, [])
                 state.statistics.openingCount += 1
                 if !isResumed { state.statistics.sessionCount += 1 }
@@ -35,7 +35,7 @@ extension SessionEngine {
                 resolve(call, .failure(SessionError(code, end)), in: &state)
             case .deliverPush(let serial, .push(let push), let receipt):
                 state.statistics.receivedPushCount += 1
-                state.effects.append(.deliver(push, receipt, state.calls[serial]))
+                state.effects.append(.deliver(push, receipt, state.machine.waiter(serial: serial)))
             case .deliverPush(_, _, let receipt):
                 state.machine.finish(receipt, now: clock.now)
             case .beginRequest(let request, let deadline, .request(let content)):
@@ -73,7 +73,7 @@ extension SessionEngine {
                 (isLost, inDoubt, refused) = (false, [], [])
             }
         }
-        if isLost { state.effects.append(.tell(.lost(loss, inDoubt))) }
+        if isLost { state.effects.append(.tell(.lost(loss(), inDoubt))) }
         if !refused.isEmpty { state.effects.append(.tell(.refused(refused))) }
     }
 
@@ -88,9 +88,7 @@ extension SessionEngine {
 
     /// It has ended.
     func forget(_ call: PendingCall, in state: inout State) {
-        guard let serial = state.serials.removeValue(forKey: ObjectIdentifier(call)) else { return }
-        state.calls[serial] = nil
-        state.sentCalls.remove(serial)
+        if call.wasSent { state.sentCallCount -= 1 }
     }
 
     private func ended(

@@ -72,7 +72,7 @@ extension SessionEngine {
         if let id = state.withLockedValue({ $0.outlet?.id }) { disconnected(id) }
     }
 
-    /// A frame came in. Call `batchEnded` after those that came together.
+    /// A frame came in. Call `batchEnded` after those that came together: what comes of them waits for that.
     ///
     /// - Returns: whether the connection goes on.
     @discardableResult
@@ -81,7 +81,7 @@ extension SessionEngine {
         let decoded = Result { () throws(SessionViolation) in
             try SessionFrame(frame, byteCount: byteCount, now: now)
         }
-        return change(pumping: false) { state, now in
+        return state.withLockedValue { state in
             guard state.outlet?.id == id else { return false }
             switch decoded {
             case .success(let frame): perform(state.machine.received(frame, now: now), in: &state)
@@ -102,7 +102,7 @@ extension SessionEngine {
         }
     }
 
-    /// All frames that came together have been received.
+    /// All frames that came together have been received. Who waits for what they brought goes on.
     func batchEnded() {
         change { _, _ in }
     }
@@ -123,8 +123,10 @@ extension SessionEngine {
                 let (frame, actions) = state.machine.nextFrame(now: now)
             {
                 // One that has ended meanwhile is sent again only to keep its place.
-                if case .message(_, _, .request(let serial, _, _)) = frame, state.calls[serial] != nil {
-                    state.sentCalls.insert(serial)
+                if case .message(_, _, .request(let serial, _, _)) = frame,
+                    state.machine.waiter(serial: serial)?.sent() == true
+                {
+                    state.sentCallCount += 1
                 }
                 frame.append(to: &state.buffer, state.details, now: now)
                 perform(actions, in: &state)
@@ -157,7 +159,7 @@ extension SessionEngine {
     /// Leaves a peer that goes away once nothing is under way there, and it knows that all it sent is processed; who owns the
     /// connections makes another one in its time.
     private func leaveIfDone(_ state: inout State) {
-        guard state.isPeerLeaving, state.sentCalls.isEmpty, state.hasAllProcessed, state.owesNothing else { return }
+        guard state.isPeerLeaving, state.sentCallCount == 0, state.hasAllProcessed, state.owesNothing else { return }
         guard let outlet = state.outlet, !outlet.hasFailed, !outlet.isBlocked else { return }
         state.isPeerLeaving = false
         state.outlet?.hasFailed = true

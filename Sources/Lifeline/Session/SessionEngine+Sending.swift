@@ -17,7 +17,7 @@ extension SessionEngine {
         let call = PendingCall(payload, inbox: inbox)
         let id = try begin(call, timeLimit: timeLimit)
         let result = await withTaskCancellationHandler {
-            await call.result.waitUninterrupted()
+            await call.wait()
         } onCancel: {
             cancel(id)
         }
@@ -31,11 +31,9 @@ extension SessionEngine {
             if let end = state.end { return .failure(end) }
             let deadline = timeLimit.map { now + $0.clamped(atLeast: .zero) }
             do throws(RequestError) {
-                let id = try state.machine.request(.outgoing(call.payload), call, deadline: deadline, now: now)
-                let serial = Machine.serial(of: id)
-                state.calls[serial] = call
-                state.serials[ObjectIdentifier(call)] = serial
-                return .success(id)
+                return .success(
+                    try state.machine.request(.outgoing(call.payload), call, deadline: deadline, now: now)
+                )
             } catch {
                 return .failure(SessionError(error))
             }
@@ -54,6 +52,9 @@ extension SessionEngine {
         }
     }
 
+    /// The number of a push, and what its sender waits for where it has no room yet.
+    private typealias AcceptedPush = (number: Machine.Number, admission: Latch<SessionError?>?)
+
     /// Sends a push: returns when it is accepted, or processed. What is dropped, as its delivery asks for, or since nobody
     /// waits for it any more, counts as accepted.
     ///
@@ -65,10 +66,9 @@ extension SessionEngine {
         until stage: SessionPushStage
     ) async throws(SessionError) {
         if Task.isCancelled { throw .cancelled }
-        let admission = Latch<SessionError?>()
         let processing: Latch<SessionError?>? = stage == .processed ? Latch() : nil
         let isTracked = request == nil
-        let offered = change { state, now -> Result<Machine.Number?, SessionError> in
+        let offered = change { state, now -> Result<AcceptedPush?, SessionError> in
             if let end = state.end { return .failure(end) }
             let (offer, actions) = state.machine.push(
                 .outgoing(payload),
@@ -89,21 +89,21 @@ extension SessionEngine {
                 let isWaitedFor = request.map { state.machine.isWaitedFor($0) } ?? true
                 return .failure(isWaitedFor ? SessionError(.dropped) ?? .sessionEnded : .notWaitedFor)
             case .accepted(let number, let isAdmitted):
+                let admission: Latch<SessionError?>? = isAdmitted ? nil : Latch()
                 if isTracked || !isAdmitted || processing != nil {
                     state.pushes[number] = PendingPush(
                         payload: payload,
                         delivery: delivery,
                         isTracked: isTracked,
-                        admission: isAdmitted ? nil : admission,
+                        admission: admission,
                         processing: processing
                     )
                 }
-                if isAdmitted { admission.open(with: nil) }
-                return .success(number)
+                return .success((number, admission))
             }
         }
-        guard let number = try offered.get() else { return }
-        if admission.value == nil { try await waitForAdmission(admission, number) }
+        guard let (number, admission) = try offered.get() else { return }
+        if let admission { try await waitForAdmission(admission, number) }
         guard let processing else { return }
         let error: SessionError?
         do {
@@ -171,7 +171,7 @@ extension SessionEngine {
             state.isClosing = true
             perform(state.machine.close(), in: &state)
             // A client without a connection does not make one only to say goodbye.
-            let isIdle = state.calls.isEmpty && state.machine.outbound.keptSize.frameCount == 0
+            let isIdle = state.machine.requestCount == 0 && state.machine.outbound.keptSize.frameCount == 0
             guard isClient, isIdle, state.outlet == nil else { return }
             perform(state.machine.abandon(SessionGoodbye(.closed)), in: &state)
         }

@@ -38,11 +38,8 @@ final class SessionEngine: Sendable {
         var lastClaim: UInt64 = 0
         /// Those of this side's that are told of at their end.
         var pushes: [Machine.Number: PendingPush] = [:]
-        /// Requests of this side's, by their serials.
-        var calls: [UInt32: PendingCall] = [:]
-        var serials: [ObjectIdentifier: UInt32] = [:]
-        /// The serials of those that the peer may have seen.
-        var sentCalls: Set<UInt32> = []
+        /// Requests of this side's that the peer may have seen.
+        var sentCallCount = 0
         /// Whether the peer goes away, and this side with it as soon as nothing is under way.
         var isPeerLeaving = false
         /// What to tell the peer once nothing waits to be sent: after which pause to come back.
@@ -128,15 +125,18 @@ final class SessionEngine: Sendable {
     /// Whether the peer has made use of the session.
     var isUsed: Bool { state.withLockedValue { $0.machine.isUsed } }
 
+    /// The connection that stands; nil while there is none.
+    var connection: (any TransportConnection)? { state.withLockedValue { $0.outlet?.connection } }
+
     /// Why the session has ended; nil while it has not.
     var end: SessionError? { state.withLockedValue { $0.end } }
 
     /// Changes the state under the lock, sends what there is to send, and runs what comes of it after.
-    func change<Result>(pumping: Bool = true, _ body: (inout State, MonotonicTime) -> Result) -> Result {
+    func change<Result>(_ body: (inout State, MonotonicTime) -> Result) -> Result {
         let now = clock.now
         let (result, runs) = state.withLockedValue { state in
             let result = body(&state, now)
-            if pumping { pump(&state, now: now) }
+            pump(&state, now: now)
             armTimer(&state)
             let runs = !state.runsEffects && !state.effects.isEmpty
             if runs { state.runsEffects = true }
@@ -161,7 +161,7 @@ final class SessionEngine: Sendable {
 
     private func run(_ effect: Effect, _ host: (any SessionHost)?) {
         switch effect {
-        case .resolve(let call, let result): call.result.open(with: result)
+        case .resolve(let call, let result): call.resolve(with: result)
         case .admit(let latch, let error): latch.open(with: error)
         case .deliver(let push, let receipt, let call):
             let item = SessionInbox.Item(push: push, receipt: receipt)

@@ -1,11 +1,12 @@
 /// A request that ended without its answer.
+@usableFromInline
 package struct EndedRequest<Waiter: Sendable>: Sendable {
     /// The number under which it was begun.
-    package let id: UInt64
+    @usableFromInline package let id: UInt64
     /// What waited for the answer.
-    package let waiter: Waiter
+    @usableFromInline package let waiter: Waiter
     /// Why there is none.
-    package let code: RequestError.Code
+    @usableFromInline package let code: RequestError.Code
 
     @inlinable
     package init(id: UInt64, waiter: Waiter, code: RequestError.Code) {

@@ -84,6 +84,7 @@ extension RequestError {
         )
     }
 
+    @usableFromInline
     package static func tooManyInFlight(limit: Int) -> RequestError {
         RequestError(
             code: .tooManyInFlight,

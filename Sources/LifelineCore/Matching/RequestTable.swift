@@ -6,11 +6,12 @@
 ///
 /// Every event costs constant time on average, a deadline logarithmic time. Memory follows the most requests that waited
 /// at once, until none waits.
+@usableFromInline
 package struct RequestTable<Waiter: Sendable>: Sendable {
     /// The number of a request: ascending, never used again. Its lower half is the serial.
-    package typealias ID = UInt64
+    @usableFromInline package typealias ID = UInt64
 
-    @usableFromInline struct Entry {
+    @usableFromInline struct Entry: Sendable {
         @usableFromInline let id: ID
         @usableFromInline let waiter: Waiter
         @usableFromInline let deadline: MonotonicTime?
@@ -93,11 +94,18 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
         return entry.waiter
     }
 
+    /// What waits for the answer of the request with this serial; nil when none waits.
+    @inlinable
+    package func waiter(serial: UInt32) -> Waiter? {
+        occupiedSlot(serial: serial).flatMap { slots[$0]?.waiter }
+    }
+
     /// Whether a request with this serial waits.
     @inlinable
     package func isWaiting(serial: UInt32) -> Bool { occupiedSlot(serial: serial) != nil }
 
     /// What to do with a response.
+    @usableFromInline
     package enum ResponseAction {
         /// The request has ended: hand the response to its waiter.
         case answer(ID, Waiter)

@@ -126,38 +126,42 @@ struct OutboundLane<Content: SessionContent>: Sendable {
         return (resendPlace, sent[resendPlace])
     }
 
-    /// The first that waits, if the peer takes it now.
-    var sendable: Entry? {
-        guard let entry = waiting.first?.element, window.takes(entry.byteCount, besides: sentSize) else { return nil }
-        return entry
+    /// The position of the first that waits, if the peer takes it now.
+    ///
+    /// - Parameter beginsNothing: whether it takes only what belongs to what was begun before.
+    func sendablePosition(beginsNothing: Bool = false) -> UInt64? {
+        waiting.readFirst { first in
+            guard window.takes(first.byteCount, besides: sentSize) else { return nil }
+            return beginsNothing && !first.isOfThisSession ? nil : first.position
+        } ?? nil
     }
 
-    /// A message that waits is sent for the first time. Returns its place; 0 where it was to be sent at most once.
-    mutating func send(_ entry: Entry) -> UInt64 {
-        var entry = entry
-        waiting.remove(entry.position)
+    /// The message that waits at a position, where there is one, is sent for the first time. Returns it as it waited, and its
+    /// place; 0 where it was to be sent at most once.
+    mutating func send(at position: UInt64) -> (sequence: UInt64, Entry)? {
+        guard let entry = waiting.remove(position) else { return nil }
         waitingSize.remove(entry.byteCount)
         if !entry.isAdmitted { forgetUnadmitted(entry) }
         if entry.delivery.isAtMostOnce {
             // It was accepted because there was room.
             admittedSize.remove(entry.byteCount)
-            return 0
+            return (0, entry)
         }
         // From here on the window bounds it.
         if !entry.isAdmitted { admittedSize.add(entry.byteCount) }
-        entry.isAdmitted = true
         sent.append(entry)
+        sent[lastSequence].isAdmitted = true
         sentSize.add(entry.byteCount)
         resendPlace = sent.nextNumber
-        return lastSequence
+        return (lastSequence, entry)
     }
 
-    /// The peer has processed everything up to a place that was given out: takes that out.
-    mutating func acknowledge(_ sequence: UInt64) -> [Entry] {
-        var processed: [Entry] = []
-        while sent.firstNumber <= sequence { processed.append(takeFirstSent()) }
+    /// The peer has processed everything up to a place that was given out: takes the next of that out, until it is nil.
+    mutating func takeProcessed(upTo sequence: UInt64) -> Entry? {
+        guard sent.firstNumber <= sequence else { return nil }
+        let entry = takeFirstSent()
         resendPlace = max(resendPlace, sent.firstNumber)
-        return processed
+        return entry
     }
 
     /// A connection is there; everything up to a place that was given out has come.

@@ -15,15 +15,12 @@ extension OutboundSequence {
             let (sequence, entry) = lanes[lane].takeResend()
             return (SessionPlace(lane, sequence), entry.message, nil)
         }
-        var ordinary = lanes.ordinary.sendable
-        if beginsNothing, ordinary?.isOfThisSession == false { ordinary = nil }
-        let urgent = lanes.urgent.sendable
-        let isUrgent =
-            ordinary.flatMap { ordinary in urgent.map { $0.position < ordinary.position } } ?? (ordinary == nil)
-        guard let entry = isUrgent ? urgent : ordinary else { return nil }
-        let lane: SessionLane = isUrgent ? .urgent : .ordinary
+        let ordinary = lanes.ordinary.sendablePosition(beginsNothing: beginsNothing)
+        let urgent = lanes.urgent.sendablePosition()
+        let lane: SessionLane = (urgent ?? .max) < (ordinary ?? .max) ? .urgent : .ordinary
+        guard let position = lane == .urgent ? urgent : ordinary, let (sequence, entry) = lanes[lane].send(at: position)
+        else { return nil }
         if !entry.isAdmitted, entry.kind == .push { sentUnadmitted.append(entry.number) }
-        let sequence = lanes[lane].send(entry)
         leftWaiting(entry)
         guard sequence == 0 else { return (SessionPlace(lane, sequence), entry.message, nil) }
         return (nil, entry.message, entry.isObserved ? Ended(entry.number, .sent) : nil)
@@ -36,10 +33,13 @@ extension OutboundSequence {
         try check(.ordinary, places.ordinary)
         try check(.urgent, places.urgent)
         var ended: [Ended] = []
-        for entry in lanes.ordinary.acknowledge(places.ordinary) + lanes.urgent.acknowledge(places.urgent)
-        where !entry.isBlank {
-            forget(entry)
-            if entry.isObserved { ended.append(Ended(entry.number, .processed)) }
+        for lane in SessionLane.allCases {
+            let place = lane == .ordinary ? places.ordinary : places.urgent
+            while let entry = lanes[lane].takeProcessed(upTo: place) {
+                if entry.isBlank { continue }
+                forget(entry)
+                if entry.isObserved { ended.append(Ended(entry.number, .processed)) }
+            }
         }
         return ended
     }

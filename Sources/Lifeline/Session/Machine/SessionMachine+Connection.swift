@@ -63,7 +63,7 @@ extension SessionMachine {
             maximumFrameLength: options.maximumFrameLength
         )
         controlFrames = [.welcome(welcome)]
-        return actions + [.opened(credentials, isResumed: isResumed)] + closeIfDone()
+        return endingIfDone(actions + [.opened(credentials, isResumed: isResumed)])
     }
 
     /// The connection is gone.
@@ -75,7 +75,7 @@ extension SessionMachine {
         state = .detached
         controlFrames = []
         isPeerLeaving = false
-        return tell(outbound.disconnect(), now: now) + closeIfDone()
+        return endingIfDone(tell(outbound.disconnect(), now: now))
     }
 
     /// Whether the next frame is an opening, or belongs to a goodbye: a few, which need not wait for room.
@@ -87,7 +87,7 @@ extension SessionMachine {
         guard state == .open else { return nil }
         if let (place, message, ended) = outbound.next(beginsNothing: isPeerLeaving) {
             let actions = tell(ended.map { [$0] } ?? [], now: now)
-            return (.message(place, inbound.takeReport(), message), actions + closeIfDone())
+            return (.message(place, inbound.takeReport(), message), endingIfDone(actions))
         }
         guard inbound.isReportDue(now: now) else { return nil }
         return (.message(nil, inbound.takeReport(), .blank), [])
@@ -120,7 +120,7 @@ extension SessionMachine {
         }
         ended += running.timerFired(now: now).map { .cancelRequest($0) }
         inbound.timerFired(now: now)
-        return notWelcomed + ended + tell([], now: now) + closeIfDone()
+        return endingIfDone(notWelcomed + ended + tell([], now: now))
     }
 
     /// A frame came in over the present connection.
@@ -136,10 +136,10 @@ extension SessionMachine {
         case (.message(let place, let acknowledgement, let message), .open, _):
             do {
                 let ended = try outbound.acknowledge(acknowledgement)
-                var actions = tell(ended, now: now)
+                let actions = tell(ended, now: now)
                 do {
-                    actions += try received(message, place, now: now)
-                    return actions + closeIfDone()
+                    let new = try received(message, place, now: now)
+                    return endingIfDone(actions.isEmpty ? new : actions + new)
                 } catch {
                     // What was acknowledged before is processed nevertheless.
                     return actions + violated(error, now: now)
@@ -193,7 +193,7 @@ extension SessionMachine {
         state = .open
         // What goes on was accepted under this limit; what waited for a new session was not.
         if !welcome.isResumed { actions += refuseTooLong(now: now) }
-        return actions + [.opened(welcome.session, isResumed: welcome.isResumed)] + closeIfDone()
+        return endingIfDone(actions + [.opened(welcome.session, isResumed: welcome.isResumed)])
     }
 
     private mutating func received(_ goodbye: SessionGoodbye, now: MonotonicTime) -> [Action] {
@@ -205,7 +205,7 @@ extension SessionMachine {
             let actions = loseSession(now: now)
             state = .failed
             controlFrames = []
-            return actions + [.peerLeaving(goodbye)] + closeIfDone()
+            return endingIfDone(actions + [.peerLeaving(goodbye)])
         case (.violation, .server), (.closed, _), (.replaced, _), (.refused, _), (.version, _):
             return end(goodbye, byPeer: true)
         }

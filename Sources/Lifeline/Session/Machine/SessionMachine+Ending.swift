@@ -28,6 +28,11 @@ extension SessionMachine {
         return actions
     }
 
+    /// The actions, and those of the end when everything is done that was to be done before.
+    mutating func endingIfDone(_ actions: [Action]) -> [Action] {
+        isClosing ? actions + closeIfDone() : actions
+    }
+
     mutating func closeIfDone() -> [Action] {
         guard isClosing, outbound.keptSize.frameCount == 0, requests.count == 0, running.isEmpty else { return [] }
         // What the peer does not know needs no goodbye.
@@ -57,7 +62,7 @@ extension SessionMachine {
             let actions = loseSession(now: now)
             state = .failed
             controlFrames = [.goodbye(goodbye)]
-            return [.violated(violation)] + actions + closeIfDone()
+            return endingIfDone([.violated(violation)] + actions)
         }
     }
 

@@ -66,11 +66,17 @@ extension SessionMachine {
     /// The serial of a request, which pushes that belong to it carry.
     package static func serial(of id: RequestID) -> UInt32 { RequestTable<RequestInFlight>.serial(of: id) }
 
+    /// Who waits for the response of the request of a serial; nil where that has ended.
+    package func waiter(serial: UInt32) -> Waiter? { requests.waiter(serial: serial)?.waiter }
+
+    /// How many requests wait for their responses.
+    package var requestCount: Int { requests.count }
+
     /// Whoever asked does not wait any more. Returns its waiter; nil when the request has ended.
     package mutating func cancelRequest(_ id: RequestID, now: MonotonicTime) -> (Waiter?, [Action]) {
         guard let request = requests.cancelled(id) else { return (nil, []) }
         giveUp(id, request, now: now)
-        return (request.waiter, tell([], now: now) + closeIfDone())
+        return (request.waiter, endingIfDone(tell([], now: now)))
     }
 
     /// Whether a response of so many bytes may wait where it has no room. Respond with a status in its place if not: a peer
@@ -93,14 +99,14 @@ extension SessionMachine {
             let message = Message.response(serial: request.serial, endsPushes: entry.hasPushes, content)
             outbound.accept(message, now: now)
         }
-        return (!entry.isCancelled, tell([], now: now) + closeIfDone())
+        return (!entry.isCancelled, endingIfDone(tell([], now: now)))
     }
 
     /// Gives up a push that is accepted. Returns false when it was sent, or has ended, or another one was given up for it;
     /// else nothing more is told of it.
     package mutating func withdraw(_ number: Number, now: MonotonicTime) -> (Bool, [Action]) {
         guard outbound.withdraw(number) else { return (false, []) }
-        return (true, tell([], now: now) + closeIfDone())
+        return (true, endingIfDone(tell([], now: now)))
     }
 
     /// Whether the peer waits for the response of a request of its own.

@@ -19,8 +19,7 @@ struct SparseQueue<Element: Sendable>: Sendable {
     var keptCount: Int { slots.count }
     /// The first that is left.
     var first: (number: UInt64, element: Element)? {
-        guard head < slots.count, let element = slots[head].element else { return nil }
-        return (slots[head].number, element)
+        readFirst { $0 }.map { (slots[head].number, $0) }
     }
     /// The numbers of those that are left, in order.
     var numbers: some Sequence<UInt64> { slots[head...].lazy.filter { $0.element != nil }.map(\.number) }
@@ -39,11 +38,15 @@ struct SparseQueue<Element: Sendable>: Sendable {
         if let slot = slot(of: number), slots[slot].element != nil { change(&slots[slot].element!) }
     }
 
+    /// What `body` finds in the first that is left, which need not be copied for it; nil where there is none.
+    func readFirst<Result>(_ body: (Element) -> Result) -> Result? {
+        head < slots.count ? slots[head].element.map(body) : nil
+    }
+
     /// Takes an element out; nil where it has left already.
     @discardableResult
     mutating func remove(_ number: UInt64) -> Element? {
-        guard let slot = slot(of: number), let element = slots[slot].element else { return nil }
-        slots[slot].element = nil
+        guard let slot = slot(of: number), let element = slots[slot].element.take() else { return nil }
         count -= 1
         while head < slots.count, slots[head].element == nil { head += 1 }
         tidy()

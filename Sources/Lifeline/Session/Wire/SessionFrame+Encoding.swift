@@ -44,39 +44,37 @@ extension SessionMessage<SessionPayload> {
         _ acknowledgement: SessionAcknowledgement,
         now: MonotonicTime
     ) {
-        var numbers: [UInt8] = []
         var tail: OutgoingPayload?
         var kind: UInt32 = 0
+        var serialField: UInt32 = 1
+        var (serial, timeout): (UInt64, UInt64) = (0, 0)
         switch self {
-        case .request(let serial, let deadline, .outgoing(let payload)):
-            kind = 5
-            numbers.appendField(1, UInt64(serial))
-            numbers.appendField(3, deadline.map { $0.timeoutMilliseconds(now: now) } ?? 0)
-            tail = payload
-        case .response(let serial, _, .outgoing(let payload)):
-            kind = 6
-            numbers.appendField(1, UInt64(serial))
-            tail = payload
-        case .push(let serial, .outgoing(let payload)):
-            kind = 7
-            numbers.appendField(2, UInt64(serial))
-            tail = payload
-        case .cancel(let serial):
-            kind = 10
-            numbers.appendField(1, UInt64(serial))
+        case .request(let number, let deadline, .outgoing(let payload)):
+            (kind, serial, tail) = (5, UInt64(number), payload)
+            timeout = deadline.map { $0.timeoutMilliseconds(now: now) } ?? 0
+        case .response(let number, _, .outgoing(let payload)):
+            (kind, serial, tail) = (6, UInt64(number), payload)
+        case .push(let number, .outgoing(let payload)):
+            (kind, serial, tail) = (7, UInt64(number), payload)
+            serialField = 2
+        case .cancel(let number):
+            (kind, serial) = (10, UInt64(number))
         case .blank, .request, .response, .push:
             // What came from the peer is never sent to it: only its place would be.
             break
         }
         let fields = FrameFields(place, acknowledgement)
-        let length = numbers.count + (tail.map { $0.head.count + $0.payload.count } ?? 0)
+        let length =
+            [UInt8].fieldLength(serialField, serial) + [UInt8].fieldLength(3, timeout)
+            + (tail.map { $0.head.count + $0.payload.count } ?? 0)
         let kindLength = kind == 0 ? 0 : 1 + [UInt8].varintLength(UInt64(length)) + length
         buffer.appendVarint(UInt64(fields.length + kindLength))
         fields.append(to: &buffer)
         guard kind != 0 else { return }
         buffer.appendTag(kind, .lengthDelimited)
         buffer.appendVarint(UInt64(length))
-        buffer += numbers
+        buffer.appendField(serialField, serial)
+        buffer.appendField(3, timeout)
         if let tail {
             buffer += tail.head
             buffer += tail.payload

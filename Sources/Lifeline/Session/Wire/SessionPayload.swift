@@ -85,6 +85,8 @@ package struct OutgoingPayload: Sendable {
         fields: PayloadFields
     ) {
         var head: [UInt8] = []
+        // Without metadata and details: the text and two numbers, with their tags.
+        head.reserveCapacity(method.utf8.count + status.message.utf8.count + 32)
         var byteCount = payload.count
         func add(_ text: String) -> String.UTF8View {
             byteCount += text.utf8.count
