@@ -19,6 +19,15 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     /// What was agreed on when the WebSocket was opened; nil on a connection that is none.
     public var webSocket: WebSocketOpening? { transport.webSocket }
 
+    /// Runs tasks on the event loop of the connection:
+    ///
+    ///     await withTaskExecutorPreference(connection.executor) { ... }
+    ///
+    /// Tasks that send, and wait for what comes, go on there without a switch between threads; what the messages of one read
+    /// make them send goes out with one write. They must not block, nor compute for long without a pause: the loop's other
+    /// connections wait meanwhile. Handlers of servers run there unless `ServerConfiguration.handlerExecutor` says otherwise.
+    public var executor: any TaskExecutor { transport.executor ?? globalConcurrentExecutor }
+
     /// The messages that arrive.
     public let messages: MessageSequence<Received>
 

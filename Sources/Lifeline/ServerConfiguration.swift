@@ -1,4 +1,5 @@
 public import LifelineCore
+internal import LifelineTransport
 
 /// How a server behaves.
 public struct ServerConfiguration: Sendable {
@@ -25,6 +26,9 @@ public struct ServerConfiguration: Sendable {
     /// this side of their connections has ended.
     public var shutdownOrder = ShutdownOrder.handlersFirst
 
+    /// Where handlers run. Default: on the event loop of their connection.
+    public var handlerExecutor = HandlerExecutor.eventLoop
+
     /// How TLS is spoken on an endpoint `tls` or `wss`, which need it. Default: nil.
     public var tls: TLSServerConfiguration?
 
@@ -34,6 +38,25 @@ public struct ServerConfiguration: Sendable {
 
     /// Makes a configuration with the default values.
     public init() {}
+}
+
+/// Where a server runs its handlers.
+public enum HandlerExecutor: Sendable {
+    /// On the thread that reads and writes their connections, as long as they do not go elsewhere themselves: an answer costs
+    /// no switch between threads, which takes longer than most handlers do. Handlers must not block there, nor compute for
+    /// long without a pause: all connections of the loop, their pings included, wait meanwhile. A server has a loop for each
+    /// core.
+    case eventLoop
+    /// On the threads that Swift has for tasks. For handlers that compute for milliseconds at a time, or that block.
+    case globalPool
+
+    /// What runs the handlers of a connection; nil: whatever runs the task that begins them.
+    func executor(of connection: any TransportConnection) -> (any TaskExecutor)? {
+        switch self {
+        case .eventLoop: connection.executor
+        case .globalPool: globalConcurrentExecutor
+        }
+    }
 }
 
 /// Which side of its connections a server ends first when it shuts down. Delimited messages have no word for "no more of

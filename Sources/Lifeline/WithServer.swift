@@ -86,7 +86,13 @@ nonisolated(nonsending) func serving<Receiver: FrameReceiver, Result>(
     ) {
         await listener.stopAccepting()
     }
-    let loop = ServerLoop(server: server, listener: listener, logger: logger, serve: serve)
+    let loop = ServerLoop(
+        server: server,
+        listener: listener,
+        handlerExecutor: configuration.handlerExecutor,
+        logger: logger,
+        serve: serve
+    )
     async let serving: Void = loop.run()
     do {
         let result = try await body(server)
@@ -106,6 +112,7 @@ nonisolated(nonsending) func serving<Receiver: FrameReceiver, Result>(
 struct ServerLoop<Inbox: Sendable>: Sendable {
     let server: Server
     let listener: any TransportListener<Inbox>
+    let handlerExecutor: HandlerExecutor
     let logger: Logger
     /// Returns when the connection is closed.
     let serve: @Sendable (OpenedConnection<Inbox>) async throws -> Void
@@ -116,7 +123,8 @@ struct ServerLoop<Inbox: Sendable>: Sendable {
                 while let opened = try await listener.nextConnection() {
                     // Not in the task, which may begin when a shutdown has found nobody to wait for.
                     let id = server.add(opened.connection)
-                    group.addTask { await serve(opened, as: id) }
+                    let executor = handlerExecutor.executor(of: opened.connection)
+                    group.addTask(executorPreference: executor) { await serve(opened, as: id) }
                 }
             } catch {
                 // Cancelled: the same as a shutdown without grace.

@@ -51,6 +51,8 @@ struct ReceiveCommand: AsyncParsableCommand {
     /// not waited for.
     private var serverConfiguration: ServerConfiguration {
         var configuration = ServerConfiguration()
+        // Standard output blocks while nobody reads it.
+        configuration.handlerExecutor = .globalPool
         configuration.tls = tls.configuration
         configuration.connection.closeTimeout = .seconds(1)
         configuration.shutdownGracePeriod = .seconds(2)

@@ -19,6 +19,13 @@ package protocol Transport: Sendable {
         options: ListenerOptions,
         makeReceiver: @escaping @Sendable () -> Receiver
     ) async throws(ConnectionError) -> any TransportListener<Receiver.Inbox>
+
+    /// Runs tasks where all of its connections' frames come in; nil where there is no one such place.
+    var executor: (any TaskExecutor)? { get }
+}
+
+extension Transport {
+    package var executor: (any TaskExecutor)? { nil }
 }
 
 /// Takes what comes in on one connection. It lives on the transport's thread, which makes one call at a time, and puts
@@ -80,6 +87,8 @@ package protocol TransportConnection: AnyObject, Sendable {
     var applicationProtocol: String? { get }
     /// What was agreed on when the connection's WebSocket was opened; nil when it has none.
     var webSocket: WebSocketOpening? { get }
+    /// Runs tasks where the connection's frames come in; nil where that runs no tasks.
+    var executor: (any TaskExecutor)? { get }
 
     /// Takes whole frames, prefixes included, to be written. The bytes are copied.
     ///
@@ -119,6 +128,7 @@ package protocol TransportConnection: AnyObject, Sendable {
 extension TransportConnection {
     package var applicationProtocol: String? { nil }
     package var webSocket: WebSocketOpening? { nil }
+    package var executor: (any TaskExecutor)? { nil }
 
     /// Takes one frame, prefix included, to be written, as `offer(_:count:)` does.
     package func offer(_ frame: UnsafeRawBufferPointer) throws(ConnectionError) -> PendingSend? {

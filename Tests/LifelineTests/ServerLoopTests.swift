@@ -37,6 +37,7 @@ import Testing
         let loop = ServerLoop(
             server: server,
             listener: LastConnection(opened, of: listener.endpoint),
+            handlerExecutor: .eventLoop,
             logger: log.logger
         ) { opened in
             try await TestConnection(opened, configuration: configuration).closing { connection in

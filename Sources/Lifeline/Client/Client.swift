@@ -23,6 +23,10 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     /// Where it connects to.
     public let endpoint: Endpoint
 
+    /// Runs tasks on the event loop of the client's connections, as `Connection.executor` does: for tasks that send and wait
+    /// for what comes, and neither block nor compute for long.
+    public var executor: any TaskExecutor { environment.transport.executor ?? globalConcurrentExecutor }
+
     let driver: ClientDriver
     let inbox: ClientInbox<Received>
     let encoder: FrameEncoder
@@ -300,7 +304,7 @@ package struct ClientEnvironment: Sendable {
         let nextHop = endpoint.at(proxy?.address ?? endpoint.address)
         let watched = configuration.watchesNetwork ? WatchedNetwork(endpoint: nextHop) : nil
         self.init(
-            transport: NIOTransport.shared,
+            transport: NIOTransport.shared.onOneLoop(),
             clock: BootTimeClock(),
             network: watched ?? ConstantNetwork(),
             seed: .random(in: .min ... .max)

@@ -7,13 +7,26 @@ internal import NIOPosix
 /// Every connection belongs to one loop; connections are spread over the group's loops in turn.
 package struct NIOTransport: Transport {
     private let group: any EventLoopGroup
+    private let executors: LoopExecutors
+    package let executor: (any TaskExecutor)?
 
     /// Uses the process-wide loops, one for each core.
     package static let shared = NIOTransport(group: MultiThreadedEventLoopGroup.singleton)
 
     package init(group: any EventLoopGroup) {
         self.group = group
+        executors = LoopExecutors(group)
+        executor = nil
     }
+
+    private init(loop: any EventLoop, of executors: LoopExecutors) {
+        group = loop
+        self.executors = executors
+        executor = executors[loop]
+    }
+
+    /// The same with one loop for all connections, the group's next one.
+    package func onOneLoop() -> NIOTransport { NIOTransport(loop: group.next(), of: executors) }
 
     package func connect<Receiver: FrameReceiver>(
         to endpoint: Endpoint,
@@ -25,10 +38,12 @@ package struct NIOTransport: Transport {
         let outcome = Latch<Result<OpenedConnection<Receiver.Inbox>, any Error>>()
         try connectChannel(to: endpoint, options: options) { channel in
             try attempt.begin(channel)
+            let executor = executors[channel.eventLoop]
             let handler = ConnectionHandler(receiver: makeReceiver(), options: options) { handler, channel in
                 if options.layers.isEmpty, !attempt.claim() { return }
                 let isProxied = options.proxyAddress != nil
-                outcome.open(with: .success(handler.open(channel, endpoint: endpoint, isProxied: isProxied)))
+                let opened = handler.open(channel, endpoint: endpoint, isProxied: isProxied, executor: executor)
+                outcome.open(with: .success(opened))
             }
             let pipeline = channel.pipeline.syncOperations
             if options.layers.isEmpty {
@@ -99,6 +114,7 @@ package struct NIOTransport: Transport {
             on: endpoint,
             options: options,
             group: group,
+            executors: executors,
             makeReceiver: makeReceiver
         )
     }
@@ -110,12 +126,18 @@ package struct NIOTransport: Transport {
 
 extension ConnectionHandler {
     /// The connection stands: makes its handle, and tells the receiver. On the channel's loop, before the first read.
-    func open(_ channel: any Channel, endpoint: Endpoint, isProxied: Bool) -> OpenedConnection<Receiver.Inbox> {
+    func open(
+        _ channel: any Channel,
+        endpoint: Endpoint,
+        isProxied: Bool,
+        executor: LoopExecutor?
+    ) -> OpenedConnection<Receiver.Inbox> {
         let connection = NIOTransportConnection(
             channel: channel,
             handler: self,
             endpoint: endpoint,
-            isProxied: isProxied
+            isProxied: isProxied,
+            executor: executor
         )
         receiver.opened(connection)
         return OpenedConnection(connection: connection, inbox: inbox)

@@ -7,6 +7,7 @@ final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection
     let remoteEndpoint: Endpoint
     let applicationProtocol: String?
     let webSocket: WebSocketOpening?
+    let executor: (any TaskExecutor)?
 
     private let eventLoop: any EventLoop
     private let handler: NIOLoopBound<ConnectionHandler<Receiver>>
@@ -15,8 +16,15 @@ final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection
     private let outputEnded: Latch<ConnectionError?>
 
     /// Call it on the channel's loop. `endpoint` names the ends that have no name of their own, and the peer behind a proxy.
-    init(channel: any Channel, handler: ConnectionHandler<Receiver>, endpoint: Endpoint, isProxied: Bool) {
+    init(
+        channel: any Channel,
+        handler: ConnectionHandler<Receiver>,
+        endpoint: Endpoint,
+        isProxied: Bool,
+        executor: LoopExecutor?
+    ) {
         self.eventLoop = channel.eventLoop
+        self.executor = executor
         self.handler = NIOLoopBound(handler, eventLoop: channel.eventLoop)
         self.outbound = handler.outbound
         self.closed = handler.closed

@@ -35,6 +35,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         on endpoint: Endpoint,
         options: ListenerOptions,
         group: any EventLoopGroup,
+        executors: LoopExecutors,
         makeReceiver: @escaping @Sendable () -> Receiver
     ) async throws(ConnectionError) -> NIOTransportListener {
         // The marks play no part: the accept handler pauses at the connection limit.
@@ -72,6 +73,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
                             options: options.connection,
                             logger: options.logger,
                             accepted: accepted,
+                            executor: executors[channel.eventLoop],
                             release: release
                         )
                     }
@@ -128,6 +130,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         options: ConnectionOptions,
         logger: Logger,
         accepted: BatchQueue<OpenedConnection<Inbox>>,
+        executor: LoopExecutor?,
         release: @escaping @Sendable () -> Void
     ) throws {
         var isHandedOn = false
@@ -135,7 +138,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
             if !isHandedOn { release() }
         }
         let handler = ConnectionHandler(receiver: receiver, options: options) { handler, channel in
-            let opened = handler.open(channel, endpoint: endpoint, isProxied: false)
+            let opened = handler.open(channel, endpoint: endpoint, isProxied: false, executor: executor)
             if accepted.receive([opened], cost: 1) == .refused {
                 handler.fail(.closedLocally, resetting: true)
             } else {

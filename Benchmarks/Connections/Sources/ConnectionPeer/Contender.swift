@@ -11,6 +11,7 @@ enum Contender: String {
     case lifelineMessages = "lifeline-messages"
     case lifelineChat = "lifeline-chat"
     case lifelineRequests = "lifeline-requests"
+    case lifelineRequestsOnLoop = "lifeline-requests-on-loop"
     case lifelinePushes = "lifeline-pushes"
 
     func serve(_ mode: ServerMode) async throws {
@@ -22,7 +23,7 @@ enum Contender: String {
         case .lifelineBatches: try await LifelineServer<RawMessage>(takes: .batches, mode: mode).run()
         case .lifelineMessages: try await LifelineServer<RawMessage>(takes: .messages, mode: mode).run()
         case .lifelineChat: try await LifelineServer<Benchmark_ChatMessage>(takes: .messages, mode: mode).run()
-        case .lifelineRequests, .lifelinePushes: try await runSessionServer()
+        case .lifelineRequests, .lifelineRequestsOnLoop, .lifelinePushes: try await runSessionServer()
         }
     }
 
@@ -37,6 +38,7 @@ enum Contender: String {
         case .lifelineMessages: LifelineClient<RawMessage>(takes: .messages)
         case .lifelineChat: LifelineClient<Benchmark_ChatMessage>(takes: .messages)
         case .lifelineRequests: SessionRequestClient()
+        case .lifelineRequestsOnLoop: SessionRequestClient(isOnLoop: true)
         case .lifelinePushes: SessionPushClient()
         }
     }

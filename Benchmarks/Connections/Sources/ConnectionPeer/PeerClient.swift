@@ -16,10 +16,15 @@ protocol PeerClient {
     func paced(_ payload: [UInt8], perSecond: Int, nanoseconds: UInt64) async throws -> Outcome
 
     func close() async throws
+
+    /// Where it is to be run between opening and closing; nil: on the threads that Swift has for tasks.
+    var executor: (any TaskExecutor)? { get }
 }
 
 // What a contender has no need of.
 extension PeerClient {
+    var executor: (any TaskExecutor)? { nil }
+
     func oneWay(_ payload: [UInt8], _ limit: SendLimit) async throws -> Outcome { throw Unsupported() }
     func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) async throws -> Outcome { throw Unsupported() }
     func each(_ payload: [UInt8]) async throws -> Outcome { throw Unsupported() }

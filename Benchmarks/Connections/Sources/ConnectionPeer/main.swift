@@ -52,7 +52,7 @@ func obey(_ client: any PeerClient) async throws {
     }
     for await line in lines {
         guard let command = PeerCommand(line) else { throw UnknownCommand(line: line) }
-        let outcome = try await command.run(on: client)
+        let outcome = try await withTaskExecutorPreference(client.executor) { try await command.run(on: client) }
         say("done \(outcome.messages) \(outcome.nanoseconds) \(outcome.median) \(outcome.percentile99)")
     }
 }

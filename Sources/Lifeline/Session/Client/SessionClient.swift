@@ -29,6 +29,14 @@ public final class SessionClient: Sendable {
     /// Where it connects to.
     public var endpoint: Endpoint { client.endpoint }
 
+    /// Runs tasks on the event loop of the client's connections:
+    ///
+    ///     try await withTaskExecutorPreference(session.executor) { try await room.say(greeting) }
+    ///
+    /// Calls go on there without a switch between threads, and those that are made together go out with one write. Such tasks
+    /// must neither block nor compute for long: the loop's connections wait meanwhile.
+    public var executor: any TaskExecutor { client.executor }
+
     typealias Frame = Lifeline_Session_V1_Frame
 
     let engine: SessionEngine

@@ -193,6 +193,11 @@ extension ServerSession {
 }
 
 extension ServerSession: SessionHost {
+    /// What runs handlers that begin now.
+    private var executor: (any TaskExecutor)? {
+        engine.connection.flatMap { server.configuration.server.handlerExecutor.executor(of: $0) }
+    }
+
     func begin(_ request: IncomingRequest, deadline: MonotonicTime?, _ content: Lifeline_Session_V1_Request) {
         let name = content.method
         // Interceptors see those that nobody handles, too.
@@ -205,11 +210,12 @@ extension ServerSession: SessionHost {
             isImplemented: methods[name] != nil,
             content: .request(content)
         )
+        let executor = executor
         state.withLockedValue { state in
             state.taskCount += 1
             // Detached: whose task this runs in has nothing to do with the request. Not before the lock is free can it be
             // taken out again.
-            let task = Task.detached {
+            let task = Task.detached(executorPreference: executor) {
                 await self.handle(call, method, request, deadline)
                 self.taskReturned { $0.handlers[request] = nil }
             }
@@ -228,12 +234,13 @@ extension ServerSession: SessionHost {
             unwanted(name)
             return nil
         }
+        let executor = executor
         return state.withLockedValue { state in
             if let inbox = state.inboxes[name] { return inbox }
             let inbox = SessionInbox()
             state.inboxes[name] = inbox
             state.taskCount += 1
-            let task = Task.detached {
+            let task = Task.detached(executorPreference: executor) {
                 await self.handlePushes(of: method, from: inbox)
                 self.taskReturned()
             }

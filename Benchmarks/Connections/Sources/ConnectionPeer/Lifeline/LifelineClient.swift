@@ -7,6 +7,8 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
 
     init(takes: Taking) { self.takes = takes }
 
+    var executor: (any TaskExecutor)? { held.first?.value.executor }
+
     func open(port: Int, connectionCount: Int) async throws {
         let endpoint = try Endpoint("tcp://127.0.0.1:\(port)")
         for _ in 0..<connectionCount {

@@ -20,9 +20,17 @@ private struct EchoService: SessionService {
     }
 }
 
-/// Has messages echoed by requests, each of its own task.
+/// Has messages echoed by requests, each of its own task: on the threads that Swift has for tasks, or on the loop of the
+/// connection.
 final class SessionRequestClient: PeerClient {
     private let session = HeldSession()
+    private let isOnLoop: Bool
+
+    init(isOnLoop: Bool = false) {
+        self.isOnLoop = isOnLoop
+    }
+
+    var executor: (any TaskExecutor)? { isOnLoop ? try? session.client.executor : nil }
 
     func open(port: Int, connectionCount: Int) async throws {
         try await session.open(port: port, connectionCount: connectionCount)

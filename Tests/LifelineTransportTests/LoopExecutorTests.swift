@@ -1,0 +1,63 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+import Testing
+
+@testable import LifelineTransport
+
+@Suite(.timeLimit(.minutes(1))) struct LoopExecutorTests {
+    private let loop = MultiThreadedEventLoopGroup.singleton.next()
+
+    @Test func tasksAndTheirChildrenRunOnTheLoop() async {
+        let loop = loop
+        let task = Task(executorPreference: LoopExecutor(loop)) {
+            let before = loop.inEventLoop
+            async let child = loop.inEventLoop
+            let isChildThere = await child
+            await Task.yield()
+            return [before, isChildThere, loop.inEventLoop]
+        }
+        #expect(await task.value == [true, true, true])
+    }
+
+    /// Woken from the loop itself, from another loop's thread and from the threads of the pool.
+    @Test func everyTaskGoesOn() async {
+        let executor = LoopExecutor(loop)
+        let other = MultiThreadedEventLoopGroup.singleton.makeIterator().first { $0 !== loop } ?? loop
+        let sum = await withTaskGroup(of: Int.self) { group in
+            for number in 0..<1_000 {
+                group.addTask(executorPreference: executor) {
+                    await Task.yield()
+                    await withCheckedContinuation { continuation in other.execute { continuation.resume() } }
+                    await Task.detached {}.value
+                    return number
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(sum == 499_500)
+    }
+
+    @Test func aTaskThatYieldsLeavesTheLoopToItsTimers() async {
+        let isOver = NIOLockedValueBox(false)
+        let task = Task(executorPreference: LoopExecutor(loop)) {
+            var count = 0
+            while !isOver.withLockedValue({ $0 }) {
+                count += 1
+                await Task.yield()
+            }
+            return count
+        }
+        loop.scheduleTask(in: .milliseconds(1)) { isOver.withLockedValue { $0 = true } }
+        _ = await task.value
+    }
+
+    @Test func aTransportOnOneLoopRunsTasksThere() async {
+        let transport = NIOTransport(group: MultiThreadedEventLoopGroup.singleton)
+        #expect(transport.executor == nil)
+        let pinned = transport.onOneLoop()
+        let loops = MultiThreadedEventLoopGroup.singleton.makeIterator().map { $0 }
+        let places = await Task(executorPreference: pinned.executor) { loops.filter(\.inEventLoop).count }.value
+        #expect(places == 1)
+    }
+}
