@@ -36,10 +36,22 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     private let outboundWaterMarks: WaterMarks
 
     init(_ opened: OpenedConnection<BatchQueue<Received>>, configuration: ConnectionConfiguration) {
+        self.init(
+            opened,
+            configuration.encoder(for: Sent.self),
+            outboundWaterMarks: configuration.outboundWaterMarks
+        )
+    }
+
+    init(
+        _ opened: OpenedConnection<BatchQueue<Received>>,
+        _ encoder: FrameEncoder,
+        outboundWaterMarks: WaterMarks
+    ) {
         self.messages = MessageSequence(inbox: opened.inbox, connection: opened.connection)
         self.transport = opened.connection
-        self.encoder = configuration.encoder(for: Sent.self)
-        self.outboundWaterMarks = configuration.outboundWaterMarks
+        self.encoder = encoder
+        self.outboundWaterMarks = outboundWaterMarks
     }
 
     /// Sends a message: returns when it is accepted, which means that it is written before a graceful close.

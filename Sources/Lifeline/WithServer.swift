@@ -33,7 +33,11 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
     handler: @escaping @Sendable (Connection<Received, Sent>) async throws -> Void,
     _ body: nonisolated(nonsending) (Server) async throws -> Result
 ) async throws -> Result {
-    try await serving(
+    // Not the configuration, which each connection's task would have room for.
+    let (encoder, marks) = (
+        configuration.connection.encoder(for: Sent.self), configuration.connection.outboundWaterMarks
+    )
+    return try await serving(
         on: endpoint,
         configuration: configuration,
         maximumFrameLength: configuration.connection.frameLimit(for: Received.self),
@@ -42,9 +46,8 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
         logger: logger,
         makeReceiver: { MessageReceiver<Received>(configuration: configuration.connection, heartbeat: heartbeat) },
         serve: { opened in
-            try await Connection<Received, Sent>(opened, configuration: configuration.connection).closing {
-                try await handler($0)
-            }
+            let connection = Connection<Received, Sent>(opened, encoder, outboundWaterMarks: marks)
+            try await opened.connection.closing { try await handler(connection) }
         },
         body
     )
@@ -140,12 +143,18 @@ struct ServerLoop<Inbox: Sendable>: Sendable {
         do {
             try await serve(opened)
         } catch {
-            logger.warning(
-                "A connection ended with an error",
-                metadata: ["remote": "\(opened.connection.remoteEndpoint)", "error": "\(error)"]
-            )
+            log(error, of: opened.connection)
         }
         listener.releaseConnection()
         server.remove(id)
+    }
+
+    /// Never a part of the function that waits for the handler, whose task would have room for all of this meanwhile.
+    @inline(never)
+    private func log(_ error: any Error, of connection: any TransportConnection) {
+        logger.warning(
+            "A connection ended with an error",
+            metadata: ["remote": "\(connection.remoteEndpoint)", "error": "\(error)"]
+        )
     }
 }

@@ -26,6 +26,8 @@ extension SessionEngine {
         return response
     }
 
+    /// Apart for the reason that `accept` is.
+    @inline(never)
     private func begin(_ call: PendingCall, timeLimit: Duration?) throws(SessionError) -> Machine.RequestID {
         let result = change { state, now -> Result<Machine.RequestID, SessionError> in
             if let end = state.end { return .failure(end) }
@@ -67,8 +69,30 @@ extension SessionEngine {
     ) async throws(SessionError) {
         if Task.isCancelled { throw .cancelled }
         let processing: Latch<SessionError?>? = stage == .processed ? Latch() : nil
+        guard let (number, admission) = try accept(payload, of: request, delivery, processing) else { return }
+        if let admission { try await waitForAdmission(admission, number) }
+        guard let processing else { return }
+        let error: SessionError?
+        do {
+            error = try await processing.wait()
+        } catch {
+            // It stays accepted.
+            throw .cancelled
+        }
+        if let error { throw error }
+    }
+
+    /// Has the machine take a push: nil when that drops it. Never a part of the function that waits, as its task would have
+    /// room for all of this until the end.
+    @inline(never)
+    private func accept(
+        _ payload: OutgoingPayload,
+        of request: IncomingRequest?,
+        _ delivery: SessionDelivery,
+        _ processing: Latch<SessionError?>?
+    ) throws(SessionError) -> AcceptedPush? {
         let isTracked = request == nil
-        let offered = change { state, now -> Result<AcceptedPush?, SessionError> in
+        return try change { state, now -> Result<AcceptedPush?, SessionError> in
             if let end = state.end { return .failure(end) }
             let (offer, actions) = state.machine.push(
                 .outgoing(payload),
@@ -101,18 +125,7 @@ extension SessionEngine {
                 }
                 return .success((number, admission))
             }
-        }
-        guard let (number, admission) = try offered.get() else { return }
-        if let admission { try await waitForAdmission(admission, number) }
-        guard let processing else { return }
-        let error: SessionError?
-        do {
-            error = try await processing.wait()
-        } catch {
-            // It stays accepted.
-            throw .cancelled
-        }
-        if let error { throw error }
+        }.get()
     }
 
     private nonisolated(nonsending) func waitForAdmission(
@@ -145,14 +158,14 @@ extension SessionEngine {
         change { state, now in state.machine.finish(receipt, now: now) }
     }
 
+    /// Ends a request of the peer's without a reply.
+    func respond(to request: IncomingRequest, _ status: SessionStatus) {
+        respond(to: request, OutgoingPayload.response(status, metadata: [:], payload: []))
+    }
+
     /// Ends a request of the peer's.
-    func respond(
-        to request: IncomingRequest,
-        _ status: SessionStatus,
-        metadata: SessionMetadata = [:],
-        payload: [UInt8] = []
-    ) {
-        var response = OutgoingPayload.response(status, metadata: metadata, payload: payload)
+    func respond(to request: IncomingRequest, _ response: OutgoingPayload) {
+        var response = response
         change { state, now in
             if response.maximumFrameLength > state.machine.peerFrameLimit {
                 let status = SessionStatus(.internal, "The response is longer than what the peer takes.")

@@ -294,20 +294,34 @@ extension ServerSession: SessionHost {
 
 // Handlers.
 extension ServerSession {
-    private func handle(
+    private nonisolated(nonsending) func handle(
         _ call: SessionCall,
         _ method: SessionMethod,
         _ request: IncomingRequest,
         _ deadline: MonotonicTime?
     ) async {
         do {
-            let reply = try await run(call, method, request, deadline)
+            respond(to: request, of: call.method, with: .success(try await run(call, method, request, deadline)))
+        } catch {
+            respond(to: request, of: call.method, with: .failure(error))
+        }
+    }
+
+    /// Never a part of the function that waits for the handler, whose task would have room for all of this meanwhile.
+    @inline(never)
+    private func respond(
+        to request: IncomingRequest,
+        of method: String,
+        with result: Result<SessionReply, any Error>
+    ) {
+        do {
+            let reply = try result.get()
             let payload = reply.content.bytes
             let response = OutgoingPayload.response(SessionStatus(.ok), metadata: reply.metadata, payload: payload)
             try response.check(limit: frameLimit)
-            engine.respond(to: request, SessionStatus(.ok), metadata: reply.metadata, payload: payload)
+            engine.respond(to: request, response)
         } catch {
-            engine.respond(to: request, sendable(status(of: error, call.method), call.method))
+            engine.respond(to: request, sendable(status(of: error, method), method))
         }
     }
 
@@ -322,39 +336,55 @@ extension ServerSession {
         }
     }
 
-    private func handlePushes(of method: SessionMethod, from inbox: SessionInbox) async {
+    private nonisolated(nonsending) func handlePushes(of method: SessionMethod, from inbox: SessionInbox) async {
         while let item = try? await inbox.next() {
-            let content = CallContent.push(item.push)
-            let metadata = item.push.metadata.asMetadata
-            let call = SessionCall(method.name, .push, metadata: metadata, content: content)
             do {
-                _ = try await run(call, method, nil, nil)
+                _ = try await run(call(of: item.push, method), method, nil, nil)
             } catch {
-                logger.warning(
-                    "The handler of a push failed",
-                    metadata: ["method": "\(method.name)", "error": "\(error)"]
-                )
+                log(error, ofPushTo: method)
             }
             engine.finish(item.receipt)
         }
     }
 
-    private func run(
+    private func call(of push: Lifeline_Session_V1_Push, _ method: SessionMethod) -> SessionCall {
+        SessionCall(method.name, .push, metadata: push.metadata.asMetadata, content: .push(push))
+    }
+
+    @inline(never)
+    private func log(_ error: any Error, ofPushTo method: SessionMethod) {
+        logger.warning(
+            "The handler of a push failed",
+            metadata: ["method": "\(method.name)", "error": "\(error)"]
+        )
+    }
+
+    private nonisolated(nonsending) func run(
         _ call: SessionCall,
         _ method: SessionMethod,
         _ request: IncomingRequest?,
         _ deadline: MonotonicTime?
     ) async throws -> SessionReply {
-        try await interceptors[...].make(call, session: self) { call in
-            let context = SessionContext(
-                method: call.method,
-                metadata: call.metadata,
-                deadline: deadline,
-                session: self,
-                request: request
-            )
-            return SessionReply(content: try await method.handle(call, context))
+        if interceptors.isEmpty {
+            return SessionReply(content: try await method.handle(call, context(of: call, request, deadline)))
         }
+        return try await interceptors[...].make(call, session: self) { call in
+            SessionReply(content: try await method.handle(call, self.context(of: call, request, deadline)))
+        }
+    }
+
+    private func context(
+        of call: SessionCall,
+        _ request: IncomingRequest?,
+        _ deadline: MonotonicTime?
+    ) -> SessionContext {
+        SessionContext(
+            method: call.method,
+            metadata: call.metadata,
+            deadline: deadline,
+            session: self,
+            request: request
+        )
     }
 
     /// What a client learns of an error.
