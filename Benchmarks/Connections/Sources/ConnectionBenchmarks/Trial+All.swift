@@ -67,7 +67,7 @@ extension Trial {
 
     private static var sessions: [Trial] {
         let requests = [1, 64, 1024].flatMap { inFlight in
-            [Name.requests, Name.c, Name.grpcUnary].map {
+            [Name.requests, Name.requestsOnLoop, Name.c, Name.grpcUnary].map {
                 Trial(
                     case: CaseName.requests,
                     workload: WorkloadName.calls(inFlight: inFlight),

@@ -56,7 +56,7 @@ internal import Testing
 
     @Test func withoutMeasurementsNoGoalHasAVerdict() {
         let goals = Measurements().goals
-        #expect(goals.count == 23)
+        #expect(goals.count == 24)
         #expect(goals.allSatisfy { $0.verdict == nil })
     }
 }

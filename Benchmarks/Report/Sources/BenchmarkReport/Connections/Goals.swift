@@ -91,6 +91,7 @@ extension Measurements {
         typealias Name = ContenderName
         let (calls, workload) = (CaseName.requests, WorkloadName.calls(inFlight: 64))
         return [
+            rate("64 requests on the loop: over C", atLeast: 0.40, calls, workload, Name.requestsOnLoop, over: Name.c),
             rate("64 requests: over C's echoes", atLeast: 0.27, calls, workload, Name.requests, over: Name.c),
             rate("64 requests: over unary gRPC", atLeast: 100, calls, workload, Name.requests, over: Name.grpcUnary),
         ]

@@ -36,6 +36,7 @@ public enum ContenderName {
     public static let messages = "lifeline-messages"
     public static let chat = "lifeline-chat"
     public static let requests = "lifeline-requests"
+    public static let requestsOnLoop = "lifeline-requests-on-loop"
     public static let pushes = "lifeline-pushes"
     public static let c = "c"
     public static let nio = "nio"
@@ -52,7 +53,7 @@ public enum ContenderName {
     /// All of them, Lifeline first: in this order they are shown, and the first one that takes part in a case is what the
     /// others are compared with.
     public static let all = [
-        batches, messages, chat, requests, pushes,
+        batches, messages, chat, requests, requestsOnLoop, pushes,
         pair(batches, c), pair(c, batches), pair(c, frames),
         c, nio, pair(c, nio), pair(netty, c), pair(nettyFlushEach, c), grpcStream, grpcUnary,
     ]
