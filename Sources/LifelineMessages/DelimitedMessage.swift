@@ -65,18 +65,20 @@ public struct RawMessage: DelimitedMessage, Hashable {
         partial: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result {
-        // Ten bytes: the longest varint.
-        try withUnsafeTemporaryAllocation(byteCount: 10 + bytes.count, alignment: 1) { memory in
-            var (end, rest) = (0, bytes.count)
-            while rest >= 0x80 {
-                memory[end] = UInt8(truncatingIfNeeded: rest) | 0x80
+        try bytes.withUnsafeBytes { bytes in
+            // Ten bytes: the longest varint.
+            try withUnsafeTemporaryAllocation(byteCount: 10 + bytes.count, alignment: 1) { memory in
+                var (end, rest) = (0, bytes.count)
+                while rest >= 0x80 {
+                    memory[end] = UInt8(truncatingIfNeeded: rest) | 0x80
+                    end += 1
+                    rest >>= 7
+                }
+                memory[end] = UInt8(rest)
                 end += 1
-                rest >>= 7
+                UnsafeMutableRawBufferPointer(rebasing: memory[end...]).copyMemory(from: bytes)
+                return try body(UnsafeRawBufferPointer(rebasing: memory[..<(end + bytes.count)]))
             }
-            memory[end] = UInt8(rest)
-            end += 1
-            UnsafeMutableRawBufferPointer(rebasing: memory[end...]).copyBytes(from: bytes)
-            return try body(UnsafeRawBufferPointer(rebasing: memory[..<(end + bytes.count)]))
         }
     }
 }
