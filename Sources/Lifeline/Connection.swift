@@ -21,7 +21,7 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
 
     /// Runs tasks on the event loop of the connection:
     ///
-    ///     await withTaskExecutorPreference(connection.executor) { ... }
+    ///     try await withTaskExecutorPreference(connection.executor) { ... }
     ///
     /// Tasks that send, and wait for what comes, go on there without a switch between threads; what the messages of one read
     /// make them send goes out with one write. They must not block, nor compute for long without a pause: the loop's other

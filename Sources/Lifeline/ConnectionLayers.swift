@@ -35,6 +35,17 @@ extension ConnectionConfiguration {
         return options
     }
 
+    /// The same for a task that may run on an event loop: it goes on elsewhere meanwhile.
+    nonisolated(nonsending) func addingLayersOffLoops(
+        to options: ConnectionOptions,
+        for endpoint: Endpoint,
+        carrying types: CarriedTypes
+    ) async throws -> ConnectionOptions {
+        try await withTaskExecutorPreference(globalConcurrentExecutor) {
+            try addingLayers(to: options, for: endpoint, carrying: types)
+        }
+    }
+
     /// Where the socket is connected to, for a connection to `endpoint`.
     func proxyServer(for endpoint: Endpoint) throws(ConnectionError) -> ProxyServer? {
         guard let proxy else { return nil }

@@ -40,14 +40,16 @@ public struct ServerConfiguration: Sendable {
     public init() {}
 }
 
-/// Where a server runs its handlers.
+/// Where a server runs its handlers, and the interceptors around them. It says nothing of a `FrameHandler`, which is always on its
+/// connection's loop, nor of the functions of a configuration, `authenticate` and the like.
 public enum HandlerExecutor: Sendable {
-    /// On the thread that reads and writes their connections, as long as they do not go elsewhere themselves: an answer costs
-    /// no switch between threads, which takes longer than most handlers do. Handlers must not block there, nor compute for
-    /// long without a pause: all connections of the loop, their pings included, wait meanwhile. A server has a loop for each
-    /// core.
+    /// On the thread that reads and writes the connection which the handler began with, and with it the actors that it calls,
+    /// unless they have executors of their own: an answer costs no switch between threads, which takes longer than most handlers
+    /// do. Nothing must block there, nor compute or send for milliseconds without a pause, such as `Task.yield()`: all
+    /// connections of the loop, their pings included, wait meanwhile. A server has a loop for each core.
     case eventLoop
-    /// On the threads that Swift has for tasks. For handlers that compute for milliseconds at a time, or that block.
+    /// On the threads that Swift has for tasks, one for each core. For handlers that compute for milliseconds at a time, or block
+    /// for as long; what blocks for longer needs a thread of its own.
     case globalPool
 
     /// What runs the handlers of a connection; nil: whatever runs the task that begins them.

@@ -28,7 +28,7 @@ public nonisolated(nonsending) func withConnection<Received: DelimitedMessage, S
         hasHeartbeat: heartbeat?.ping != nil || endpoint.isWebSocket,
         metrics: TransportMetrics(role: "client")
     )
-    options = try configuration.addingLayers(
+    options = try await configuration.addingLayersOffLoops(
         to: options,
         for: endpoint,
         carrying: CarriedTypes(receiving: Received.self, sending: Sent.self)

@@ -92,7 +92,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     private func serverConfiguration(for room: Room) throws -> SessionServerConfiguration {
         var configuration = SessionServerConfiguration()
-        // Standard output blocks while nobody reads it, and a disk may.
+        // Standard error blocks while nobody reads it, and a disk may.
         configuration.server.handlerExecutor = .globalPool
         configuration.server.tls = tls.configuration
         configuration.server.shutdownGracePeriod = try parseSeconds(drain, of: "--drain")

@@ -21,7 +21,7 @@ public nonisolated(nonsending) func withFrameConnection<Handler: FrameHandler & 
         hasHeartbeat: endpoint.isWebSocket,
         metrics: TransportMetrics(role: "client")
     )
-    options = try configuration.addingLayers(to: options, for: endpoint, carrying: .delimited)
+    options = try await configuration.addingLayersOffLoops(to: options, for: endpoint, carrying: .delimited)
     let opened = try await NIOTransport.shared.connect(to: endpoint, options: options) {
         FrameHandlerReceiver(maximumFrameLength: limit, makeHandler: makeHandler)
     }

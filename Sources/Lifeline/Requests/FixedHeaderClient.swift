@@ -21,6 +21,9 @@ public final class FixedHeaderClient: Service {
     private let client: Client<FixedHeaderResponse, FixedHeaderRequest>
     let exchange: RequestExchange<FixedHeaderResponse, SerialMatching>
 
+    /// Runs tasks on the event loop of the client's connections, as `Client.executor` does.
+    public var executor: any TaskExecutor { client.executor }
+
     /// Makes a client that does nothing until it is run. Deadlines are looked at from then on.
     public convenience init(
         to endpoint: Endpoint,

@@ -6,19 +6,24 @@ internal import NIOConcurrencyHelpers
 final class PendingCall: Sendable {
     typealias Outcome = Result<Lifeline_Session_V1_Response, SessionError>
 
-    private enum State {
-        /// Can go to: awaited, ended.
-        case begun
-        /// Can go to: ended.
-        case awaited(CheckedContinuation<Outcome, Never>)
-        /// Can go to: nothing.
-        case ended(Outcome)
+    private struct State {
+        enum Stage {
+            /// Can go to: awaited, ended.
+            case begun
+            /// Can go to: ended.
+            case awaited(CheckedContinuation<Outcome, Never>)
+            /// Can go to: nothing.
+            case ended(Outcome)
+        }
+
+        var stage = Stage.begun
+        var wasSent = false
     }
 
     let payload: OutgoingPayload
     /// Where pushes that belong to it go; nil when it is to have none.
     let inbox: SessionInbox?
-    private let state = NIOLockedValueBox((State.begun, wasSent: false))
+    private let state = NIOLockedValueBox(State())
 
     init(_ payload: OutgoingPayload, inbox: SessionInbox?) {
         self.payload = payload
@@ -39,8 +44,8 @@ final class PendingCall: Sendable {
     /// It has ended, which it does once.
     func resolve(with outcome: Outcome) {
         let continuation = state.withLockedValue { state -> CheckedContinuation<Outcome, Never>? in
-            defer { state.0 = .ended(outcome) }
-            if case .awaited(let continuation) = state.0 { return continuation }
+            defer { state.stage = .ended(outcome) }
+            if case .awaited(let continuation) = state.stage { return continuation }
             return nil
         }
         continuation?.resume(returning: outcome)
@@ -50,8 +55,8 @@ final class PendingCall: Sendable {
     nonisolated(nonsending) func wait() async -> Outcome {
         await withCheckedContinuation { continuation in
             let outcome = state.withLockedValue { state -> Outcome? in
-                if case .ended(let outcome) = state.0 { return outcome }
-                state.0 = .awaited(continuation)
+                if case .ended(let outcome) = state.stage { return outcome }
+                state.stage = .awaited(continuation)
                 return nil
             }
             if let outcome { continuation.resume(returning: outcome) }

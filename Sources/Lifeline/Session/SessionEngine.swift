@@ -5,7 +5,8 @@ internal import NIOConcurrencyHelpers
 
 /// Drives the machine of one end of a session: takes events from any thread under one lock, and writes what there is to write
 /// before it is given back, so that frames go out in the machine's order. What the machine decides otherwise runs after it, in
-/// the same order for everybody: whoever finds somebody at it leaves it to them.
+/// the same order for everybody: whoever finds somebody at it leaves it to them. What frames bring that came together waits for
+/// the last of them.
 ///
 /// Nothing of it runs by itself: a timer is set while the machine has a deadline, and a task waits where the connection has no
 /// room. Both end with the session.

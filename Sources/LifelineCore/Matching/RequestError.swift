@@ -35,6 +35,10 @@ public struct RequestError: Error, Sendable, CustomStringConvertible {
     /// The error of the layer below, where there is one.
     public let cause: (any Error)?
 
+    package init(code: Code, message: String, cause: (any Error)?) {
+        (self.code, self.message, self.cause) = (code, message, cause)
+    }
+
     /// The code, the message and the cause.
     public var description: String {
         guard let cause else { return "\(code): \(message)" }
@@ -89,31 +93,6 @@ extension RequestError {
         RequestError(
             code: .tooManyInFlight,
             message: "\(limit) requests wait for their answers already. Ask less at once, or raise the limit.",
-            cause: nil
-        )
-    }
-
-    package static var sessionEnded: RequestError {
-        RequestError(
-            code: .notSent,
-            message: "The session has ended, so that the peer has not seen the request. Begin another one.",
-            cause: nil
-        )
-    }
-
-    package static var tooManyWithoutRoom: RequestError {
-        RequestError(
-            code: .tooManyInFlight,
-            message:
-                "Requests that have no room are as many, or as large, as what is kept. Ask less at once, or raise the limits.",
-            cause: nil
-        )
-    }
-
-    package static var tooManyCancelled: RequestError {
-        RequestError(
-            code: .tooManyInFlight,
-            message: "The peer has not acknowledged that earlier requests were cancelled. Ask again later.",
             cause: nil
         )
     }

@@ -7,6 +7,16 @@ import Testing
 
     private func serial(_ id: UInt64) -> UInt32 { RequestTable<String>.serial(of: id) }
 
+    @Test mutating func aRequestIsFoundByItsSerialUntilItEnds() throws {
+        #expect(table.waiter(serial: 0) == nil)
+        let id = try table.began("waiter", deadline: nil)
+        #expect(table.waiter(serial: serial(id)) == "waiter")
+        // Its slot is the same.
+        #expect(table.waiter(serial: serial(id) + 8) == nil)
+        _ = table.cancelled(id)
+        #expect(table.waiter(serial: serial(id)) == nil)
+    }
+
     @Test mutating func serialsCountUpFromTheFirst() throws {
         let serials = try (0..<3).map { _ in serial(try table.began("", deadline: nil)) }
         #expect(serials == [0x401, 0x402, 0x403])

@@ -4,9 +4,9 @@ package import LifelineCore
 /// connection changes. Both ends have the same rules but for who opens a connection.
 ///
 /// It knows no sockets, clocks, timers or locks. A driver reports events with the time at which they happened, runs the
-/// actions that they return, in order, and after each event takes out frames with `nextFrame` as long as its connection has
-/// room. It calls `timerFired` when `nextDeadline` has come. What it reports of a connection is of the one that it last told
-/// of: frames that are left of an older one are dropped.
+/// actions that they return, in order, and after each event, or several that come together, takes out frames with `nextFrame`
+/// as long as its connection has room. It calls `timerFired` when `nextDeadline` has come. What it reports of a connection is
+/// of the one that it last told of: frames that are left of an older one are dropped.
 ///
 /// - A push is processed when the driver says so (`finish`); a request, when it has begun; a response, when it was handed to
 ///   who waits for it.

@@ -193,7 +193,7 @@ extension ServerSession {
 }
 
 extension ServerSession: SessionHost {
-    /// What runs handlers that begin now.
+    /// What runs handlers that begin now; those of pushes go on there when the connection is another one.
     private var executor: (any TaskExecutor)? {
         engine.connection.flatMap { server.configuration.server.handlerExecutor.executor(of: $0) }
     }
@@ -234,9 +234,9 @@ extension ServerSession: SessionHost {
             unwanted(name)
             return nil
         }
+        if let inbox = state.withLockedValue({ $0.inboxes[name] }) { return inbox }
         let executor = executor
         return state.withLockedValue { state in
-            if let inbox = state.inboxes[name] { return inbox }
             let inbox = SessionInbox()
             state.inboxes[name] = inbox
             state.taskCount += 1
