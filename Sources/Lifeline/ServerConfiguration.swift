@@ -40,8 +40,8 @@ public struct ServerConfiguration: Sendable {
     public init() {}
 }
 
-/// Where a server runs its handlers, and the interceptors around them. It says nothing of a `FrameHandler`, which is always on its
-/// connection's loop, nor of the functions of a configuration, `authenticate` and the like.
+/// Where a server runs its handlers, and the interceptors around them. It says nothing of a `FrameHandler`, which is always on
+/// its connection's loop, nor of the functions of a configuration, `authenticate` and the like.
 public enum HandlerExecutor: Sendable {
     /// On the thread that reads and writes the connection which the handler began with, and with it the actors that it calls,
     /// unless they have executors of their own: an answer costs no switch between threads, which takes longer than most handlers
