@@ -66,42 +66,6 @@ import Testing
             }
         }
     }
-
-    /// What comes in is handled by the thread that the task never leaves: it yields, or waits for the loop's own work.
-    @Test(arguments: [false, true]) func aTaskThatGoesOnLeavesTheLoopToItsConnections(waits: Bool) async throws {
-        try await withTestServer { connection in
-            for try await message in connection.messages { try await connection.send(message) }
-        } _: { server in
-            try await withTestConnection(to: server.endpoint) { connection in
-                try await withTaskExecutorPreference(connection.executor) {
-                    let hasCome = NIOLockedValueBox(false)
-                    async let reply = roundTrip(TestMessage(number: 5), on: connection)
-                    let found = MultiThreadedEventLoopGroup.singleton.makeIterator().first { $0.inEventLoop }
-                    let loop = try #require(found)
-                    async let waiting: Void = {
-                        while !hasCome.withLockedValue({ $0 }) {
-                            if waits { await work(on: loop) } else { await Task.yield() }
-                        }
-                    }()
-                    let number = try await reply?.number
-                    #expect(number == 5)
-                    hasCome.withLockedValue { $0 = true }
-                    await waiting
-                }
-            }
-        }
-    }
-}
-
-/// Has the loop do something that takes longer than to schedule it.
-private func work(on loop: any EventLoop) async {
-    await withCheckedContinuation { continuation in
-        loop.execute {
-            let end = NIODeadline.now() + .microseconds(50)
-            while NIODeadline.now() < end {}
-            continuation.resume()
-        }
-    }
 }
 
 /// How many event loops this is the thread of: 1 or none.

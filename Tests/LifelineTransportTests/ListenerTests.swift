@@ -54,7 +54,7 @@ import Testing
 }
 
 /// Answers everything by an empty frame.
-private struct Answerer: FrameReceiver, FrameSink {
+struct Answerer: FrameReceiver, FrameSink {
     var inbox: Void { () }
     var answersPings: Bool { true }
     mutating func receive(frame _: UnsafeRawBufferPointer) {}

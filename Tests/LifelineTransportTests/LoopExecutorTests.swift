@@ -1,3 +1,6 @@
+import LifelineCore
+import LifelineTestSupport
+import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
@@ -50,6 +53,56 @@ import Testing
         }
         loop.scheduleTask(in: .milliseconds(1)) { isOver.withLockedValue { $0 = true } }
         _ = await task.value
+    }
+
+    /// One that yields, and one that waits for what the loop does itself: NIO looks at no socket while something is due.
+    @Test(arguments: [false, true]) func aTaskThatGoesOnLeavesTheLoopToItsSockets(waits: Bool) async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let loop = group.next()
+        let listener = try await listen(on: NIOTransport(group: group))
+        let isOver = NIOLockedValueBox(false)
+        let task = Task(executorPreference: LoopExecutor(loop)) {
+            while !isOver.withLockedValue({ $0 }) {
+                if waits { await work(on: loop) } else { await Task.yield() }
+            }
+        }
+        let peer = try await RawSocket.connect(toPort: listener.endpoint.port ?? 0)
+        try await peer.write([0x00])
+        #expect(try await peer.read(1) == [0x00])
+        isOver.withLockedValue { $0 = true }
+        await task.value
+        await listener.close()
+        try await group.shutdownGracefully()
+    }
+
+    private func listen(on transport: NIOTransport) async throws -> any TransportListener<Void> {
+        let options = ConnectionOptions(
+            maximumFrameLength: 100,
+            connectTimeout: .seconds(1),
+            closeTimeout: .seconds(1),
+            outboundMarks: WaterMarks(low: 1, high: 2),
+            metrics: TransportMetrics(role: "test")
+        )
+        return try await transport.listen(
+            on: .tcp(host: "127.0.0.1", port: 0),
+            options: ListenerOptions(
+                connection: options,
+                maximumConnections: 10,
+                backlog: 10,
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            )
+        ) { Answerer() }
+    }
+
+    /// Has the loop do something that takes longer than to schedule it.
+    private func work(on loop: any EventLoop) async {
+        await withCheckedContinuation { continuation in
+            loop.execute {
+                let end = NIODeadline.now() + .microseconds(50)
+                while NIODeadline.now() < end {}
+                continuation.resume()
+            }
+        }
     }
 
     @Test func aTransportOnOneLoopRunsTasksThere() async {
