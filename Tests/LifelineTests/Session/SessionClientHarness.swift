@@ -54,6 +54,9 @@ struct SessionClientHarness: Sendable {
     /// Whether the session has a connection, as far as it knows.
     var hasOutlet: Bool { client.engine.state.withLockedValue { $0.outlet != nil } }
 
+    /// How many calls wait for their responses.
+    var requestCount: Int { client.engine.state.withLockedValue { $0.machine.requestCount } }
+
     /// Moves time to the next attempt to connect.
     func waitForBackoff() async throws {
         try await until { client.state == .backingOff }

@@ -413,6 +413,41 @@ import Testing
         }
     }
 
+    @Test func aCallThatIsSentTwiceDoesNotHoldTheClientBack() async throws {
+        let harness = SessionClientHarness()
+        try await harness.run { client in
+            var server = try await harness.accept()
+            try await server.welcome()
+            let call = Task {
+                try await client.call("t.T/A", TestMessage(number: 1), returning: TestMessage.self, deadline: nil)
+            }
+            #expect(try await server.next().request.method == "t.T/A")
+            server.peer.close(.lost)
+            try await harness.waitForBackoff()
+            server = try await harness.accept()
+            try await server.welcome(resumed: true)
+            try server.reply(to: await server.next(), urgentSequence: 1)
+            #expect(try await call.value.number == 1)
+            try server.send(.with { $0.goodbye.code = .draining })
+            harness.clock.advance(by: .milliseconds(20))
+            try await server.peer.waitForClose()
+        }
+    }
+
+    @Test func aCallThatIsGivenUpUnsentDoesNotHoldTheClientBack() async throws {
+        let harness = SessionClientHarness()
+        try await harness.run { client in
+            let call = Task { try await client.call("t.T/A", TestMessage(number: 1), returning: TestMessage.self) }
+            try await until { harness.requestCount == 1 }
+            call.cancel()
+            #expect(await sessionError { try await call.value }?.code == .cancelled)
+            let server = try await harness.accept()
+            try await server.welcome()
+            try server.send(.with { $0.goodbye.code = .draining })
+            try await server.peer.waitForClose()
+        }
+    }
+
     @Test func aPongBeforeTheWelcome() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
