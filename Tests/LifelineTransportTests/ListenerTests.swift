@@ -10,22 +10,7 @@ import Testing
     private func withWaitingConnection(
         _ body: (any TransportListener<Void>, _ peer: RawSocket) async throws -> Void
     ) async throws {
-        let options = ConnectionOptions(
-            maximumFrameLength: 100,
-            connectTimeout: .seconds(1),
-            closeTimeout: .seconds(1),
-            outboundMarks: WaterMarks(low: 1, high: 2),
-            metrics: TransportMetrics(role: "test")
-        )
-        let listener = try await NIOTransport.shared.listen(
-            on: .tcp(host: "127.0.0.1", port: 0),
-            options: ListenerOptions(
-                connection: options,
-                maximumConnections: 10,
-                backlog: 10,
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-            )
-        ) { Answerer() }
+        let listener = try await listenAnswering(on: .shared)
         let peer = try await RawSocket.connect(toPort: listener.endpoint.port ?? 0)
         try await peer.write([0x00])
         #expect(try await peer.read(1) == [0x00])
@@ -53,8 +38,28 @@ import Testing
     }
 }
 
+/// Listens on any port, and answers whatever comes by an empty frame.
+func listenAnswering(on transport: NIOTransport) async throws -> any TransportListener<Void> {
+    let options = ConnectionOptions(
+        maximumFrameLength: 100,
+        connectTimeout: .seconds(1),
+        closeTimeout: .seconds(1),
+        outboundMarks: WaterMarks(low: 1, high: 2),
+        metrics: TransportMetrics(role: "test")
+    )
+    return try await transport.listen(
+        on: .tcp(host: "127.0.0.1", port: 0),
+        options: ListenerOptions(
+            connection: options,
+            maximumConnections: 10,
+            backlog: 10,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    ) { Answerer() }
+}
+
 /// Answers everything by an empty frame.
-struct Answerer: FrameReceiver, FrameSink {
+private struct Answerer: FrameReceiver, FrameSink {
     var inbox: Void { () }
     var answersPings: Bool { true }
     mutating func receive(frame _: UnsafeRawBufferPointer) {}

@@ -1,6 +1,5 @@
 import LifelineCore
 import LifelineTestSupport
-import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
@@ -59,7 +58,7 @@ import Testing
     @Test(arguments: [false, true]) func aTaskThatGoesOnLeavesTheLoopToItsSockets(waits: Bool) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
-        let listener = try await listen(on: NIOTransport(group: group))
+        let listener = try await listenAnswering(on: NIOTransport(group: group))
         let isOver = NIOLockedValueBox(false)
         let task = Task(executorPreference: LoopExecutor(loop)) {
             while !isOver.withLockedValue({ $0 }) {
@@ -73,25 +72,6 @@ import Testing
         await task.value
         await listener.close()
         try await group.shutdownGracefully()
-    }
-
-    private func listen(on transport: NIOTransport) async throws -> any TransportListener<Void> {
-        let options = ConnectionOptions(
-            maximumFrameLength: 100,
-            connectTimeout: .seconds(1),
-            closeTimeout: .seconds(1),
-            outboundMarks: WaterMarks(low: 1, high: 2),
-            metrics: TransportMetrics(role: "test")
-        )
-        return try await transport.listen(
-            on: .tcp(host: "127.0.0.1", port: 0),
-            options: ListenerOptions(
-                connection: options,
-                maximumConnections: 10,
-                backlog: 10,
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-            )
-        ) { Answerer() }
     }
 
     /// Has the loop do something that takes longer than to schedule it.
