@@ -97,7 +97,10 @@ extension String {
     /// The text of a field, which is UTF-8 if `isValid`, and is not checked again then.
     @usableFromInline init(_ value: BytesValue, isValid: Bool) {
         if isValid {
-            self.init(copying: UTF8Span(unchecked: Span(_unsafeElements: value.buffer)))
+            var text = UTF8Span(unchecked: Span(_unsafeElements: value.buffer))
+            // A String that is known to be ASCII is hashed and compared by its bytes, and not by its characters.
+            _ = text.checkForASCII()
+            self.init(copying: text)
         } else {
             self.init(decoding: value.buffer, as: UTF8.self)
         }

@@ -37,6 +37,16 @@ import Testing
         }
     }
 
+    /// As hashing and comparing take several times as long where a String does not know it.
+    @Test func stringsKnowWhetherTheyAreASCII() throws {
+        for (text, isASCII) in [("a text of more than fifteen bytes", true), ("ein Text, der kürzer wäre", false)] {
+            let message = try Test_Scalars_Proto3_Singular(serializedBytes: [0x72, UInt8(text.utf8.count)] + text.utf8)
+            let read = message.aString
+            #expect(read == text)
+            #expect(read.utf8Span.isKnownASCII == isASCII)
+        }
+    }
+
     private func isValid(_ bytes: [UInt8]) -> Bool { String(validating: bytes, as: UTF8.self) != nil }
 
     private func isAccepted(_ string: [UInt8]) -> Bool {
