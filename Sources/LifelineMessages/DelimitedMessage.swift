@@ -12,6 +12,10 @@ public protocol DelimitedMessage: Sendable {
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result
 
+    /// The encoded message, without its length. There is an implementation for all types, which copies it from
+    /// `withDelimitedBytes`.
+    func encodedPayload(partial: Bool) throws -> [UInt8]
+
     /// Decodes payloads, which are valid for the time of the call, and adds a message for each to an array, in their order:
     /// one call for many messages, which is compiled for the very type. There is an implementation for all types. (A class
     /// has to be final to have it.)
@@ -26,6 +30,14 @@ public protocol DelimitedMessage: Sendable {
 }
 
 extension DelimitedMessage {
+    /// The encoded message, without its length.
+    public func encodedPayload(partial: Bool) throws -> [UInt8] {
+        try withDelimitedBytes(partial: partial) { frame in
+            let prefixLength = frame.firstIndex { $0 < 0x80 }.map { $0 + 1 } ?? 0
+            return [UInt8](UnsafeRawBufferPointer(rebasing: frame[prefixLength...]))
+        }
+    }
+
     @inlinable public static func decode(
         _ payloads: UnsafeBufferPointer<UnsafeRawBufferPointer>,
         into messages: inout [Self],
@@ -34,51 +46,6 @@ extension DelimitedMessage {
     ) throws(MessageError) {
         for payload in payloads {
             messages.append(try Self(serializedBytes: payload, partial: partial, options: options))
-        }
-    }
-}
-
-/// An encoded message that stays as it is: for a gateway that passes messages on, or for types known only at run time.
-public struct RawMessage: DelimitedMessage, Hashable {
-    /// The encoded message, without a length prefix.
-    public var bytes: [UInt8]
-
-    /// Takes an encoded message. Nothing is checked.
-    public init(bytes: [UInt8]) {
-        self.bytes = bytes
-    }
-
-    /// Encodes a message. Throws as `Message.serializedBytes(partial:)` does.
-    public init(_ message: some Message, partial: Bool = false) throws(MessageError) {
-        bytes = try message.serializedBytes(partial: partial)
-    }
-
-    public init(
-        serializedBytes: UnsafeRawBufferPointer,
-        partial: Bool = false,
-        options: DecodingOptions = DecodingOptions()
-    ) throws(MessageError) {
-        bytes = [UInt8](serializedBytes)
-    }
-
-    @inlinable public func withDelimitedBytes<Result>(
-        partial: Bool = false,
-        _ body: (UnsafeRawBufferPointer) throws -> Result
-    ) throws -> Result {
-        try bytes.withUnsafeBytes { bytes in
-            // Ten bytes: the longest varint.
-            try withUnsafeTemporaryAllocation(byteCount: 10 + bytes.count, alignment: 1) { memory in
-                var (end, rest) = (0, bytes.count)
-                while rest >= 0x80 {
-                    memory[end] = UInt8(truncatingIfNeeded: rest) | 0x80
-                    end += 1
-                    rest >>= 7
-                }
-                memory[end] = UInt8(rest)
-                end += 1
-                UnsafeMutableRawBufferPointer(rebasing: memory[end...]).copyMemory(from: bytes)
-                return try body(UnsafeRawBufferPointer(rebasing: memory[..<(end + bytes.count)]))
-            }
         }
     }
 }

@@ -15,6 +15,11 @@ extension Message {
         return try MessageEncoding().array(of: _message.fields, as: Self._table)
     }
 
+    /// The same as `serializedBytes(partial:)`.
+    @inlinable public func encodedPayload(partial: Bool) throws -> [UInt8] {
+        try serializedBytes(partial: partial)
+    }
+
     /// Appends the encoded message to `buffer`. Throws as `serializedBytes(partial:)` does; `buffer` is then as it was.
     @inlinable public func append(
         to buffer: inout some RangeReplaceableCollection<UInt8>,

@@ -46,4 +46,61 @@ import Testing
         try decode([[8], [], [1, 2, 3]], into: &messages)
         #expect(messages.map(\.bytes) == [[8], [], [1, 2, 3]])
     }
+
+    /// Short and long ones, more than share memory; those that are the same, and not where they lie in it.
+    @Test func rawMessagesThatShareMemoryAreEachTheirOwn() throws {
+        let payloads = [0, 1, 100, 1_023, 1_024, 5_000, 7, 900, 900, 900, 900, 900, 900, 1, 1, 100].enumerated()
+            .map { [UInt8](repeating: UInt8($0 % 13), count: $1) }
+        var messages: [RawMessage] = []
+        try decode(payloads, into: &messages)
+        #expect(messages.map(\.bytes) == payloads)
+        #expect(messages.map(\.byteCount) == payloads.map(\.count))
+        #expect(messages.map { $0.withUnsafeBytes { Array($0) } } == payloads)
+        #expect(messages.map { $0.encodedPayload() } == payloads)
+        #expect(messages == payloads.map(RawMessage.init))
+        #expect(messages.map(\.hashValue) == payloads.map { RawMessage(bytes: $0).hashValue })
+        #expect(messages[13] != messages[14])
+        for (message, payload) in zip(messages, payloads) {
+            let frame = try message.withDelimitedBytes { Array($0) }
+            #expect(try frame == RawMessage(bytes: payload).withDelimitedBytes { Array($0) })
+            #expect(Array(frame.suffix(payload.count)) == payload)
+        }
+    }
+
+    @Test func changingARawMessageChangesNoOther() throws {
+        var messages: [RawMessage] = []
+        try decode([[1, 2], [3], [4, 5]], into: &messages)
+        messages[1].bytes.append(9)
+        messages[1].bytes[0] = 8
+        #expect(messages.map(\.bytes) == [[1, 2], [8, 9], [4, 5]])
+        messages[0].bytes = []
+        #expect(messages.map(\.bytes) == [[], [8, 9], [4, 5]])
+    }
+
+    /// Where a type does not say itself what it is without its length.
+    @Test(arguments: [0, 1, 127, 128, 20_000]) func thePayloadIsWhatStandsBehindTheLength(count: Int) throws {
+        let bytes = [UInt8](repeating: 7, count: count)
+        #expect(try Delimited(message: RawMessage(bytes: bytes)).encodedPayload(partial: false) == bytes)
+    }
+
+    private struct Delimited: DelimitedMessage {
+        let message: RawMessage
+
+        init(message: RawMessage) { self.message = message }
+
+        init(
+            serializedBytes: UnsafeRawBufferPointer,
+            partial: Bool,
+            options: DecodingOptions
+        ) throws(MessageError) {
+            message = try RawMessage(serializedBytes: serializedBytes)
+        }
+
+        func withDelimitedBytes<Result>(
+            partial: Bool,
+            _ body: (UnsafeRawBufferPointer) throws -> Result
+        ) throws -> Result {
+            try message.withDelimitedBytes(partial: partial, body)
+        }
+    }
 }

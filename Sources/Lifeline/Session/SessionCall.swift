@@ -125,13 +125,7 @@ enum CallContent: Sendable {
 
     init(_ message: some DelimitedMessage) throws(SessionError) {
         do {
-            self = .bytes(
-                try message.withDelimitedBytes(partial: false) { frame in
-                    // Behind its length.
-                    let prefix = frame.firstIndex { $0 < 0x80 }.map { $0 + 1 } ?? 0
-                    return [UInt8](frame[prefix...])
-                }
-            )
+            self = .bytes(try message.encodedPayload(partial: false))
         } catch {
             throw SessionError(
                 code: .messageRefused,
@@ -164,20 +158,16 @@ enum CallContent: Sendable {
         as type: Message.Type,
         _ options: DecodingOptions
     ) throws(MessageError) -> Message {
-        func decode(_ span: Span<UInt8>) -> Result<Message, MessageError> {
-            span.withUnsafeBytes { bytes in
-                Result { () throws(MessageError) in
-                    try Message(serializedBytes: bytes, partial: false, options: options)
-                }
+        func decode(_ payload: Span<UInt8>) throws(MessageError) -> Message {
+            try payload.withUnsafeBytes { (payload) throws(MessageError) in
+                try Message(serializedBytes: payload, partial: false, options: options)
             }
         }
-        let decoded =
-            switch self {
-            case .bytes(let bytes): decode(bytes.span)
-            case .request(let request): request.withPayloadSpan { decode($0) }
-            case .response(let response): response.withPayloadSpan { decode($0) }
-            case .push(let push): push.withPayloadSpan { decode($0) }
-            }
-        return try decoded.get()
+        switch self {
+        case .bytes(let bytes): return try decode(bytes.span)
+        case .request(let request): return try request.withPayloadSpan(decode)
+        case .response(let response): return try response.withPayloadSpan(decode)
+        case .push(let push): return try push.withPayloadSpan(decode)
+        }
     }
 }

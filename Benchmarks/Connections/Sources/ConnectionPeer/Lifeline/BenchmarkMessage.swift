@@ -15,7 +15,7 @@ extension BenchmarkMessage {
 }
 
 extension RawMessage: BenchmarkMessage {
-    var isEmpty: Bool { bytes.isEmpty }
+    var isEmpty: Bool { byteCount == 0 }
 }
 
 extension Benchmark_ChatMessage: BenchmarkMessage {
