@@ -96,6 +96,14 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     ) async throws(PartialSendError) {
         var batch = makeBatch(expecting: messages.underestimatedCount)
         do {
+            var next = 0
+            while let count = try messages.withContiguousStorageIfAvailable({ messages in
+                try batch.takeFrames(of: messages, from: &next)
+                return messages.count
+            }) {
+                try await batch.send()
+                if next == count { return }
+            }
             for message in messages {
                 // One that does not fit does so once those before it were sent.
                 while try !message.withDelimitedBytes(partial: false, { try batch.take($0) }) { try await batch.send() }

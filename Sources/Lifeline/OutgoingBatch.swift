@@ -1,14 +1,15 @@
 internal import LifelineCore
+public import LifelineMessages
 internal import LifelineTransport
 
 /// Frames that are gathered, and offered to the connection together: one lock for all of them, and not one each.
 @usableFromInline struct OutgoingBatch {
     private let transport: any TransportConnection
     private let encoder: FrameEncoder
-    private let byteLimit: Int
+    @usableFromInline let byteLimit: Int
     private let expectedCount: Int
-    private var frames: [UInt8] = []
-    private var frameCount = 0
+    @usableFromInline var frames: [UInt8] = []
+    @usableFromInline var frameCount = 0
     /// Where the frame is in line that was not gathered, since it is long.
     private var pending: PendingSend?
     /// How many messages were accepted.
@@ -26,6 +27,57 @@ internal import LifelineTransport
 
     /// Whether to `send()` now.
     @usableFromInline var isFull: Bool { frames.count >= byteLimit || pending != nil }
+
+    /// Takes the frames of messages that lie side by side in memory, as many as fit; one that is long alone. Called when nothing
+    /// waits to be sent. It copies no message, as iterating would.
+    ///
+    /// - Parameter index: of the first; afterwards that behind those that were taken.
+    /// - Throws: as `take(_:)` does, and what encoding throws. Those before that message are taken.
+    @inlinable mutating func takeFrames(
+        of messages: UnsafeBufferPointer<some DelimitedMessage>,
+        from index: inout Int
+    ) throws {
+        let (first, encoder) = (index, frameCheck)
+        var failure: (any Error)?
+        frames = [UInt8](unsafeUninitializedCapacity: index < messages.count ? byteLimit : 0) { memory, byteCount in
+            var rest = UnsafeMutableRawBufferPointer(memory)
+            do {
+                while index < messages.count {
+                    let frameLength = try messages[index].withDelimitedBytes(partial: false) { frame in
+                        guard frame.count <= rest.count else { return 0 }
+                        try encoder.check(frame)
+                        rest.copyMemory(from: frame)
+                        return frame.count
+                    }
+                    if frameLength == 0 { break }
+                    rest = UnsafeMutableRawBufferPointer(rebasing: rest[frameLength...])
+                    index += 1
+                }
+            } catch {
+                failure = error
+            }
+            byteCount = memory.count - rest.count
+        }
+        frameCount = index - first
+        if let failure { throw failure }
+        if frameCount == 0, index < messages.count {
+            // It fits nowhere else.
+            _ = try messages[index].withDelimitedBytes(partial: false) { try take($0) }
+            index += 1
+        }
+    }
+
+    /// What looks at frames while others are added.
+    @usableFromInline var frameCheck: FrameCheck { FrameCheck(encoder: encoder) }
+
+    @usableFromInline struct FrameCheck {
+        fileprivate let encoder: FrameEncoder
+
+        /// Throws when a frame is over the limit, or none.
+        @usableFromInline func check(_ frame: UnsafeRawBufferPointer) throws {
+            try encoder.checkFrame(frame)
+        }
+    }
 
     /// Takes a frame, if it fits. One that is long is offered at once, so that it is copied once: when nothing was gathered
     /// before it.

@@ -9,16 +9,19 @@ import Testing
 
     private static let messages = sizes.enumerated().map { TestMessage(repeatElement(UInt8($0), count: $1)) }
 
-    @Test(arguments: [
-        WaterMarks(low: 0, high: 0), WaterMarks(low: 10, high: 100), ConnectionConfiguration().outboundWaterMarks,
-    ])
-    func longMessagesKeepTheirPlaceAmongShortOnes(marks: WaterMarks) async throws {
+    @Test(
+        arguments: [
+            WaterMarks(low: 0, high: 0), WaterMarks(low: 10, high: 100), ConnectionConfiguration().outboundWaterMarks,
+        ],
+        Shape.allCases
+    )
+    func longMessagesKeepTheirPlaceAmongShortOnes(marks: WaterMarks, shape: Shape) async throws {
         var configuration = ConnectionConfiguration()
         configuration.outboundWaterMarks = marks
         try await withTestServer(handler: echo) { server in
             try await withTestConnection(to: server.endpoint, configuration: configuration) { connection in
                 async let sending: Void = {
-                    try await connection.send(contentsOf: Self.messages)
+                    try await connection.send(Self.messages, as: shape)
                     try await connection.finishSending()
                 }()
                 var received: [TestMessage] = []
@@ -29,33 +32,36 @@ import Testing
         }
     }
 
-    @Test func nothingIsSentOfNoMessages() async throws {
+    @Test(arguments: Shape.allCases) func nothingIsSentOfNoMessages(shape: Shape) async throws {
         try await withTestServer(handler: echo) { server in
             try await withTestConnection(to: server.endpoint) { connection in
-                try await connection.send(contentsOf: [])
+                try await connection.send([], as: shape)
                 try await connection.finishSending()
                 for try await _ in connection.messages { Issue.record("nothing was sent") }
             }
         }
     }
 
-    @Test(arguments: [0, 1, 2, 10])
-    func aLongMessageThatIsRefusedIsNotCounted(before count: Int) async throws {
+    /// Of a message that would be gathered, and of one that would not.
+    @Test(arguments: [0, 1, 2, 10], [100, 30_000])
+    func aMessageThatIsRefusedIsNotCounted(before count: Int, limit: Int) async throws {
         var configuration = ConnectionConfiguration()
-        configuration.maximumFrameLength = 30_000
+        configuration.maximumFrameLength = limit
         try await withTestServer(handler: echo) { server in
             try await withTestConnection(to: server.endpoint, configuration: configuration) { connection in
                 let short = Array(repeating: TestMessage([1]), count: count)
-                let error = await #expect(throws: PartialSendError.self) {
-                    try await connection.send(
-                        contentsOf: short + [TestMessage(repeatElement(2, count: 30_001))] + short
-                    )
+                let messages = short + [TestMessage(repeatElement(2, count: limit + 1))] + short
+                for shape in Shape.allCases {
+                    let error = await #expect(throws: PartialSendError.self) {
+                        try await connection.send(messages, as: shape)
+                    }
+                    #expect(error?.acceptedCount == count)
+                    #expect((error?.cause as? ConnectionError)?.code == .messageRefused)
                 }
-                #expect(error?.acceptedCount == count)
                 try await connection.finishSending()
                 var received: [TestMessage] = []
                 for try await message in connection.messages { received.append(message) }
-                #expect(received == short)
+                #expect(received == short + short)
             }
         }
     }
@@ -94,6 +100,23 @@ import Testing
                 }
                 #expect(numbers == Array(0..<100))
             }
+        }
+    }
+}
+
+/// How messages are handed over.
+enum Shape: CaseIterable {
+    /// Side by side in memory.
+    case array
+    /// One after the other.
+    case sequence
+}
+
+extension Connection<TestMessage, TestMessage> {
+    fileprivate func send(_ messages: [TestMessage], as shape: Shape) async throws(PartialSendError) {
+        switch shape {
+        case .array: try await send(contentsOf: messages)
+        case .sequence: try await send(contentsOf: messages.lazy.map { $0 })
         }
     }
 }
