@@ -78,11 +78,32 @@ import Testing
     private func work(on loop: any EventLoop) async {
         await withCheckedContinuation { continuation in
             loop.execute {
-                let end = NIODeadline.now() + .microseconds(50)
-                while NIODeadline.now() < end {}
+                Self.spin(for: .microseconds(50))
                 continuation.resume()
             }
         }
+    }
+
+    /// What a task sends is written by the loop, in what it does besides.
+    @Test func theLoopWritesWhatTasksSendBeforeAllHaveRun() async throws {
+        let (loop, executor) = (loop, LoopExecutor(loop))
+        let wasWritten = NIOLockedValueBox(false)
+        let places = try await loop.submit {
+            (0..<40).map { number in
+                Task(executorPreference: executor) {
+                    if number == 0 { loop.execute { wasWritten.withLockedValue { $0 = true } } }
+                    Self.spin(for: .microseconds(50))
+                    return wasWritten.withLockedValue { $0 }
+                }
+            }
+        }.get()
+        #expect(await places.first?.value == false)
+        #expect(await places.last?.value == true)
+    }
+
+    private static func spin(for time: TimeAmount) {
+        let end = NIODeadline.now() + time
+        while NIODeadline.now() < end {}
     }
 
     @Test func aTransportOnOneLoopRunsTasksThere() async {

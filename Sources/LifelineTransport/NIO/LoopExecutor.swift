@@ -13,8 +13,8 @@ final class LoopExecutor: TaskExecutor {
         var isScheduled = false
         /// Until when tasks have the loop before it looks at its sockets.
         var turnEnd = NIODeadline.uptimeNanoseconds(0)
-        /// When the loop last ran out of them.
-        var idleSince = NIODeadline.uptimeNanoseconds(0)
+        /// When the loop ran out of them; nil while it has some.
+        var idleSince: NIODeadline? = .uptimeNanoseconds(0)
     }
 
     /// How long tasks have the loop before it looks at its sockets: 5 ms, which is short beside the time in which peers are
@@ -23,6 +23,10 @@ final class LoopExecutor: TaskExecutor {
     private static let turn = TimeAmount.milliseconds(5)
     /// How long tasks are held then, so that nothing is due: 200 µs, in which the loop also writes what they have sent.
     private static let pause = TimeAmount.microseconds(200)
+
+    /// After which time the loop writes what tasks have sent, though others are still to run: 100 µs, some times what a write
+    /// costs. The peer goes on with the first of many messages while the last are handled.
+    private static let slice = TimeAmount.microseconds(100)
 
     private let loop: any EventLoop
     private let state = NIOLockedValueBox(State())
@@ -45,7 +49,8 @@ final class LoopExecutor: TaskExecutor {
         let begin = NIODeadline.now()
         let end = state.withLockedValue { state in
             // Without tasks for as long as a pause, the loop has looked at its sockets.
-            if afterPause || begin - state.idleSince > Self.pause { state.turnEnd = begin + Self.turn }
+            let wasIdle = state.idleSince.take().map { begin - $0 > Self.pause } ?? false
+            if afterPause || wasIdle { state.turnEnd = begin + Self.turn }
             return state.turnEnd
         }
         let executor = asUnownedTaskExecutor()
@@ -53,9 +58,10 @@ final class LoopExecutor: TaskExecutor {
             for (index, job) in jobs.enumerated() {
                 job.runSynchronously(on: executor)
                 // The clock costs as much as a small task.
-                if index % 8 == 7 || index == jobs.count - 1, NIODeadline.now() > end {
-                    return pause(before: jobs[(index + 1)...])
-                }
+                guard index % 8 == 7 || index == jobs.count - 1 else { continue }
+                let now = NIODeadline.now()
+                if now > end { return pause(before: jobs[(index + 1)...]) }
+                if now - begin > Self.slice { return goOn(with: jobs[(index + 1)...]) }
             }
         }
     }
@@ -71,6 +77,12 @@ final class LoopExecutor: TaskExecutor {
             defer { state.jobs = [] }
             return state.jobs
         }
+    }
+
+    /// Behind what is due now, writes among it.
+    private func goOn(with jobs: ArraySlice<UnownedJob>) {
+        state.withLockedValue { $0.jobs.insert(contentsOf: jobs, at: 0) }
+        loop.execute { self.run(afterPause: false) }
     }
 
     private func pause(before jobs: ArraySlice<UnownedJob>) {
