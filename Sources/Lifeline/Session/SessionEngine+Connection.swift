@@ -78,14 +78,13 @@ extension SessionEngine {
     @discardableResult
     func received(_ frame: Lifeline_Session_V1_Frame, byteCount: Int, on id: UInt64) -> Bool {
         let now = clock.now
-        let decoded = Result { () throws(SessionViolation) in
-            try SessionFrame(frame, byteCount: byteCount, now: now)
-        }
         return state.withLockedValue { state in
             guard state.outlet?.id == id else { return false }
-            switch decoded {
-            case .success(let frame): perform(state.machine.received(frame, now: now), in: &state)
-            case .failure(let violation): perform(state.machine.receivedViolation(violation, now: now), in: &state)
+            do throws(SessionViolation) {
+                let frame = try SessionFrame(frame, byteCount: byteCount, now: now)
+                perform(state.machine.received(frame, now: now), in: &state)
+            } catch {
+                perform(state.machine.receivedViolation(error, now: now), in: &state)
             }
             return state.closing == nil
         }

@@ -13,9 +13,8 @@ struct OutboundLane<Content: SessionContent>: Sendable {
         let byteCount: Int
         let kind: OutboundKind
         let isOfThisSession: Bool
-        let delivery: SessionDelivery
-        let key: ReplacementKey?
-        let deadline: MonotonicTime?
+        /// Nil where nothing but the usual is promised, as of most messages.
+        let terms: Terms?
         /// Whether somebody waits to hear that it was processed.
         let isObserved: Bool
         /// Whether there is room for it: whoever brought it needs not wait any more.
@@ -25,7 +24,26 @@ struct OutboundLane<Content: SessionContent>: Sendable {
         /// Whether an older one that was accepted has ended for it.
         var hasReplaced = false
         /// Whether a store has it, too.
-        var isStored: Bool { kind == .push && !isOfThisSession && !delivery.isAtMostOnce }
+        var isStored: Bool { kind == .push && !isOfThisSession && !isAtMostOnce }
+        /// Whether it is sent over the present connection or not at all.
+        var isAtMostOnce: Bool { terms?.isAtMostOnce ?? false }
+        /// Of those that have the same, the newest counts.
+        var key: ReplacementKey? { terms?.key }
+        /// When it is not worth sending any more.
+        var deadline: MonotonicTime? { terms?.deadline }
+    }
+
+    /// What is promised of a message besides the usual. An object, as entries are copied often, and few have one.
+    final class Terms: Sendable {
+        let isAtMostOnce: Bool
+        let key: ReplacementKey?
+        let deadline: MonotonicTime?
+
+        init(_ delivery: SessionDelivery, of message: SessionMessage<Content>, now: MonotonicTime) {
+            isAtMostOnce = delivery.isAtMostOnce
+            key = delivery.key.flatMap(message.replacementKey)
+            deadline = delivery.timeToLive.map { now + $0 }
+        }
     }
 
     /// What is kept before whoever brings more waits.
@@ -142,7 +160,7 @@ struct OutboundLane<Content: SessionContent>: Sendable {
         guard let entry = waiting.remove(position) else { return nil }
         waitingSize.remove(entry.byteCount)
         if !entry.isAdmitted { forgetUnadmitted(entry) }
-        if entry.delivery.isAtMostOnce {
+        if entry.isAtMostOnce {
             // It was accepted because there was room.
             admittedSize.remove(entry.byteCount)
             return (0, entry)
@@ -235,9 +253,7 @@ extension OutboundLane.Entry {
         byteCount = message.byteCount
         kind = OutboundKind(message)
         isOfThisSession = message.isOfThisSession
-        self.delivery = delivery
-        key = delivery.key.flatMap(message.replacementKey)
-        deadline = delivery.timeToLive.map { now + $0 }
+        terms = delivery == .reliable ? nil : OutboundLane.Terms(delivery, of: message, now: now)
         self.isObserved = isObserved && kind == .push
     }
 }

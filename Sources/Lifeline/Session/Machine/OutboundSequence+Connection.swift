@@ -103,7 +103,7 @@ extension OutboundSequence {
     /// The connection is lost: what was to be sent over it or not at all is dropped.
     package mutating func disconnect() -> [Ended] {
         isConnected = false
-        return dropWaiting(.dropped) { $0.delivery.isAtMostOnce }
+        return dropWaiting(.dropped) { $0.isAtMostOnce }
     }
 
     /// The peer does not know the session any more. What was sent is in doubt; what waits waits for the next session, unless

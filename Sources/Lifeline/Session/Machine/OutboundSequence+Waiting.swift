@@ -73,7 +73,7 @@ extension OutboundSequence {
     }
 
     mutating func leftWaiting(_ entry: Lane.Entry) {
-        positions[entry.number] = nil
+        if !positions.isEmpty { positions[entry.number] = nil }
         if let key = entry.key, waitingByKey[key] == entry.number { waitingByKey[key] = nil }
         guard entry.deadline != nil else { return }
         waitingDeadlineCount -= 1

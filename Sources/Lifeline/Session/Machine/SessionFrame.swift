@@ -11,12 +11,14 @@ package protocol SessionContent: Sendable {
 }
 
 /// What one end of a session says to the other. Pings and pongs are the connection's own business.
+///
+/// What is rare is large, and stands elsewhere, so that little is copied of a message's frame.
 package enum SessionFrame<Content: SessionContent>: Sendable {
-    case hello(SessionHello)
-    case welcome(SessionWelcome)
+    indirect case hello(SessionHello)
+    indirect case welcome(SessionWelcome)
     /// A message with its place, if it has one; an acknowledgement alone is a blank one without a place.
     case message(SessionPlace?, SessionAcknowledgement, SessionMessage<Content>)
-    case goodbye(SessionGoodbye)
+    indirect case goodbye(SessionGoodbye)
 }
 
 /// A message that has a place in its lane, or would have one.

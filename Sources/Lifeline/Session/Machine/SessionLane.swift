@@ -35,10 +35,10 @@ struct SessionLanes<Value: Sendable>: Sendable {
     var urgent: Value
 
     subscript(lane: SessionLane) -> Value {
-        get {
+        _read {
             switch lane {
-            case .ordinary: ordinary
-            case .urgent: urgent
+            case .ordinary: yield ordinary
+            case .urgent: yield urgent
             }
         }
         _modify {

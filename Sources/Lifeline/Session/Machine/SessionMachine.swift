@@ -101,10 +101,10 @@ package struct SessionMachine<Store: OutboundStore, Waiter: Sendable>: Sendable 
         requests = RequestTable(maximumCount: options.maximumRequestCount, serials: 1...UInt32.max)
     }
 
-    /// What to do.
+    /// What to do. What is rare stands elsewhere, as in `SessionFrame`.
     package enum Action: Sendable {
         /// The session was opened, or goes on, over the present connection.
-        case opened(SessionCredentials, isResumed: Bool)
+        indirect case opened(SessionCredentials, isResumed: Bool)
         /// The peer does not know the session any more, or cannot go on with it; a client's next connection begins a new one.
         /// What it means for messages and requests follows.
         case sessionLost
@@ -126,12 +126,12 @@ package struct SessionMachine<Store: OutboundStore, Waiter: Sendable>: Sendable 
         case cancelRequest(IncomingRequest)
         /// The peer goes away, or cannot go on: finish what was begun as long as the connection lasts, and come back after
         /// the pause.
-        case peerLeaving(SessionGoodbye)
+        indirect case peerLeaving(SessionGoodbye)
         /// The server has not welcomed this client in time. Close the connection; the next one tries again.
         case notWelcomed
         /// The peer broke the rules. Write what is left in `nextFrame`, then close the connection.
-        case violated(SessionViolation)
+        indirect case violated(SessionViolation)
         /// The session has ended. Write what is left in `nextFrame`, then close the connection.
-        case ended(SessionGoodbye, byPeer: Bool)
+        indirect case ended(SessionGoodbye, byPeer: Bool)
     }
 }

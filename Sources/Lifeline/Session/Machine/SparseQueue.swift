@@ -54,11 +54,10 @@ struct SparseQueue<Element: Sendable>: Sendable {
     }
 
     private func slot(of number: UInt64) -> Int? {
-        guard head < slots.count, let last = slots.last, slots[head].number <= number, number <= last.number else {
-            return nil
-        }
-        if slots[head].number == number { return head }
         var (low, high) = (head, slots.count - 1)
+        // Looked at where they are: `slots.last` would be a copy.
+        guard low <= high, slots[low].number <= number, number <= slots[high].number else { return nil }
+        if slots[low].number == number { return low }
         while low < high {
             let middle = (low + high) / 2
             if slots[middle].number < number { low = middle + 1 } else { high = middle }

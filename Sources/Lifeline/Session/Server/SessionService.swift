@@ -19,12 +19,15 @@ public struct SessionMethod: Sendable {
     /// Its shape.
     public let kind: SessionCall.Kind
     /// Handles a call; returns the content of the response.
-    let handle: @Sendable (SessionCall, SessionContext) async throws -> CallContent
+    let handle: nonisolated(nonsending) @Sendable (SessionCall, SessionContext) async throws -> CallContent
 
     /// A method that replies to a request.
     public static func unary<Request: DelimitedMessage, Reply: DelimitedMessage>(
         _ name: String,
-        _ handler: @escaping @Sendable (_ request: Request, _ context: SessionContext) async throws -> Reply
+        _ handler:
+            nonisolated(nonsending) @escaping @Sendable (
+                _ request: Request, _ context: SessionContext
+            ) async throws -> Reply
     ) -> SessionMethod {
         SessionMethod(name: name, kind: .unary) { call, context in
             let request = try call.request(as: Request.self, context)
@@ -36,7 +39,7 @@ public struct SessionMethod: Sendable {
     public static func stream<Request: DelimitedMessage, Message: DelimitedMessage>(
         _ name: String,
         _ handler:
-            @escaping @Sendable (
+            nonisolated(nonsending) @escaping @Sendable (
                 _ request: Request, _ stream: SessionStreamWriter<Message>, _ context: SessionContext
             ) async throws -> Void
     ) -> SessionMethod {
@@ -50,7 +53,10 @@ public struct SessionMethod: Sendable {
     /// A method that takes messages and does not reply. Those of one session are handled one after the other, in order.
     public static func push<Message: DelimitedMessage>(
         _ name: String,
-        _ handler: @escaping @Sendable (_ message: Message, _ context: SessionContext) async throws -> Void
+        _ handler:
+            nonisolated(nonsending) @escaping @Sendable (
+                _ message: Message, _ context: SessionContext
+            ) async throws -> Void
     ) -> SessionMethod {
         SessionMethod(name: name, kind: .push) { call, context in
             try await handler(try call.request(as: Message.self, context), context)

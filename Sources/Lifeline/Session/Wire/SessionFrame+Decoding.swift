@@ -7,11 +7,12 @@ extension SessionFrame<SessionPayload> {
     /// - Parameter byteCount: how long it was on the wire.
     init(_ frame: Lifeline_Session_V1_Frame, byteCount: Int, now: MonotonicTime) throws(SessionViolation) {
         let place = try SessionPlace.read(sequence: frame.sequence, urgentSequence: frame.urgentSequence)
-        switch frame.kind {
+        let kind = frame.kind
+        switch kind {
         case .hello?, .welcome?, .goodbye?, .ping?, .pong?: if place != nil { throw .wrongPlace }
         case .request?, .response?, .push?, .cancel?, nil: break
         }
-        switch frame.kind {
+        switch kind {
         case .hello(let hello)?: self = .hello(try SessionHello(hello))
         case .welcome(let welcome)?: self = .welcome(try SessionWelcome(welcome))
         case .goodbye(let goodbye)?: self = .goodbye(SessionGoodbye(goodbye))

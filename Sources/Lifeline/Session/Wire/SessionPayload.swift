@@ -61,8 +61,9 @@ extension SessionPayload: StorableContent {
     }
 }
 
-/// A message of the user's, encoded but for the numbers that are known only when it is sent.
-package struct OutgoingPayload: Sendable {
+/// A message of the user's, encoded but for the numbers that are known only when it is sent. An object, as it is handed on from
+/// one place to the next.
+package final class OutgoingPayload: Sendable {
     /// Empty in a response, and in a push that belongs to a request.
     package let method: String
     /// The fields before the payload, with the payload's tag and length.
