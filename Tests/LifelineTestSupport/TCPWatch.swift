@@ -7,6 +7,9 @@ package struct TCPWatch: Sendable {
     /// `TCP_RTO_MAX_MS`, -1 where the kernel has none, and `TCP_THIN_LINEAR_TIMEOUTS`.
     package let retransmission: [CInt]
 
+    /// Whether short messages are sent at once: `TCP_NODELAY`.
+    package let sendsAtOnce: Bool
+
     /// Nil when this process has no socket between these ports.
     package init?(localPort: Int, remotePort: Int) {
         for descriptor in 0..<sysconf(Int32(_SC_OPEN_MAX)) {
@@ -24,6 +27,7 @@ package struct TCPWatch: Sendable {
                 (SOL_SOCKET, SO_KEEPALIVE), (tcp, TCP_KEEPIDLE), (tcp, TCP_KEEPINTVL), (tcp, TCP_KEEPCNT),
                 (tcp, TCP_USER_TIMEOUT),
             ].map(value)
+            sendsAtOnce = value((tcp, TCP_NODELAY)) == 1
             retransmission = [(tcp, 44), (tcp, TCP_THIN_LINEAR_TIMEOUTS)].map(value)
             return
         }

@@ -179,6 +179,7 @@ import Testing
                         #expect(expected == nil || value == expected, "\(watch.values)")
                     }
                     #expect(serverSide.withLockedValue { $0?.values } == [1, 41, 11, 7, 51_234])
+                    #expect(watch.sendsAtOnce && serverSide.withLockedValue { $0?.sendsAtOnce } == true)
                 }
             }
         }

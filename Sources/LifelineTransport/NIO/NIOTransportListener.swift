@@ -107,15 +107,15 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
             let address = try await NIOThreadPool.singleton.runIfActive {
                 try SocketAddress.makeAddressResolvingHost(host, port: port)
             }
-            var bootstrap = bootstrap
+            // On Linux a socket that is accepted has these from the one that listens, without a call for each.
+            var bootstrap = bootstrap.serverChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             for (option, value) in KeepaliveConfiguration.socketOptions(of: keepalive) {
-                bootstrap = bootstrap.childChannelOption(option, value: value)
+                bootstrap = bootstrap.serverChannelOption(option, value: value)
             }
             return
                 try await bootstrap
                 // A port whose last connections are in TIME_WAIT can be listened on again.
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-                .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
                 .bind(to: address).get()
         case .unix(let path):
             return try await bootstrap.withBoundSocket(UnixSocketFile.listen(at: path, backlog: backlog)).get()
