@@ -138,7 +138,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             _ = receiver.finishBatch()
             return framingViolated(.protocolViolation(error), action)
         }
-        setReadLength()
+        setReadLength(after: bytes.readableBytes)
         if receiver.finishBatch() == .pause { pauseReading(.receiver) }
         if let replyBuffer { sendReplies(in: replyBuffer) }
         do throws(ConnectionError) {
@@ -155,9 +155,10 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         readLength = length
     }
 
-    private func setReadLength() {
+    private func setReadLength(after byteCount: Int) {
         guard let readLength else { return }
-        let length = assembler.pendingLength >= ReadLength.longFrame ? ReadLength.long : ReadLength.normal
+        let isLong = assembler.pendingLength >= ReadLength.longFrame || byteCount >= ReadLength.normal
+        let length = isLong ? ReadLength.long : ReadLength.normal
         if length != readLength.value { readLength.value = length }
     }
 

@@ -50,7 +50,8 @@ final class SpareBuffer {
 
 /// How many bytes a connection reads at once, at most. Belongs to the connection's loop.
 ///
-/// Frames of about the normal length straddle nearly every read, and are copied for it, unless reads are longer.
+/// Frames of about the normal length straddle nearly every read, and are copied for it, unless reads are longer. Where a normal
+/// one was filled, there is more: with the next one long, echoes of 512 bytes took 0.65 of the time (1,024 in flight).
 enum ReadLength {
     static let normal = 64 << 10
     static let long = 128 << 10
