@@ -84,6 +84,38 @@ import Testing
         }
     }
 
+    /// As long as the loop looks at its sockets by itself, there is no need to hold tasks for it, which puts answers off.
+    @Test func tasksAreHeldOnlyWhereNoSocketIsRead() async {
+        func pauseCount(reading: Bool) async -> Int {
+            let executor = LoopExecutor(loop)
+            await Task(executorPreference: executor) {
+                for _ in 0..<1_200 {
+                    Self.spin(for: .microseconds(50))
+                    if reading { executor.socketWasRead() }
+                    await Task.yield()
+                }
+            }.value
+            return executor.pauseCount
+        }
+        let count = await pauseCount(reading: false)
+        // One for 5 ms, of 60.
+        #expect(count >= 5)
+        // None, but where the thread itself was held for as long.
+        #expect(await pauseCount(reading: true) < count)
+    }
+
+    @Test func connectionsTellOfTheirReads() async throws {
+        let listener = try await listenAnswering(on: NIOTransport(group: MultiThreadedEventLoopGroup.singleton))
+        let peer = try await RawSocket.connect(toPort: listener.endpoint.port ?? 0)
+        let executor = try #require(await listener.nextConnection()?.connection.executor as? LoopExecutor)
+        for count in 1...3 {
+            try await peer.write([0x00])
+            #expect(try await peer.read(1) == [0x00])
+            #expect(executor.readCount == count)
+        }
+        await listener.close()
+    }
+
     /// What a task sends is written by the loop, in what it does besides.
     @Test func theLoopWritesWhatTasksSendBeforeAllHaveRun() async throws {
         let (loop, executor) = (loop, LoopExecutor(loop))

@@ -29,6 +29,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private var assembler: FrameAssembler
     var receiver: Receiver
     var context: ChannelHandlerContext?
+    /// Runs tasks on the loop; nil where none run there.
+    var executor: LoopExecutor?
     private var pauses: ReadPauses = []
     private var isReadHeld = false
     private var closeTimer: Scheduled<Void>?
@@ -118,6 +120,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     // MARK: Input
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        executor?.socketWasRead()
         if liveness?.received(now: now()) == true { armLivenessTimer() }
         let bytes = unwrapInboundIn(data)
         defer { if readLength != nil { SpareBuffer.forReading(bytes.capacity).giveBack(bytes) } }

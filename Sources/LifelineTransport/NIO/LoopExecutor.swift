@@ -15,6 +15,9 @@ final class LoopExecutor: TaskExecutor {
         var turnEnd = NIODeadline.uptimeNanoseconds(0)
         /// When the loop ran out of them; nil while it has some.
         var idleSince: NIODeadline? = .uptimeNanoseconds(0)
+        /// How often a socket was read: until now, and until the turn began.
+        var (readCount, readCountOfTurn) = (0, 0)
+        var pauseCount = 0
     }
 
     /// How long tasks have the loop before it looks at its sockets: 5 ms, which is short beside the time in which peers are
@@ -45,12 +48,25 @@ final class LoopExecutor: TaskExecutor {
         if isFirst { loop.execute { self.run(afterPause: false) } }
     }
 
+    /// Something was read from a socket, so that the loop has looked at all of them: tasks need not be held for it.
+    func socketWasRead() {
+        state.withLockedValue { $0.readCount += 1 }
+    }
+
+    /// How often a socket was read until now.
+    var readCount: Int { state.withLockedValue { $0.readCount } }
+    /// How often tasks were held until now.
+    var pauseCount: Int { state.withLockedValue { $0.pauseCount } }
+
     private func run(afterPause: Bool) {
         let begin = NIODeadline.now()
         let end = state.withLockedValue { state in
             // Without tasks for as long as a pause, the loop has looked at its sockets.
             let wasIdle = state.idleSince.take().map { begin - $0 > Self.pause } ?? false
-            if afterPause || wasIdle { state.turnEnd = begin + Self.turn }
+            if afterPause || wasIdle || state.readCount != state.readCountOfTurn {
+                state.turnEnd = begin + Self.turn
+                state.readCountOfTurn = state.readCount
+            }
             return state.turnEnd
         }
         let executor = asUnownedTaskExecutor()
@@ -86,7 +102,10 @@ final class LoopExecutor: TaskExecutor {
     }
 
     private func pause(before jobs: ArraySlice<UnownedJob>) {
-        state.withLockedValue { $0.jobs.insert(contentsOf: jobs, at: 0) }
+        state.withLockedValue { state in
+            state.jobs.insert(contentsOf: jobs, at: 0)
+            state.pauseCount += 1
+        }
         // Behind what the tasks have left to do, which would take the pause up.
         loop.execute { [loop] in
             loop.scheduleTask(in: Self.pause) { self.run(afterPause: true) }

@@ -132,6 +132,7 @@ extension ConnectionHandler {
         isProxied: Bool,
         executor: LoopExecutor?
     ) -> OpenedConnection<Receiver.Inbox> {
+        self.executor = executor
         let connection = NIOTransportConnection(
             channel: channel,
             handler: self,
