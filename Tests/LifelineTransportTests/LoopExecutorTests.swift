@@ -54,15 +54,16 @@ import Testing
         _ = await task.value
     }
 
-    /// One that yields, and one that waits for what the loop does itself: NIO looks at no socket while something is due.
-    @Test(arguments: [false, true]) func aTaskThatGoesOnLeavesTheLoopToItsSockets(waits: Bool) async throws {
+    /// One that yields, and one that waits for what the loop does itself, for a short or a longer time: NIO looks at no socket
+    /// while something is due.
+    @Test(arguments: [nil, 50, 300]) func aTaskThatGoesOnLeavesTheLoopToItsSockets(work: Int64?) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
         let listener = try await listenAnswering(on: NIOTransport(group: group))
         let isOver = NIOLockedValueBox(false)
         let task = Task(executorPreference: LoopExecutor(loop)) {
             while !isOver.withLockedValue({ $0 }) {
-                if waits { await work(on: loop) } else { await Task.yield() }
+                if let work { await wait(for: .microseconds(work), of: loop) } else { await Task.yield() }
             }
         }
         let peer = try await RawSocket.connect(toPort: listener.endpoint.port ?? 0)
@@ -74,11 +75,11 @@ import Testing
         try await group.shutdownGracefully()
     }
 
-    /// Has the loop do something that takes longer than to schedule it.
-    private func work(on loop: any EventLoop) async {
+    /// Has the loop do something for some time.
+    private func wait(for time: TimeAmount, of loop: any EventLoop) async {
         await withCheckedContinuation { continuation in
             loop.execute {
-                Self.spin(for: .microseconds(50))
+                Self.spin(for: time)
                 continuation.resume()
             }
         }
@@ -101,7 +102,26 @@ import Testing
         // One for 5 ms, of 60.
         #expect(count >= 5)
         // None, but where the thread itself was held for as long.
-        #expect(await pauseCount(reading: true) < count)
+        #expect(await pauseCount(reading: true) < count / 2)
+    }
+
+    /// However often the loop does something else between them.
+    @Test func tasksRunInTheOrderInWhichTheyCame() async throws {
+        let executor = LoopExecutor(loop)
+        let order = NIOLockedValueBox<[Int]>([])
+        @Sendable func add(_ numbers: Range<Int>) -> [Task<Void, Never>] {
+            numbers.map { number in
+                Task(executorPreference: executor) {
+                    order.withLockedValue { $0.append(number) }
+                    Self.spin(for: .microseconds(50))
+                }
+            }
+        }
+        let first = try await loop.submit { add(0..<200) }.get()
+        // While those run.
+        let second = add(200..<400)
+        for task in first + second { await task.value }
+        #expect(order.withLockedValue { $0 } == Array(0..<400))
     }
 
     @Test func connectionsTellOfTheirReads() async throws {

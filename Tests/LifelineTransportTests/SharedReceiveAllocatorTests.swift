@@ -16,6 +16,14 @@ import Testing
         #expect(allocator.buffer(allocator: ByteBufferAllocator()).capacity == ReadLength.long)
     }
 
+    @Test func readsAreLongWhereThereIsMoreOrAFrameIsLong() {
+        #expect(ReadLength.next(after: ReadLength.normal, pendingLength: 0) == ReadLength.long)
+        #expect(ReadLength.next(after: ReadLength.long, pendingLength: 0) == ReadLength.long)
+        #expect(ReadLength.next(after: ReadLength.normal - 1, pendingLength: 0) == ReadLength.normal)
+        #expect(ReadLength.next(after: 1, pendingLength: ReadLength.longFrame) == ReadLength.long)
+        #expect(ReadLength.next(after: 1, pendingLength: ReadLength.longFrame - 1) == ReadLength.normal)
+    }
+
     /// Long reads of one connection do not make those of another longer.
     @Test func longBuffersAreKeptApart() {
         var normal = ByteBufferAllocator().buffer(capacity: ReadLength.normal)

@@ -160,8 +160,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     private func setReadLength(after byteCount: Int) {
         guard let readLength else { return }
-        let isLong = assembler.pendingLength >= ReadLength.longFrame || byteCount >= ReadLength.normal
-        let length = isLong ? ReadLength.long : ReadLength.normal
+        let length = ReadLength.next(after: byteCount, pendingLength: assembler.pendingLength)
         if length != readLength.value { readLength.value = length }
     }
 

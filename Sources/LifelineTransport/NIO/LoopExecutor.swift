@@ -2,22 +2,32 @@ internal import NIOConcurrencyHelpers
 internal import NIOCore
 
 /// Runs tasks on an event loop, between its reads and its writes. Tasks that one read wakes run one after the other behind
-/// it, and what they send goes out with one write: neither takes a switch to another thread, which costs more than most
-/// messages (3 µs and more, measured).
+/// it, and what they send in some 100 µs goes out with one write: neither takes a switch to another thread, which costs more
+/// than most messages (3 µs and more, measured).
 ///
 /// A task that blocks its thread holds up every connection of the loop. The loop has to outlive its tasks.
 final class LoopExecutor: TaskExecutor {
     private struct State {
+        /// Those that have come, behind those of which some were run.
         var jobs: [UnownedJob] = []
+        var begun = Jobs()
         /// Whether the loop is about to run them.
         var isScheduled = false
         /// Until when tasks have the loop before it looks at its sockets.
         var turnEnd = NIODeadline.uptimeNanoseconds(0)
         /// When the loop ran out of them; nil while it has some.
         var idleSince: NIODeadline? = .uptimeNanoseconds(0)
-        /// How often a socket was read: until now, and until the turn began.
-        var (readCount, readCountOfTurn) = (0, 0)
+        /// When the loop had certainly looked at its sockets.
+        var lastLook = NIODeadline.uptimeNanoseconds(0)
+        /// How often a socket was read: until now, and until the last look that is known of.
+        var (readCount, seenReadCount) = (0, 0)
         var pauseCount = 0
+    }
+
+    private struct Jobs {
+        var jobs: [UnownedJob] = []
+        /// Those before this index were run.
+        var next = 0
     }
 
     /// How long tasks have the loop before it looks at its sockets: 5 ms, which is short beside the time in which peers are
@@ -26,10 +36,14 @@ final class LoopExecutor: TaskExecutor {
     private static let turn = TimeAmount.milliseconds(5)
     /// How long tasks are held then, so that nothing is due: 200 µs, in which the loop also writes what they have sent.
     private static let pause = TimeAmount.microseconds(200)
-
+    /// How long it is believed that the loop looks whenever it has no tasks for a while, and no read shows it: 50 ms. It may
+    /// have been busy with something else, such as the writes of many connections.
+    private static let trust = TimeAmount.milliseconds(50)
     /// After which time the loop writes what tasks have sent, though others are still to run: 100 µs, some times what a write
-    /// costs. The peer goes on with the first of many messages while the last are handled.
+    /// costs, or after one that takes longer. The peer goes on with the first of many messages while the last are handled.
     private static let slice = TimeAmount.microseconds(100)
+    /// How many tasks run before the clock is looked at, which costs as much as a small one: the first, then ever more.
+    private static let longestStep = 8
 
     private let loop: any EventLoop
     private let state = NIOLockedValueBox(State())
@@ -53,57 +67,71 @@ final class LoopExecutor: TaskExecutor {
         state.withLockedValue { $0.readCount += 1 }
     }
 
-    /// How often a socket was read until now.
+    /// How often a socket was read until now: what tests look at.
     var readCount: Int { state.withLockedValue { $0.readCount } }
-    /// How often tasks were held until now.
+    /// How often tasks were held until now: what tests look at.
     var pauseCount: Int { state.withLockedValue { $0.pauseCount } }
 
     private func run(afterPause: Bool) {
         let begin = NIODeadline.now()
-        let end = state.withLockedValue { state in
-            // Without tasks for as long as a pause, the loop has looked at its sockets.
-            let wasIdle = state.idleSince.take().map { begin - $0 > Self.pause } ?? false
-            if afterPause || wasIdle || state.readCount != state.readCountOfTurn {
-                state.turnEnd = begin + Self.turn
-                state.readCountOfTurn = state.readCount
-            }
-            return state.turnEnd
-        }
+        let end = beginTurn(at: begin, afterPause: afterPause)
         let executor = asUnownedTaskExecutor()
-        while let jobs = takeJobs() {
-            for (index, job) in jobs.enumerated() {
-                job.runSynchronously(on: executor)
-                // The clock costs as much as a small task.
-                guard index % 8 == 7 || index == jobs.count - 1 else { continue }
+        var (step, count) = (1, 0)
+        while var jobs = takeJobs() {
+            while jobs.next < jobs.jobs.count {
+                jobs.jobs[jobs.next].runSynchronously(on: executor)
+                jobs.next += 1
+                count += 1
+                guard count == step || jobs.next == jobs.jobs.count else { continue }
+                (step, count) = (min(2 * step, Self.longestStep), 0)
                 let now = NIODeadline.now()
-                if now > end { return pause(before: jobs[(index + 1)...]) }
-                if now - begin > Self.slice { return goOn(with: jobs[(index + 1)...]) }
+                if now > end { return pause(before: jobs) }
+                if now - begin > Self.slice { return goOn(with: jobs) }
             }
         }
     }
 
-    /// Those that have come; nil when there are none, so that the next one has the loop run them.
-    private func takeJobs() -> [UnownedJob]? {
+    /// Returns when the turn ends: a new one, if the loop has looked at its sockets.
+    private func beginTurn(at now: NIODeadline, afterPause: Bool) -> NIODeadline {
         state.withLockedValue { state in
+            if afterPause || state.readCount != state.seenReadCount {
+                state.lastLook = now
+                state.seenReadCount = state.readCount
+                state.turnEnd = now + Self.turn
+            } else if let idleSince = state.idleSince, now - idleSince > Self.pause, now - state.lastLook < Self.trust {
+                state.turnEnd = now + Self.turn
+            }
+            state.idleSince = nil
+            return state.turnEnd
+        }
+    }
+
+    /// Those that are to run; nil when there are none, so that the next one has the loop run them.
+    private func takeJobs() -> Jobs? {
+        state.withLockedValue { state in
+            if state.begun.next < state.begun.jobs.count {
+                defer { state.begun = Jobs() }
+                return state.begun
+            }
             state.isScheduled = !state.jobs.isEmpty
             guard state.isScheduled else {
                 state.idleSince = .now()
                 return nil
             }
             defer { state.jobs = [] }
-            return state.jobs
+            return Jobs(jobs: state.jobs)
         }
     }
 
     /// Behind what is due now, writes among it.
-    private func goOn(with jobs: ArraySlice<UnownedJob>) {
-        state.withLockedValue { $0.jobs.insert(contentsOf: jobs, at: 0) }
+    private func goOn(with jobs: Jobs) {
+        state.withLockedValue { $0.begun = jobs }
         loop.execute { self.run(afterPause: false) }
     }
 
-    private func pause(before jobs: ArraySlice<UnownedJob>) {
+    private func pause(before jobs: Jobs) {
         state.withLockedValue { state in
-            state.jobs.insert(contentsOf: jobs, at: 0)
+            state.begun = jobs
             state.pauseCount += 1
         }
         // Behind what the tasks have left to do, which would take the pause up.

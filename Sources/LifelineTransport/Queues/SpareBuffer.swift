@@ -57,6 +57,13 @@ enum ReadLength {
     static let long = 128 << 10
     /// From this length on of a frame, reads are long.
     static let longFrame = 32 << 10
+
+    /// How much to read next.
+    ///
+    /// - Parameter pendingLength: how long the frame is that has begun.
+    static func next(after byteCount: Int, pendingLength: Int) -> Int {
+        pendingLength >= longFrame || byteCount >= normal ? long : normal
+    }
 }
 
 /// Has all connections of an event loop read into one buffer, which the connection's handler gives back after each read.
