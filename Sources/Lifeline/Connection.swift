@@ -24,7 +24,7 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     ///     try await withTaskExecutorPreference(connection.executor) { ... }
     ///
     /// Tasks that send, and wait for what comes, go on there without a switch between threads; what the messages of one read
-    /// make them send goes out with one write. They must not block, nor compute for long without a pause: the loop's other
+    /// make them send goes out with few writes. They must not block, nor compute for long without a pause: the loop's other
     /// connections wait meanwhile. Handlers of servers run there unless `ServerConfiguration.handlerExecutor` says otherwise.
     public var executor: any TaskExecutor { transport.executor ?? globalConcurrentExecutor }
 
@@ -102,9 +102,9 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
                 return messages.count
             }) {
                 try await batch.send()
-                if next == count { return }
+                if next >= count { return }
             }
-            for message in messages {
+            for message in messages.dropFirst(next) {
                 // One that does not fit does so once those before it were sent.
                 while try !message.withDelimitedBytes(partial: false, { try batch.take($0) }) { try await batch.send() }
                 if batch.isFull { try await batch.send() }

@@ -38,33 +38,34 @@ internal import LifelineTransport
         from index: inout Int
     ) throws {
         let (first, encoder) = (index, frameCheck)
+        var gatheredCount = 0
         var failure: (any Error)?
         frames = [UInt8](unsafeUninitializedCapacity: index < messages.count ? byteLimit : 0) { memory, byteCount in
             var rest = UnsafeMutableRawBufferPointer(memory)
             do {
                 while index < messages.count {
-                    let frameLength = try messages[index].withDelimitedBytes(partial: false) { frame in
-                        guard frame.count <= rest.count else { return 0 }
+                    let frameLength: Int? = try messages[index].withDelimitedBytes(partial: false) { frame in
+                        if frame.count > rest.count {
+                            // Long ones need not be encoded again where nothing stands before them.
+                            if index == first, try take(frame) { index += 1 }
+                            return nil
+                        }
                         try encoder.check(frame)
                         rest.copyMemory(from: frame)
                         return frame.count
                     }
-                    if frameLength == 0 { break }
+                    guard let frameLength else { return }
                     rest = UnsafeMutableRawBufferPointer(rebasing: rest[frameLength...])
                     index += 1
+                    byteCount += frameLength
+                    gatheredCount += 1
                 }
             } catch {
                 failure = error
             }
-            byteCount = memory.count - rest.count
         }
-        frameCount = index - first
+        frameCount = gatheredCount
         if let failure { throw failure }
-        if frameCount == 0, index < messages.count {
-            // It fits nowhere else.
-            _ = try messages[index].withDelimitedBytes(partial: false) { try take($0) }
-            index += 1
-        }
     }
 
     /// What looks at frames while others are added.

@@ -66,13 +66,27 @@ import Testing
         }
     }
 
-    @Test func afterTheEndNoneIsAccepted() async throws {
+    @Test(arguments: [nil, 0, 1, 3]) func aSequenceThatChangesMeanwhileIsSentOnceAtMost(kept: Int?) async throws {
+        // Two go out together.
+        let messages = (1...4).map { TestMessage(repeatElement($0, count: 7_000)) }
+        try await withTestServer(handler: echo) { server in
+            try await withTestConnection(to: server.endpoint) { connection in
+                try await connection.send(contentsOf: Shrinking(messages, kept: kept))
+                try await connection.finishSending()
+                var received: [TestMessage] = []
+                for try await message in connection.messages { received.append(message) }
+                #expect(received == Array(messages.prefix(max(kept ?? 4, 2))))
+            }
+        }
+    }
+
+    @Test(arguments: Shape.allCases) func afterTheEndNoneIsAccepted(shape: Shape) async throws {
         try await withTestServer(handler: echo) { server in
             try await withTestConnection(to: server.endpoint) { connection in
                 try await connection.finishSending()
                 for messages in [[TestMessage([1])], Self.messages] {
                     let error = await #expect(throws: PartialSendError.self) {
-                        try await connection.send(contentsOf: messages)
+                        try await connection.send(messages, as: shape)
                     }
                     #expect(error?.acceptedCount == 0)
                     #expect((error?.cause as? ConnectionError)?.code == .sendingFinished)
@@ -101,6 +115,31 @@ import Testing
                 #expect(numbers == Array(0..<100))
             }
         }
+    }
+}
+
+/// Hands out some of its messages in memory, and loses others, from one look to the next.
+private final class Shrinking: Sequence {
+    private var messages: [TestMessage]
+    private let kept: Int?
+    private var looks = 0
+
+    /// - Parameter kept: how many are left at the second look; nil: all, though in memory no more.
+    init(_ messages: [TestMessage], kept: Int?) {
+        (self.messages, self.kept) = (messages, kept)
+    }
+
+    func makeIterator() -> IndexingIterator<[TestMessage]> { messages.makeIterator() }
+
+    func withContiguousStorageIfAvailable<Result>(
+        _ body: (UnsafeBufferPointer<TestMessage>) throws -> Result
+    ) rethrows -> Result? {
+        looks += 1
+        if looks == 2 {
+            guard let kept else { return nil }
+            messages.removeLast(messages.count - kept)
+        }
+        return try messages.withUnsafeBufferPointer(body)
     }
 }
 
