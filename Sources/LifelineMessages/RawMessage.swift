@@ -33,6 +33,7 @@ public struct RawMessage: DelimitedMessage, Sendable {
     /// The encoded message, without a length prefix: a copy, when memory is shared.
     public var bytes: [UInt8] {
         get { ownsBlock ? block : Array(block[start..<end]) }
+        set { self = RawMessage(bytes: newValue) }
         _modify {
             var bytes = self.bytes
             // Nothing else has them then, so that they are changed in place.

@@ -1,6 +1,7 @@
-import LifelineMessages
 import LifelineWellKnownTypes
 import Testing
+
+@testable import LifelineMessages
 
 @Suite struct DelimitedMessageTests {
     private func decode<Message: DelimitedMessage>(
@@ -65,6 +66,17 @@ import Testing
             #expect(try frame == RawMessage(bytes: payload).withDelimitedBytes { Array($0) })
             #expect(Array(frame.suffix(payload.count)) == payload)
         }
+    }
+
+    /// Whoever keeps one of many keeps little of the others.
+    @Test func rawMessagesShareLittleMemory() throws {
+        var messages: [RawMessage] = []
+        try decode((0..<200).map { [UInt8](repeating: 1, count: $0 % 3 == 0 ? 700 + 2 * $0 : 50) }, into: &messages)
+        for message in messages {
+            #expect(message.block.count <= 4096)
+            if message.byteCount >= 1024 { #expect(message.block.count == message.byteCount) }
+        }
+        #expect(Set(messages.map { $0.block.withUnsafeBytes { $0.baseAddress } }).count < 110)
     }
 
     @Test func changingARawMessageChangesNoOther() throws {
