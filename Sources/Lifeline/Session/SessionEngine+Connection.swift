@@ -6,7 +6,7 @@ internal import NIOConcurrencyHelpers
 
 // Connections: what comes in over one, and what goes out.
 extension SessionEngine {
-    /// What frames are put together up to, for one write: 64 KiB, as much as a read takes.
+    /// What frames are put together up to, for one write: 64 KiB, as much as most reads take.
     private static var writeSize: Int { 64 << 10 }
     /// What of that is kept between writes: 1 KiB, enough for some small messages.
     private static var keptBufferSize: Int { 1 << 10 }

@@ -33,7 +33,7 @@ public final class SessionClient: Sendable {
     ///
     ///     try await withTaskExecutorPreference(session.executor) { try await room.say(greeting) }
     ///
-    /// Calls go on there without a switch between threads, and those that are made together go out with one write. Such tasks
+    /// Calls go on there without a switch between threads, and those that are made together go out with few writes. Such tasks
     /// must neither block nor compute for long: the loop's connections wait meanwhile.
     public var executor: any TaskExecutor { client.executor }
 
