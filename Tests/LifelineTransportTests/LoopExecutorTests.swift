@@ -61,15 +61,20 @@ import Testing
         let loop = group.next()
         let listener = try await listenAnswering(on: NIOTransport(group: group))
         let isOver = NIOLockedValueBox(false)
+        let rounds = NIOLockedValueBox(0)
         let task = Task(executorPreference: LoopExecutor(loop)) {
             while !isOver.withLockedValue({ $0 }) {
+                rounds.withLockedValue { $0 += 1 }
                 if let work { await wait(for: .microseconds(work), of: loop) } else { await Task.yield() }
             }
         }
         let peer = try await RawSocket.connect(toPort: listener.endpoint.port ?? 0)
+        let before = rounds.withLockedValue { $0 }
         try await peer.write([0x00])
         #expect(try await peer.read(1) == [0x00])
         isOver.withLockedValue { $0 = true }
+        // Some looks, each after 50 ms at most. (To yield takes far less than a look.)
+        if work != nil { #expect(rounds.withLockedValue { $0 } - before < 5_000) }
         await task.value
         await listener.close()
         try await group.shutdownGracefully()
@@ -86,36 +91,42 @@ import Testing
     }
 
     /// As long as the loop looks at its sockets by itself, there is no need to hold tasks for it, which puts answers off.
-    @Test func tasksAreHeldOnlyWhereNoSocketIsRead() async {
-        func pauseCount(reading: Bool) async -> Int {
-            let executor = LoopExecutor(loop)
-            await Task(executorPreference: executor) {
-                for _ in 0..<1_200 {
-                    Self.spin(for: .microseconds(50))
-                    if reading { executor.socketWasRead() }
-                    await Task.yield()
-                }
-            }.value
-            return executor.pauseCount
-        }
-        let count = await pauseCount(reading: false)
+    @Test(arguments: [true, false]) func tasksAreHeldOnlyWhereNoSocketIsRead(reading: Bool) async {
+        let clock = Clock()
+        let executor = LoopExecutor(loop) { clock.now }
+        executor.socketWasRead()
+        await Task(executorPreference: executor) {
+            for _ in 0..<1_200 {
+                clock.advance(by: .microseconds(50))
+                if reading { executor.socketWasRead() }
+                await Task.yield()
+            }
+        }.value
         // One for 5 ms, of 60.
-        #expect(count >= 5)
-        // None, but where the thread itself was held for as long.
-        #expect(await pauseCount(reading: true) < count / 2)
+        #expect(reading ? executor.pauseCount == 0 : 10...12 ~= executor.pauseCount)
     }
 
     /// A loop that has nothing to do looks at its sockets, though it finds nothing to read there.
-    @Test func tasksThatComeNowAndThenAreHardlyHeld() async {
-        let executor = LoopExecutor(loop)
-        let begin = NIODeadline.now()
-        for _ in 0..<100 {
-            await Task(executorPreference: executor) { Self.spin(for: .microseconds(300)) }.value
-            Self.spin(for: .microseconds(700))
+    @Test func tasksThatComeNowAndThenAreHardlyHeld() async throws {
+        let clock = Clock()
+        let executor = LoopExecutor(loop) { clock.now }
+        for _ in 0..<200 {
+            await Task(executorPreference: executor) { clock.advance(by: .microseconds(50)) }.value
+            // Behind the loop's finding that there is nothing more to do.
+            try await loop.submit { clock.advance(by: .microseconds(950)) }.get()
         }
-        // One in 50 ms, and where the thread itself was held for long; without a look that is believed, one in 5 ms.
-        let milliseconds = Int((NIODeadline.now() - begin).nanoseconds / 1_000_000)
-        #expect(executor.pauseCount <= 2 + milliseconds / 20)
+        // One in 50 ms, of 200; without a look that is believed, one in 5 ms.
+        #expect(3...5 ~= executor.pauseCount)
+    }
+
+    private final class Clock: Sendable {
+        private let time = NIOLockedValueBox(NIODeadline.uptimeNanoseconds(1_000_000_000))
+
+        var now: NIODeadline { time.withLockedValue { $0 } }
+
+        func advance(by amount: TimeAmount) {
+            time.withLockedValue { $0 = $0 + amount }
+        }
     }
 
     /// However often the loop does something else between them.

@@ -46,10 +46,13 @@ final class LoopExecutor: TaskExecutor {
     private static let longestStep = 8
 
     private let loop: any EventLoop
+    private let now: @Sendable () -> NIODeadline
     private let state = NIOLockedValueBox(State())
 
-    init(_ loop: any EventLoop) {
+    /// - Parameter now: reads the clock by which tasks are held.
+    init(_ loop: any EventLoop, now: @escaping @Sendable () -> NIODeadline = { .now() }) {
         self.loop = loop
+        self.now = now
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
@@ -73,7 +76,7 @@ final class LoopExecutor: TaskExecutor {
     var pauseCount: Int { state.withLockedValue { $0.pauseCount } }
 
     private func run(afterPause: Bool) {
-        let begin = NIODeadline.now()
+        let begin = now()
         let end = beginTurn(at: begin, afterPause: afterPause)
         let executor = asUnownedTaskExecutor()
         var (step, count) = (1, 0)
@@ -84,22 +87,24 @@ final class LoopExecutor: TaskExecutor {
                 count += 1
                 guard count == step || jobs.next == jobs.jobs.count else { continue }
                 (step, count) = (min(2 * step, Self.longestStep), 0)
-                let now = NIODeadline.now()
-                if now > end { return pause(before: jobs) }
-                if now - begin > Self.slice { return goOn(with: jobs) }
+                let time = now()
+                if time > end { return pause(before: jobs) }
+                if time - begin > Self.slice { return goOn(with: jobs) }
             }
         }
     }
 
     /// Returns when the turn ends: a new one, if the loop has looked at its sockets.
-    private func beginTurn(at now: NIODeadline, afterPause: Bool) -> NIODeadline {
+    private func beginTurn(at time: NIODeadline, afterPause: Bool) -> NIODeadline {
         state.withLockedValue { state in
             if afterPause || state.readCount != state.seenReadCount {
-                state.lastLook = now
+                state.lastLook = time
                 state.seenReadCount = state.readCount
-                state.turnEnd = now + Self.turn
-            } else if let idleSince = state.idleSince, now - idleSince > Self.pause, now - state.lastLook < Self.trust {
-                state.turnEnd = now + Self.turn
+                state.turnEnd = time + Self.turn
+            } else if let idleSince = state.idleSince, time - idleSince > Self.pause,
+                time - state.lastLook < Self.trust
+            {
+                state.turnEnd = time + Self.turn
             }
             state.idleSince = nil
             return state.turnEnd
@@ -115,7 +120,7 @@ final class LoopExecutor: TaskExecutor {
             }
             state.isScheduled = !state.jobs.isEmpty
             guard state.isScheduled else {
-                state.idleSince = .now()
+                state.idleSince = now()
                 return nil
             }
             defer { state.jobs = [] }
