@@ -142,6 +142,9 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
     @inlinable mutating func appendPlain(_ newElements: UnsafeBufferPointer<Element>) -> Bool {
         guard Element._CValue.self == Element.self else { return false }
         guard let source = newElements.baseAddress, newElements.count > 0 else { return true }
+        // Where they are this very field's, and it is lent, moving away from them would free them.
+        let lender = isOwn(source) ? _storage : nil
+        defer { extendLifetime(lender) }
         _makeUnique()
         _reserve(count &+ newElements.count)
         (_elements.unsafelyUnwrapped + count).update(
@@ -150,6 +153,13 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
         )
         _count &+= newElements.count
         return true
+    }
+
+    /// Whether an address lies among this field's elements.
+    @inlinable func isOwn(_ address: UnsafePointer<Element>) -> Bool {
+        guard let _elements else { return false }
+        return UnsafeRawPointer(_elements) <= UnsafeRawPointer(address)
+            && UnsafeRawPointer(address) < UnsafeRawPointer(_elements + count)
     }
 
     @inlinable public mutating func replaceSubrange(
