@@ -131,7 +131,9 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
         _count &+= 1
     }
 
-    @inlinable public mutating func append(contentsOf newElements: some Sequence<Element>) {
+    // Consuming, as in the standard library: an argument that is this very field then has a reference of its own. Swift 6.3
+    // passes a borrowed one without, when optimizing, although the field may move away from its storage meanwhile.
+    @inlinable public mutating func append(contentsOf newElements: consuming some Sequence<Element>) {
         if newElements.withContiguousStorageIfAvailable({ appendPlain($0) }) == true { return }
         _makeUnique()
         _reserve(count &+ newElements.underestimatedCount)
@@ -142,9 +144,6 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
     @inlinable mutating func appendPlain(_ newElements: UnsafeBufferPointer<Element>) -> Bool {
         guard Element._CValue.self == Element.self else { return false }
         guard let source = newElements.baseAddress, newElements.count > 0 else { return true }
-        // Where they are this very field's, and it is lent, moving away from them would free them.
-        let lender = isOwn(source) ? _storage : nil
-        defer { extendLifetime(lender) }
         _makeUnique()
         _reserve(count &+ newElements.count)
         (_elements.unsafelyUnwrapped + count).update(
@@ -155,16 +154,10 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
         return true
     }
 
-    /// Whether an address lies among this field's elements.
-    @inlinable func isOwn(_ address: UnsafePointer<Element>) -> Bool {
-        guard let _elements else { return false }
-        return UnsafeRawPointer(_elements) <= UnsafeRawPointer(address)
-            && UnsafeRawPointer(address) < UnsafeRawPointer(_elements + count)
-    }
-
+    // Consuming for the same reason as `append(contentsOf:)`.
     @inlinable public mutating func replaceSubrange(
         _ range: Range<Int>,
-        with newElements: some Collection<Element>
+        with newElements: consuming some Collection<Element>
     ) {
         precondition(range.lowerBound >= 0 && range.upperBound <= count, "Range \(range) is not within 0..<\(count)")
         let insertedCount = newElements.count
