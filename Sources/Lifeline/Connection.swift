@@ -59,18 +59,23 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     /// It waits while the bytes that the peer has not made room for are over the high-water mark; messages are accepted
     /// in the order of the calls. Messages that are sent in quick succession go out together.
     ///
+    /// - Parameter isolation: that of the caller; leave it out.
     /// - Throws: `ConnectionError` `messageRefused` when it cannot be encoded or is over the limit, `sendingFinished`
     ///   after `finishSending()`, or why the connection has failed. `CancellationError` when the task is cancelled; the
     ///   message was not accepted then.
-    @inlinable public nonisolated(nonsending) func send(_ message: Sent) async throws {
+    @inlinable @inline(__always)
+    public func send(_ message: Sent, isolation: isolated (any Actor)? = #isolation) async throws {
+        // Inlined and told the isolation, for a loop that takes messages and sends some: see `MessageSource.next`.
+        if let place = try offer(message) { try await wait(in: place, isolation: isolation) }
+    }
+
+    @inlinable func offer(_ message: Sent) throws -> PlaceInLine? {
         try Task.checkCancellation()
-        let place: PlaceInLine?
         do {
-            place = try message.withDelimitedBytes(partial: false) { try offer($0) }
+            return try message.withDelimitedBytes(partial: false) { try offer($0) }
         } catch {
             throw Self.refusal(error)
         }
-        if let place { try await wait(in: place) }
     }
 
     /// Where a frame is in line that waits to be accepted.
@@ -83,7 +88,7 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
         return try transport.offer(frame).map { PlaceInLine(pending: $0) }
     }
 
-    @usableFromInline nonisolated(nonsending) func wait(in place: PlaceInLine) async throws {
+    @usableFromInline func wait(in place: PlaceInLine, isolation: isolated (any Actor)?) async throws {
         try await transport.wait(for: place.pending)
     }
 

@@ -31,17 +31,14 @@ public struct MessageSequence<Element: DelimitedMessage>: AsyncSequence, Sendabl
 
         /// The next message; nil at the end.
         @inlinable public nonisolated(nonsending) mutating func next() async throws -> Element? {
-            try await base.rest.next(base.fill)
+            try await base.next(isolation: #isolation)
         }
 
         /// The next message; nil at the end.
-        @inlinable public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
-            try await base.rest.next(base.fill)
+        @inlinable @inline(__always)
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
+            try await base.next(isolation: actor)
         }
-    }
-
-    @usableFromInline nonisolated(nonsending) func fill() async throws -> Bool {
-        try await inbox.fill(rest) { connection.resumeReading() }
     }
 
     private nonisolated(nonsending) func nextBatch() async throws -> [Element]? {
@@ -69,5 +66,11 @@ public struct MessageSequence<Element: DelimitedMessage>: AsyncSequence, Sendabl
                 try await base.nextBatch()
             }
         }
+    }
+}
+
+extension MessageSequence: MessageSource {
+    @usableFromInline func fill(isolation actor: isolated (any Actor)?) async throws -> Bool {
+        try await inbox.fill(rest) { connection.resumeReading() }
     }
 }

@@ -10,7 +10,7 @@ import Testing
     private let rest = MessageRest<Int>()
 
     private func next() async throws -> Int? {
-        try await rest.next { try await queue.fill(rest) {} }
+        try await QueueSource(queue: queue, rest: rest).next(isolation: nil)
     }
 
     private func receive(_ elements: [Int]) {
@@ -61,11 +61,7 @@ import Testing
     @Test func whatACancelledTaskWasGivenIsTheNextOnes() async throws {
         receive([1, 2])
         let cancelled = Task {
-            try await rest.next {
-                let isFilled = try await queue.fill(rest) {}
-                withUnsafeCurrentTask { $0?.cancel() }
-                return isFilled
-            }
+            try await QueueSource(queue: queue, rest: rest, cancelsOnceFilled: true).next(isolation: nil)
         }
         await #expect(throws: CancellationError.self) { try await cancelled.value }
         #expect(try await next() == 1)
@@ -74,10 +70,11 @@ import Testing
 
     @Test func tasksThatRelieveEachOtherLoseNothing() async throws {
         for round in 0..<1000 {
-            let (queue, rest) = (BatchQueue<Int>(marks: WaterMarks(low: 10, high: 1000)), MessageRest<Int>())
+            let queue = BatchQueue<Int>(marks: WaterMarks(low: 10, high: 1000))
+            let source = QueueSource(queue: queue, rest: MessageRest())
             let (taken, continuation) = AsyncStream<Int>.makeStream()
             let loop: @Sendable () async throws -> Void = {
-                while let next = try await rest.next({ try await queue.fill(rest) {} }) { continuation.yield(next) }
+                while let next = try await source.next(isolation: nil) { continuation.yield(next) }
             }
             let first = Task { try await loop() }
             for _ in 0..<(round % 40) { await Task.yield() }
@@ -106,5 +103,18 @@ private func persist(_ loop: @Sendable () async throws -> Void) async throws {
         } catch let error as ConnectionError where error.code == .concurrentIteration {
             await Task.yield()
         }
+    }
+}
+
+private struct QueueSource: MessageSource {
+    let queue: BatchQueue<Int>
+    let rest: MessageRest<Int>
+    /// Cancels the task that has just filled the rest.
+    var cancelsOnceFilled = false
+
+    func fill(isolation actor: isolated (any Actor)?) async throws -> Bool {
+        let isFilled = try await queue.fill(rest) {}
+        if cancelsOnceFilled { withUnsafeCurrentTask { $0?.cancel() } }
+        return isFilled
     }
 }

@@ -31,12 +31,13 @@ public struct ClientMessages<Element: DelimitedMessage>: AsyncSequence, Sendable
 
         /// The next message; nil at the end.
         @inlinable public nonisolated(nonsending) mutating func next() async throws -> Element? {
-            try await inbox.rest.next(inbox.fill)
+            try await inbox.next(isolation: #isolation)
         }
 
         /// The next message; nil at the end.
-        @inlinable public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
-            try await inbox.rest.next(inbox.fill)
+        @inlinable @inline(__always)
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
+            try await inbox.next(isolation: actor)
         }
     }
 

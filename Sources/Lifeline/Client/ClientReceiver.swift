@@ -123,11 +123,6 @@ internal import NIOConcurrencyHelpers
         try await queue.nextBatch(after: rest) { resumeReading() }
     }
 
-    /// Waits until there is a rest of a batch; false at the end.
-    @usableFromInline nonisolated(nonsending) func fill() async throws -> Bool {
-        try await queue.fill(rest) { resumeReading() }
-    }
-
     func takePing() -> UInt64? { state.withLockedValue { $0.ping.take() } }
 }
 
@@ -174,5 +169,11 @@ struct ClientReceiver<Received: DelimitedMessage>: FrameReceiver {
         let reason = inputEnded()
         // After that: who learns of it and sends again sends over the next connection.
         base.endIntake(.regular(reason))
+    }
+}
+
+extension ClientInbox: MessageSource {
+    @usableFromInline func fill(isolation actor: isolated (any Actor)?) async throws -> Bool {
+        try await queue.fill(rest) { resumeReading() }
     }
 }

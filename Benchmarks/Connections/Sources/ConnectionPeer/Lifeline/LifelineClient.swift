@@ -32,16 +32,22 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
     func oneWay(_ payload: [UInt8], _ limit: SendLimit) async throws -> Outcome {
         let connection = try first()
         let message = try Message(payload: payload)
-        // As many as whoever sends in batches has at once; the others only look at the clock so often.
-        let chunk = Array(repeating: message, count: takes == .batches ? 512 : 64)
         var outcome = Outcome()
         let begin = now()
-        while !limit.isReached(since: begin, sent: outcome.messages) {
-            switch takes {
-            case .batches: try await connection.send(contentsOf: chunk)
-            case .messages: for _ in chunk { try await connection.send(message) }
+        switch takes {
+        case .batches:
+            // As many as whoever sends in batches has at once.
+            let chunk = Array(repeating: message, count: 512)
+            while !limit.isReached(since: begin, sent: outcome.messages) {
+                try await connection.send(contentsOf: chunk)
+                outcome.messages += chunk.count
             }
-            outcome.messages += chunk.count
+        case .messages:
+            // The clock is not looked at for every message.
+            while outcome.messages % 64 != 0 || !limit.isReached(since: begin, sent: outcome.messages) {
+                try await connection.send(message)
+                outcome.messages += 1
+            }
         }
         try await connection.send(Message(payload: []))
         try await receiveOne(on: connection) { $0.isEmpty }
