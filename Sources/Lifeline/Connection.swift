@@ -31,8 +31,8 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     /// The messages that arrive.
     public let messages: MessageSequence<Received>
 
-    let transport: any TransportConnection
-    private let encoder: FrameEncoder
+    var transport: any TransportConnection { outlet.transport }
+    @usableFromInline let outlet: FrameOutlet
     private let outboundWaterMarks: WaterMarks
 
     init(_ opened: OpenedConnection<BatchQueue<Received>>, configuration: ConnectionConfiguration) {
@@ -49,8 +49,7 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
         outboundWaterMarks: WaterMarks
     ) {
         self.messages = MessageSequence(inbox: opened.inbox, connection: opened.connection)
-        self.transport = opened.connection
-        self.encoder = encoder
+        self.outlet = FrameOutlet(transport: opened.connection, encoder: encoder)
         self.outboundWaterMarks = outboundWaterMarks
     }
 
@@ -66,30 +65,18 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     @inlinable @inline(__always)
     public func send(_ message: Sent, isolation: isolated (any Actor)? = #isolation) async throws {
         // Inlined and told the isolation, for a loop that takes messages and sends some: see `MessageSource.next`.
-        if let place = try offer(message) { try await wait(in: place, isolation: isolation) }
+        if let place = try offer(message) { try await outlet.wait(in: place, isolation: isolation) }
     }
 
-    @inlinable func offer(_ message: Sent) throws -> PlaceInLine? {
+    @inlinable func offer(_ message: Sent) throws -> FrameOutlet.PlaceInLine? {
         try Task.checkCancellation()
+        // Not self, which would be copied.
+        let outlet = outlet
         do {
-            return try message.withDelimitedBytes(partial: false) { try offer($0) }
+            return try message.withDelimitedBytes(partial: false) { try outlet.offer($0) }
         } catch {
             throw Self.refusal(error)
         }
-    }
-
-    /// Where a frame is in line that waits to be accepted.
-    @usableFromInline struct PlaceInLine {
-        fileprivate let pending: PendingSend
-    }
-
-    @usableFromInline func offer(_ frame: UnsafeRawBufferPointer) throws -> PlaceInLine? {
-        try encoder.checkFrame(frame)
-        return try transport.offer(frame).map { PlaceInLine(pending: $0) }
-    }
-
-    @usableFromInline func wait(in place: PlaceInLine, isolation: isolated (any Actor)?) async throws {
-        try await transport.wait(for: place.pending)
     }
 
     /// Sends messages in order, like `send(_:)` one after the other, and at less cost: they are gathered, up to 16 KiB or a
@@ -122,8 +109,7 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
 
     @usableFromInline func makeBatch(expecting count: Int) -> OutgoingBatch {
         OutgoingBatch(
-            transport: transport,
-            encoder: encoder,
+            outlet: outlet,
             byteLimit: min(16 << 10, outboundWaterMarks.high / 4),
             expectedCount: count
         )

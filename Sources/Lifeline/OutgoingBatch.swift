@@ -4,8 +4,7 @@ internal import LifelineTransport
 
 /// Frames that are gathered, and offered to the connection together: one lock for all of them, and not one each.
 @usableFromInline struct OutgoingBatch {
-    private let transport: any TransportConnection
-    private let encoder: FrameEncoder
+    private let outlet: FrameOutlet
     @usableFromInline let byteLimit: Int
     private let expectedCount: Int
     @usableFromInline var frames: [UInt8] = []
@@ -18,9 +17,8 @@ internal import LifelineTransport
     /// - Parameters:
     ///   - byteLimit: how many bytes are gathered before they are offered.
     ///   - expectedCount: how many messages there are at least.
-    init(transport: any TransportConnection, encoder: FrameEncoder, byteLimit: Int, expectedCount: Int) {
-        self.transport = transport
-        self.encoder = encoder
+    init(outlet: FrameOutlet, byteLimit: Int, expectedCount: Int) {
+        self.outlet = outlet
         self.byteLimit = byteLimit
         self.expectedCount = expectedCount
     }
@@ -33,8 +31,8 @@ internal import LifelineTransport
     ///
     /// - Parameter index: of the first; afterwards that behind those that were taken.
     /// - Throws: as `take(_:)` does, and what encoding throws. Those before that message are taken.
-    @inlinable mutating func takeFrames(
-        of messages: UnsafeBufferPointer<some DelimitedMessage>,
+    @inlinable mutating func takeFrames<Sent: DelimitedMessage>(
+        of messages: UnsafeBufferPointer<Sent>,
         from index: inout Int
     ) throws {
         let (first, encoder) = (index, frameCheck)
@@ -44,7 +42,8 @@ internal import LifelineTransport
             var rest = UnsafeMutableRawBufferPointer(memory)
             do {
                 while index < messages.count {
-                    let frameLength: Int? = try messages[index].withDelimitedBytes(partial: false) { frame in
+                    let message = messages.baseAddress.unsafelyUnwrapped + index
+                    let frameLength: Int? = try Sent.withDelimitedBytes(of: message, partial: false) { frame in
                         if frame.count > rest.count {
                             // Long ones need not be encoded again where nothing stands before them.
                             if index == first, try take(frame) { index += 1 }
@@ -69,7 +68,7 @@ internal import LifelineTransport
     }
 
     /// What looks at frames while others are added.
-    @usableFromInline var frameCheck: FrameCheck { FrameCheck(encoder: encoder) }
+    @usableFromInline var frameCheck: FrameCheck { FrameCheck(encoder: outlet.encoder) }
 
     @usableFromInline struct FrameCheck {
         fileprivate let encoder: FrameEncoder
@@ -86,11 +85,11 @@ internal import LifelineTransport
     /// - Returns: whether it was taken; else it is to be brought again after `send()`.
     /// - Throws: `FramingError` when it is over the limit; `ConnectionError` when the connection takes nothing any more.
     @usableFromInline mutating func take(_ frame: UnsafeRawBufferPointer) throws -> Bool {
-        try encoder.checkFrame(frame)
+        try outlet.encoder.checkFrame(frame)
         if frame.count >= byteLimit {
             guard frameCount == 0 else { return false }
             try Task.checkCancellation()
-            pending = try transport.offer(frame)
+            pending = try outlet.transport.offer(frame)
             if pending == nil { acceptedCount += 1 }
             return true
         }
@@ -107,15 +106,15 @@ internal import LifelineTransport
     ///   nothing of it was accepted then.
     @usableFromInline nonisolated(nonsending) mutating func send() async throws {
         if let pending = pending.take() {
-            try await transport.wait(for: pending)
+            try await outlet.transport.wait(for: pending)
             acceptedCount += 1
         }
         guard frameCount > 0 else { return }
         try Task.checkCancellation()
-        if let pending = try frames.withUnsafeBytes({ try transport.offer($0, count: frameCount) }) {
+        if let pending = try frames.withUnsafeBytes({ try outlet.transport.offer($0, count: frameCount) }) {
             // The queue has them.
             frames = []
-            try await transport.wait(for: pending)
+            try await outlet.transport.wait(for: pending)
         }
         acceptedCount += frameCount
         frameCount = 0

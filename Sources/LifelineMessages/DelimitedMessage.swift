@@ -12,6 +12,14 @@ public protocol DelimitedMessage: Sendable {
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result
 
+    /// The same for a message in memory that whoever calls holds, so that it need not be held again. There is an implementation
+    /// for all types.
+    static func withDelimitedBytes<Result>(
+        of message: UnsafePointer<Self>,
+        partial: Bool,
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) throws -> Result
+
     /// The encoded message, without its length. There is an implementation for all types, which copies it from
     /// `withDelimitedBytes`.
     func encodedPayload(partial: Bool) throws -> [UInt8]
@@ -30,6 +38,14 @@ public protocol DelimitedMessage: Sendable {
 }
 
 extension DelimitedMessage {
+    @inlinable public static func withDelimitedBytes<Result>(
+        of message: UnsafePointer<Self>,
+        partial: Bool,
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) throws -> Result {
+        try message.pointee.withDelimitedBytes(partial: partial, body)
+    }
+
     /// The encoded message, without its length.
     public func encodedPayload(partial: Bool) throws -> [UInt8] {
         try withDelimitedBytes(partial: partial) { frame in

@@ -73,10 +73,41 @@ import Testing
         var messages: [RawMessage] = []
         try decode((0..<200).map { [UInt8](repeating: 1, count: $0 % 3 == 0 ? 700 + 2 * $0 : 50) }, into: &messages)
         for message in messages {
-            #expect(message.block.count <= 4096)
-            if message.byteCount >= 1024 { #expect(message.block.count == message.byteCount) }
+            #expect(message.block.bytes.count <= 4096)
+            if message.byteCount >= 1024 { #expect(message.block.bytes.count == message.byteCount) }
         }
-        #expect(Set(messages.map { $0.block.withUnsafeBytes { $0.baseAddress } }).count < 110)
+        #expect(Set(messages.map { ObjectIdentifier($0.block) }).count < 110)
+    }
+
+    @Test func sharedMemoryLastsAsLongAsOneOfThem() throws {
+        var messages: [RawMessage] = []
+        try decode([[1], [2, 2], [3], [UInt8](repeating: 4, count: 2_000)], into: &messages)
+        weak let shared = messages[0].block
+        weak let long = messages[3].block
+        var second: RawMessage? = messages[1]
+        messages = []
+        #expect(long == nil)
+        #expect(second?.bytes == [2, 2])
+        #expect(shared != nil)
+        second = nil
+        #expect(shared == nil)
+    }
+
+    /// Of those that lie in memory, as a batch's do, and need not be held each.
+    @Test func aMessageInMemoryIsWrittenAsItIsByItself() throws {
+        var raw: [RawMessage] = []
+        try decode([[1], [], [UInt8](repeating: 4, count: 200)], into: &raw)
+        try expectSameFrames(of: raw)
+        try expectSameFrames(of: [.with { $0.value = 5 }, Google_Protobuf_Int32Value()])
+    }
+
+    private func expectSameFrames<Message: DelimitedMessage>(of messages: [Message]) throws {
+        let frames = try messages.withUnsafeBufferPointer { messages in
+            try messages.indices.map {
+                try Message.withDelimitedBytes(of: messages.baseAddress! + $0, partial: false) { Array($0) }
+            }
+        }
+        #expect(try frames == messages.map { try $0.withDelimitedBytes(partial: false) { Array($0) } })
     }
 
     @Test func changingARawMessageChangesNoOther() throws {

@@ -5,6 +5,7 @@
 #include "lifeline_array.h"
 #include "lifeline_base.h"
 #include "lifeline_message.h"
+#include "lifeline_references.h"
 #include "lifeline_spares.h"
 #include "lifeline_table.h"
 

@@ -1,0 +1,26 @@
+internal import LifelineCore
+internal import LifelineTransport
+
+/// Where the frames of a connection go.
+@usableFromInline struct FrameOutlet: Sendable {
+    let transport: any TransportConnection
+    let encoder: FrameEncoder
+
+    /// Where a frame is in line that waits to be accepted.
+    @usableFromInline struct PlaceInLine {
+        fileprivate let pending: PendingSend
+    }
+
+    /// Offers a frame. Returns its place where it waits.
+    ///
+    /// - Throws: `FramingError` when it is over the limit; `ConnectionError` when the connection takes nothing any more.
+    @usableFromInline func offer(_ frame: UnsafeRawBufferPointer) throws -> PlaceInLine? {
+        try encoder.checkFrame(frame)
+        return try transport.offer(frame).map { PlaceInLine(pending: $0) }
+    }
+
+    /// Waits until the frame is accepted.
+    @usableFromInline func wait(in place: PlaceInLine, isolation: isolated (any Actor)?) async throws {
+        try await transport.wait(for: place.pending)
+    }
+}
