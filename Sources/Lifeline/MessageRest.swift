@@ -31,19 +31,20 @@ public import Synchronization
 extension MessageRest: BatchRest {
     var isEmpty: Bool { state.withLock { $0.messages.isEmpty } }
 
-    func put(_ batch: [Element]) {
+    func put(_ batch: AnyBatch) {
+        let messages = batch.elements(as: Element.self)
         state.withLock { state in
-            state.messages = batch
+            state.messages = messages
             state.isReversed = false
         }
     }
 
-    func takeAll() -> [Element] {
+    func takeAll() -> AnyBatch? {
         let rest = state.withLock { state in
             defer { state.messages = [] }
             return state
         }
-        return rest.isReversed ? rest.messages.reversed() : rest.messages
+        return AnyBatch(rest.isReversed ? rest.messages.reversed() : rest.messages)
     }
 }
 

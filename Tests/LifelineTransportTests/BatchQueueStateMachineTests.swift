@@ -3,7 +3,7 @@ import Testing
 
 @testable import LifelineTransport
 
-private typealias Machine = BatchQueue<Int>.StateMachine
+private typealias Machine = BatchQueueStateMachine<[Int]>
 
 /// The marks are 10 and 20 throughout.
 @Suite struct BatchQueueStateMachineTests {
@@ -11,7 +11,7 @@ private typealias Machine = BatchQueue<Int>.StateMachine
 
     @Test func emptyAndOpen() {
         #expect(make { _ in }.received([1], cost: 1) == .init(wakeConsumer: false, demand: .more))
-        #expect(make { _ in }.received([], cost: 0) == .init(wakeConsumer: false, demand: .more))
+        #expect(make { _ in }.received(nil, cost: 0) == .init(wakeConsumer: false, demand: .more))
         #expect(make { _ in }.finished(throwing: nil) == false)
         #expect(describe(make { _ in }.nextRequested()) == "wait")
         #expect(make { _ in }.consumerWillWait(1) == .wait)
@@ -21,7 +21,7 @@ private typealias Machine = BatchQueue<Int>.StateMachine
     @Test func emptyWithAConsumerThatWaits() {
         func waiting() -> Box { make { _ = $0.consumerWillWait(1) } }
         #expect(waiting().received([1], cost: 1) == .init(wakeConsumer: true, demand: .more))
-        #expect(waiting().received([], cost: 0) == .init(wakeConsumer: false, demand: .more), "nothing to wake for")
+        #expect(waiting().received(nil, cost: 0) == .init(wakeConsumer: false, demand: .more), "nothing to wake for")
         #expect(waiting().finished(throwing: nil) == true)
         #expect(waiting().consumerWillWait(2) == .refuse)
         #expect(waiting().consumerCancelled(1) == true)
@@ -82,7 +82,7 @@ private typealias Machine = BatchQueue<Int>.StateMachine
             _ = $0.received([4, 5], cost: 2)
             _ = $0.nextRequested()
         }
-        #expect(queue.discarded() == [3, 4, 5])
+        #expect(queue.discarded() == [[3], [4, 5]])
         #expect(queue.discarded() == [])
         #expect(describe(queue.nextRequested()) == "wait")
         #expect(
@@ -142,9 +142,9 @@ private typealias Machine = BatchQueue<Int>.StateMachine
     private final class Box {
         private var machine: Machine
         init(_ machine: Machine) { self.machine = machine }
-        func received(_ elements: [Int], cost: Int) -> Machine.ReceivedAction { machine.received(elements, cost: cost) }
+        func received(_ batch: [Int]?, cost: Int) -> Machine.ReceivedAction { machine.received(batch, cost: cost) }
         func finished(throwing error: ConnectionError?) -> Bool { machine.finished(throwing: error) }
-        func discarded() -> [Int] { machine.discarded() }
+        func discarded() -> [[Int]] { machine.discarded() }
         func nextRequested() -> Machine.NextAction { machine.nextRequested() }
         func consumerWillWait(_ id: UInt64) -> Machine.WaitAction { machine.consumerWillWait(id) }
         func consumerCancelled(_ id: UInt64) -> Bool { machine.consumerCancelled(id) }

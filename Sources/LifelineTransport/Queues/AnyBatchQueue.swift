@@ -1,0 +1,129 @@
+internal import LifelineCore
+internal import NIOConcurrencyHelpers
+
+/// What a `BatchQueue` does, whatever the batches are of: compiled once, where generic code looks types up with every batch. In
+/// a connection's read that was more than the queue itself.
+final class AnyBatchQueue: Sendable {
+    private struct State {
+        var machine: BatchQueueStateMachine<AnyBatch>
+        var waiter: CheckedContinuation<Void, any Error>?
+    }
+
+    private let state: NIOLockedValueBox<State>
+
+    init(marks: WaterMarks) {
+        state = NIOLockedValueBox(State(machine: BatchQueueStateMachine(marks: marks)))
+    }
+
+    // MARK: The producer's side
+
+    func receive(_ batch: AnyBatch?, cost: Int) -> ReadDemand {
+        let (waiter, demand) = state.withLockedValue { state in
+            let action = state.machine.received(batch, cost: cost)
+            return (action.wakeConsumer ? state.waiter.take() : nil, action.demand)
+        }
+        waiter?.resume()
+        return demand
+    }
+
+    var isPaused: Bool { state.withLockedValue { $0.machine.isPaused } }
+
+    func finish(throwing error: ConnectionError?) {
+        state.withLockedValue { $0.machine.finished(throwing: error) ? $0.waiter.take() : nil }?.resume()
+    }
+
+    func finishDiscarding() -> [AnyBatch] {
+        finish(throwing: nil)
+        return state.withLockedValue { $0.machine.discarded() }
+    }
+
+    // MARK: The consumer's side
+
+    nonisolated(nonsending) func fill(_ rest: any BatchRest, resumeReading: () -> Void) async throws -> Bool {
+        while true {
+            try Task.checkCancellation()
+            let action: NextAction? = state.withLockedValue { state in
+                if !rest.isEmpty { return nil }
+                let action = state.machine.nextRequested()
+                if case .deliver(let batch, _) = action { rest.put(batch) }
+                return action
+            }
+            switch action {
+            case nil: return true
+            case .deliver(_, let resumes):
+                if resumes { resumeReading() }
+                return true
+            case .end(nil): return false
+            case .end(let error?): throw error
+            case .wait: try await waitForBatch(rest)
+            }
+        }
+    }
+
+    nonisolated(nonsending) func nextBatch(
+        after rest: (any BatchRest)?,
+        resumeReading: () -> Void
+    ) async throws -> AnyBatch? {
+        while true {
+            try Task.checkCancellation()
+            switch nextAction(after: rest) {
+            case .deliver(let batch, let resumes):
+                if resumes { resumeReading() }
+                return batch
+            case .end(nil): return nil
+            case .end(let error?): throw error
+            case .wait: try await waitForBatch(rest)
+            }
+        }
+    }
+
+    func takeBatch(after rest: any BatchRest, resumeReading: () -> Void) -> AnyBatch? {
+        guard case .deliver(let batch, let resumes) = nextAction(after: rest) else { return nil }
+        if resumes { resumeReading() }
+        return batch
+    }
+
+    private typealias NextAction = BatchQueueStateMachine<AnyBatch>.NextAction
+
+    private func nextAction(after rest: (any BatchRest)?) -> NextAction {
+        state.withLockedValue { state in
+            // Another consumer may have been quicker.
+            if let left = rest?.takeAll() { return .deliver(left, resumeReading: false) }
+            return state.machine.nextRequested()
+        }
+    }
+
+    private nonisolated(nonsending) func waitForBatch(_ rest: (any BatchRest)?) async throws {
+        let id = state.withLockedValue { $0.machine.makeConsumerID() }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                let result: Result<Void, any Error>? = state.withLockedValue { state in
+                    // A cancellation before this line ran its handler in vain; one after it finds the waiter.
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    if rest?.isEmpty == false { return .success(()) }
+                    switch state.machine.consumerWillWait(id) {
+                    case .wait:
+                        state.waiter = continuation
+                        return nil
+                    case .askAgain: return .success(())
+                    case .refuse: return .failure(ConnectionError.concurrentIteration)
+                    }
+                }
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            state.withLockedValue { $0.machine.consumerCancelled(id) ? $0.waiter.take() : nil }?
+                .resume(throwing: CancellationError())
+        }
+    }
+}
+
+extension ConnectionError {
+    fileprivate static var concurrentIteration: ConnectionError {
+        ConnectionError(
+            code: .concurrentIteration,
+            message:
+                "Another task is waiting for a message of this connection. Let one task iterate, and hand on from it."
+        )
+    }
+}

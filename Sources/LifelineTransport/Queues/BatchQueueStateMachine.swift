@@ -1,0 +1,129 @@
+package import LifelineCore
+
+/// The decisions of a queue of batches with one producer and one consumer. Knows no locks and no tasks.
+package struct BatchQueueStateMachine<Batch: Sendable> {
+    private enum State {
+        /// The producer may add. Can go to: ended.
+        case open
+        /// The producer has finished; what is queued is still delivered, then the end is. Can go to: nothing.
+        case ended(ConnectionError?)
+    }
+
+    private struct Place {
+        /// Nil once it was taken, so that the consumer is its only owner.
+        var batch: Batch?
+        let cost: Int
+    }
+
+    private let marks: WaterMarks
+    private var state = State.open
+    private var places: [Place] = []
+    /// The batches before this index have been taken.
+    private var first = 0
+    private var cost = 0
+    /// The producer is to wait for `resumeReading`.
+    package private(set) var isPaused = false
+    /// The consumer that waits, if one does.
+    private var waitingConsumer: UInt64?
+    private var lastConsumer: UInt64 = 0
+
+    package init(marks: WaterMarks) {
+        self.marks = marks
+    }
+
+    /// What the producer does after a batch.
+    package struct ReceivedAction: Equatable {
+        /// Whether the consumer waits for it.
+        package var wakeConsumer: Bool
+        /// Whether to read on.
+        package var demand: ReadDemand
+    }
+
+    /// The producer received a batch; nil: one of nothing.
+    package mutating func received(_ batch: Batch?, cost: Int) -> ReceivedAction {
+        guard case .open = state else { return ReceivedAction(wakeConsumer: false, demand: .refused) }
+        if let batch {
+            places.append(Place(batch: batch, cost: cost))
+            self.cost += cost
+        }
+        if self.cost >= marks.high { isPaused = true }
+        return ReceivedAction(wakeConsumer: batch != nil && takeWaiter(), demand: isPaused ? .pause : .more)
+    }
+
+    /// The producer finished. Tells whether the consumer waits for that.
+    package mutating func finished(throwing error: ConnectionError?) -> Bool {
+        guard case .open = state else { return false }
+        state = .ended(error)
+        return takeWaiter()
+    }
+
+    /// The owner throws away what is queued. Returns it.
+    package mutating func discarded() -> [Batch] {
+        defer { (places, first, cost) = ([], 0, 0) }
+        return places[first...].compactMap(\.batch)
+    }
+
+    /// What a consumer that asked for a batch gets.
+    package enum NextAction {
+        /// With `resumeReading`, the producer that was paused goes on.
+        case deliver(Batch, resumeReading: Bool)
+        /// Nothing there: `consumerWillWait(_:)` next.
+        case wait
+        /// The end: nil, or why it came.
+        case end(ConnectionError?)
+    }
+
+    /// The consumer asked for the next batch.
+    package mutating func nextRequested() -> NextAction {
+        guard first < places.count, let batch = places[first].batch.take() else {
+            if case .ended(let error) = state { return .end(error) }
+            return .wait
+        }
+        cost -= places[first].cost
+        first += 1
+        if first == places.count {
+            places.removeAll(keepingCapacity: first <= 16)
+            first = 0
+        } else if first >= 64 {
+            places.removeFirst(first)
+            first = 0
+        }
+        guard isPaused, cost <= marks.low else { return .deliver(batch, resumeReading: false) }
+        isPaused = false
+        return .deliver(batch, resumeReading: true)
+    }
+
+    /// What a consumer that wants to wait does.
+    package enum WaitAction: Equatable {
+        /// Wait until woken.
+        case wait
+        /// Ask again: something came in the meantime.
+        case askAgain
+        /// Fail: another consumer waits already.
+        case refuse
+    }
+
+    /// Tells two consumers apart, so that cancelling one does not end the other's wait.
+    package mutating func makeConsumerID() -> UInt64 {
+        lastConsumer += 1
+        return lastConsumer
+    }
+
+    /// A consumer is about to suspend.
+    package mutating func consumerWillWait(_ id: UInt64) -> WaitAction {
+        if waitingConsumer != nil { return .refuse }
+        if case .ended = state { return .askAgain }
+        if first < places.count { return .askAgain }
+        waitingConsumer = id
+        return .wait
+    }
+
+    /// A consumer was cancelled. Tells whether it still waited.
+    package mutating func consumerCancelled(_ id: UInt64) -> Bool {
+        waitingConsumer == id && takeWaiter()
+    }
+
+    private mutating func takeWaiter() -> Bool {
+        waitingConsumer.take() != nil
+    }
+}
