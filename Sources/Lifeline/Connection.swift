@@ -64,11 +64,12 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     ///   message was not accepted then.
     @inlinable @inline(__always)
     public func send(_ message: Sent, isolation: isolated (any Actor)? = #isolation) async throws {
-        // Inlined and told the isolation, for a loop that takes messages and sends some: see `MessageSource.next`.
-        if let place = try offer(message) { try await outlet.wait(in: place, isolation: isolation) }
+        // Inlined and told the isolation, for a loop that takes messages and sends some: see `MessageSource.next`. As a function
+        // that is `nonisolated(nonsending)` it has Swift make sure of the executor for each message again.
+        if let place = try encodeAndOffer(message) { try await outlet.wait(in: place, isolation: isolation) }
     }
 
-    @inlinable func offer(_ message: Sent) throws -> FrameOutlet.PlaceInLine? {
+    @inlinable func encodeAndOffer(_ message: Sent) throws -> FrameOutlet.PlaceInLine? {
         try Task.checkCancellation()
         // Not self, which would be copied.
         let outlet = outlet

@@ -11,11 +11,16 @@ internal import LifelineTransport
         fileprivate let pending: PendingSend
     }
 
+    /// Throws `FramingError` when a frame is over the limit, or none.
+    @usableFromInline func check(_ frame: UnsafeRawBufferPointer) throws {
+        try encoder.checkFrame(frame)
+    }
+
     /// Offers a frame. Returns its place where it waits.
     ///
     /// - Throws: `FramingError` when it is over the limit; `ConnectionError` when the connection takes nothing any more.
     @usableFromInline func offer(_ frame: UnsafeRawBufferPointer) throws -> PlaceInLine? {
-        try encoder.checkFrame(frame)
+        try check(frame)
         return try transport.offer(frame).map { PlaceInLine(pending: $0) }
     }
 

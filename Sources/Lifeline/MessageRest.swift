@@ -4,8 +4,7 @@ public import Synchronization
 /// What is left of the batch that a loop over single messages has begun. It belongs to the connection, and not to the loop, so
 /// that a loop which is left loses nothing.
 ///
-/// Inlinable, so that messages are handed out by code for their very type: what is generic took 200 ns more for each
-/// (`lifeline-messages` one way, 32 bytes: 485 and 290 ns of the receiver's).
+/// Inlinable, so that messages are handed out by code for their very type: what is generic took 200 ns more for each.
 @usableFromInline final class MessageRest<Element: Sendable>: Sendable {
     @usableFromInline struct State: Sendable {
         @usableFromInline var messages: [Element] = []
@@ -49,7 +48,7 @@ extension MessageRest: BatchRest {
 }
 
 /// What a loop over single messages takes them from.
-@usableFromInline protocol MessageSource<Element> {
+@usableFromInline protocol MessageSource {
     associatedtype Element: Sendable
     var rest: MessageRest<Element> { get }
 

@@ -4,7 +4,7 @@ internal import LifelineTransport
 
 /// Frames that are gathered, and offered to the connection together: one lock for all of them, and not one each.
 @usableFromInline struct OutgoingBatch {
-    private let outlet: FrameOutlet
+    @usableFromInline let outlet: FrameOutlet
     @usableFromInline let byteLimit: Int
     private let expectedCount: Int
     @usableFromInline var frames: [UInt8] = []
@@ -35,7 +35,7 @@ internal import LifelineTransport
         of messages: UnsafeBufferPointer<Sent>,
         from index: inout Int
     ) throws {
-        let (first, encoder) = (index, frameCheck)
+        let (first, outlet) = (index, outlet)
         var gatheredCount = 0
         var failure: (any Error)?
         frames = [UInt8](unsafeUninitializedCapacity: index < messages.count ? byteLimit : 0) { memory, byteCount in
@@ -49,7 +49,7 @@ internal import LifelineTransport
                             if index == first, try take(frame) { index += 1 }
                             return nil
                         }
-                        try encoder.check(frame)
+                        try outlet.check(frame)
                         rest.copyMemory(from: frame)
                         return frame.count
                     }
@@ -67,25 +67,13 @@ internal import LifelineTransport
         if let failure { throw failure }
     }
 
-    /// What looks at frames while others are added.
-    @usableFromInline var frameCheck: FrameCheck { FrameCheck(encoder: outlet.encoder) }
-
-    @usableFromInline struct FrameCheck {
-        fileprivate let encoder: FrameEncoder
-
-        /// Throws when a frame is over the limit, or none.
-        @usableFromInline func check(_ frame: UnsafeRawBufferPointer) throws {
-            try encoder.checkFrame(frame)
-        }
-    }
-
     /// Takes a frame, if it fits. One that is long is offered at once, so that it is copied once: when nothing was gathered
     /// before it.
     ///
     /// - Returns: whether it was taken; else it is to be brought again after `send()`.
     /// - Throws: `FramingError` when it is over the limit; `ConnectionError` when the connection takes nothing any more.
     @usableFromInline mutating func take(_ frame: UnsafeRawBufferPointer) throws -> Bool {
-        try outlet.encoder.checkFrame(frame)
+        try outlet.check(frame)
         if frame.count >= byteLimit {
             guard frameCount == 0 else { return false }
             try Task.checkCancellation()

@@ -12,8 +12,8 @@ public protocol DelimitedMessage: Sendable {
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result
 
-    /// The same for a message in memory that whoever calls holds, so that it need not be held again. There is an implementation
-    /// for all types.
+    /// The same for a message in memory, which stays there, unchanged, until the call returns: what it refers to need not be
+    /// retained. There is an implementation for all types.
     static func withDelimitedBytes<Result>(
         of message: UnsafePointer<Self>,
         partial: Bool,

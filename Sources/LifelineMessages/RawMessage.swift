@@ -1,11 +1,13 @@
 internal import CLifelineMessages
+internal import Glibc
 
 /// An encoded message that stays as it is: for a gateway that passes messages on, or for types known only at run time.
 ///
 /// Short ones that arrive together share memory, some 4 KiB at most, which lasts as long as one of them does. To keep one of
 /// many, keep its `bytes`.
 public struct RawMessage: DelimitedMessage, @unchecked Sendable {
-    // @unchecked Sendable, because `payload` points into `block`, whose bytes nobody changes.
+    // @unchecked Sendable, because `payload` points into `block`, whose bytes nobody changes: whoever else has the array copies
+    // it before writing, as the block has it, too.
 
     /// What it may share with others.
     @usableFromInline let block: Block
@@ -17,7 +19,8 @@ public struct RawMessage: DelimitedMessage, @unchecked Sendable {
 
         @inlinable init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-        /// Valid as long as the block is there: an array that is not changed does not move.
+        /// Valid as long as the block is there, beyond what `withUnsafeBytes` promises of any collection: an array's memory is an
+        /// object of its own, which this block holds, and stays in its place while it is not changed.
         @inlinable var memory: UnsafeRawBufferPointer { bytes.withUnsafeBytes { $0 } }
     }
 
@@ -51,7 +54,7 @@ public struct RawMessage: DelimitedMessage, @unchecked Sendable {
         _modify {
             var bytes = self.bytes
             // Nothing else has them then, so that they are changed in place.
-            self = RawMessage(bytes: [])
+            self = .empty
             defer { self = RawMessage(bytes: bytes) }
             yield &bytes
         }
@@ -59,6 +62,8 @@ public struct RawMessage: DelimitedMessage, @unchecked Sendable {
 
     /// Its size in bytes, without a length prefix.
     @inlinable public var byteCount: Int { payload.count }
+
+    private static let empty = RawMessage(bytes: [])
 
     private var ownsBlock: Bool { byteCount == block.bytes.count }
 
@@ -82,7 +87,7 @@ public struct RawMessage: DelimitedMessage, @unchecked Sendable {
     // Looks at the payload only: whoever points to the message holds its block.
     @inlinable public static func withDelimitedBytes<Result>(
         of message: UnsafePointer<RawMessage>,
-        partial: Bool = false,
+        partial: Bool,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result {
         try withFrame(of: message.pointee.payload, body)
@@ -151,11 +156,11 @@ extension RawMessage {
             }
         }
         let block = Block(bytes)
+        var rest = block.memory
         // A reference for each, all at once: one after the other they were a fifth of receiving 32 bytes.
-        let reference = Unmanaged.passUnretained(block)
-        lifeline_retain(reference.toOpaque(), UInt32(indices.count))
+        let reference = Unmanaged.passRetained(block)
+        if indices.count > 1 { lifeline_retain(reference.toOpaque(), UInt32(indices.count - 1)) }
         messages.append(addingCapacity: indices.count) { added in
-            var rest = block.memory
             for payload in payloads[indices] {
                 let bytes = UnsafeRawBufferPointer(rebasing: rest[..<payload.count])
                 added.append(RawMessage(reference.takeRetainedValue(), bytes))
@@ -167,7 +172,13 @@ extension RawMessage {
 
 extension RawMessage: Hashable {
     public static func == (first: RawMessage, second: RawMessage) -> Bool {
-        first.withUnsafeBytes { bytes in second.withUnsafeBytes { bytes.elementsEqual($0) } }
+        guard first.byteCount == second.byteCount else { return false }
+        return first.withUnsafeBytes { bytes in
+            second.withUnsafeBytes { others in
+                guard let start = bytes.baseAddress, let otherStart = others.baseAddress else { return true }
+                return start == otherStart || memcmp(start, otherStart, bytes.count) == 0
+            }
+        }
     }
 
     public func hash(into hasher: inout Hasher) {

@@ -152,6 +152,34 @@ import Testing
         #expect(texts == ["a", "b", "a", "b", "b", "a", "b", "a"])
     }
 
+    @Test(arguments: [false, true]) func aListIsPutIntoItself(isShared: Bool) {
+        expectItself([1, 2, 3] as RepeatedField<Int64>, isShared)
+        expectItself(["a", "b", "a text that is longer than what a String has room for"], isShared)
+        expectItself(
+            [.with { $0.url = "a" }, .with { $0.url = "b" }] as RepeatedField<Sample_Chat_V1_Attachment>,
+            isShared
+        )
+    }
+
+    private func expectItself<Element: FieldElement & Equatable>(
+        _ list: consuming RepeatedField<Element>,
+        _ isShared: Bool
+    ) {
+        var list = list
+        let other = isShared ? list : []
+        let before = Array(list)
+        var array = before
+        list.replaceSubrange(0..<1, with: list)
+        array.replaceSubrange(0..<1, with: array)
+        #expect(Array(list) == array)
+        list.insert(contentsOf: list, at: 1)
+        array.insert(contentsOf: array, at: 1)
+        #expect(Array(list) == array)
+        list.append(contentsOf: list)
+        #expect(Array(list) == array + array)
+        #expect(Array(other) == (isShared ? before : []))
+    }
+
     @Test func messagesOfAnotherMessageAreCopied() {
         let source = ChatMessage.with { $0.attachments = [.with { $0.url = "a" }, .with { $0.url = "b" }] }
         var message = ChatMessage()
