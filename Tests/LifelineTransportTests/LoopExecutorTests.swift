@@ -177,6 +177,34 @@ import Testing
         #expect(await places.last?.value == true)
     }
 
+    /// Whoever waits for it wakes up while the others are handled.
+    @Test func theLoopWritesSoonerBehindARead() async throws {
+        #expect(try await taskCountBeforeWrite(reading: true) == 3)
+        #expect(try await taskCountBeforeWrite(reading: false) == 15)
+    }
+
+    /// How many of tasks that take 10 µs each run before the loop writes what the first has sent.
+    private func taskCountBeforeWrite(reading: Bool) async throws -> Int {
+        let clock = Clock()
+        let (loop, executor) = (loop, LoopExecutor(loop) { clock.now })
+        let count = NIOLockedValueBox((run: 0, beforeWrite: 0))
+        // Or they were held, as the loop may not have looked at its sockets for long.
+        executor.socketWasRead()
+        await Task(executorPreference: executor) {}.value
+        let tasks = try await loop.submit {
+            if reading { executor.socketWasRead() }
+            return (0..<40).map { number in
+                Task(executorPreference: executor) {
+                    if number == 0 { loop.execute { count.withLockedValue { $0.beforeWrite = $0.run } } }
+                    count.withLockedValue { $0.run += 1 }
+                    clock.advance(by: .microseconds(10))
+                }
+            }
+        }.get()
+        for task in tasks { await task.value }
+        return count.withLockedValue { $0.beforeWrite }
+    }
+
     private static func spin(for time: TimeAmount) {
         let end = NIODeadline.now() + time
         while NIODeadline.now() < end {}
