@@ -1,66 +1,52 @@
 internal import LifelineProtos
 internal import LifelineTransport
-internal import NIOConcurrencyHelpers
 
 /// A request of this side's, and who waits for its end: one task, which learns of it by one continuation.
 final class PendingCall: Sendable {
     typealias Outcome = Result<Lifeline_Session_V1_Response, SessionError>
 
-    private struct State {
-        enum Stage {
-            /// Can go to: awaited, ended.
-            case begun
-            /// Can go to: ended.
-            case awaited(CheckedContinuation<Outcome, Never>)
-            /// Can go to: nothing.
-            case ended(Outcome)
-        }
+    // Every request has one: an unsafe one costs half of what a checked one does, which debug builds use.
+    #if DEBUG
+    typealias Continuation = CheckedContinuation<Outcome, Never>
+    #else
+    typealias Continuation = UnsafeContinuation<Outcome, Never>
+    #endif
 
-        var stage = Stage.begun
-        var wasSent = false
+    enum Stage {
+        /// Can go to: begun, cancelled.
+        case new
+        /// Can go to: nothing. The machine knows whether it has ended.
+        case begun(SessionEngine.Machine.RequestID, Continuation)
+        /// Its task was cancelled before it could begin. Can go to: nothing.
+        case cancelled
     }
 
     let payload: OutgoingPayload
     /// Where pushes that belong to it go; nil when it is to have none.
     let inbox: SessionInbox?
-    private let state = NIOLockedValueBox(State())
+    /// Changed only under the lock of the engine that it is a call of, and so needs none of its own; what reads it without the
+    /// lock has been handed the call under it, after the last change.
+    nonisolated(unsafe) var stage = Stage.new
 
     init(_ payload: OutgoingPayload, inbox: SessionInbox?) {
         self.payload = payload
         self.inbox = inbox
     }
 
-    /// Whether the peer may have seen it.
-    var wasSent: Bool { state.withLockedValue { $0.wasSent } }
-
-    /// It is sent. Returns whether that is for the first time.
-    func sent() -> Bool {
-        state.withLockedValue { state in
-            defer { state.wasSent = true }
-            return !state.wasSent
-        }
-    }
-
-    /// It has ended, which it does once.
+    /// It was begun, and has ended, which it does once.
     func resolve(with outcome: Outcome) {
-        let continuation = state.withLockedValue { state -> CheckedContinuation<Outcome, Never>? in
-            defer { state.stage = .ended(outcome) }
-            if case .awaited(let continuation) = state.stage { return continuation }
-            return nil
-        }
-        continuation?.resume(returning: outcome)
+        if case .begun(_, let continuation) = stage { continuation.resume(returning: outcome) }
     }
 
-    /// Waits for its end, whether or not the task is cancelled: that ends it, too. One task may wait, once.
-    nonisolated(nonsending) func wait() async -> Outcome {
-        await withCheckedContinuation { continuation in
-            let outcome = state.withLockedValue { state -> Outcome? in
-                if case .ended(let outcome) = state.stage { return outcome }
-                state.stage = .awaited(continuation)
-                return nil
-            }
-            if let outcome { continuation.resume(returning: outcome) }
-        }
+    /// Waits for its end, whether or not the task is cancelled: that ends it, too.
+    ///
+    /// - Parameter begin: has it begun, or resumes the continuation with the reason why it is not.
+    nonisolated(nonsending) static func outcome(_ begin: (Continuation) -> Void) async -> Outcome {
+        #if DEBUG
+        await withCheckedContinuation(begin)
+        #else
+        await withUnsafeContinuation(begin)
+        #endif
     }
 }
 

@@ -7,7 +7,8 @@ extension SessionEngine {
         if actions.isEmpty { return }
         var isLost = false
         var (inDoubt, refused): ([SessionMessageInDoubt], [SessionMessageInDoubt]) = ([], [])
-        let end = actions.lazy.compactMap(\.end).first.map { state.endReason ?? $0 }
+        let endReason = state.endReason
+        lazy var end = actions.lazy.compactMap(\.end).first.map { endReason ?? $0 }
         func loss() -> SessionError { actions.lazy.compactMap(\.loss).first ?? .sessionLost }
         for action in actions {
             switch action {
@@ -26,13 +27,13 @@ extension SessionEngine {
             case .admitted(let numbers):
                 for number in numbers { admitted(number, in: &state) }
             case .complete(let call, .response(let response)):
-                resolve(call, .success(response), in: &state)
+                state.effects.append(.resolve(call, .success(response)))
             case .complete(let call, _):
                 // Nothing else completes a request.
-                resolve(call, .failure(.sessionLost), in: &state)
+                state.effects.append(.resolve(call, .failure(.sessionLost)))
             case .fail(let call, let code):
                 if code == .sessionLost { inDoubt.append(SessionMessageInDoubt(call.payload, .reliable, .inDoubt)) }
-                resolve(call, .failure(SessionError(code, end)), in: &state)
+                state.effects.append(.resolve(call, .failure(SessionError(code, end))))
             case .deliverPush(let serial, .push(let push), let receipt):
                 state.statistics.receivedPushCount += 1
                 state.effects.append(.deliver(push, receipt, state.machine.waiter(serial: serial)))
@@ -75,20 +76,6 @@ extension SessionEngine {
         }
         if isLost { state.effects.append(.tell(.lost(loss(), inDoubt))) }
         if !refused.isEmpty { state.effects.append(.tell(.refused(refused))) }
-    }
-
-    private func resolve(
-        _ call: PendingCall,
-        _ result: Result<Lifeline_Session_V1_Response, SessionError>,
-        in state: inout State
-    ) {
-        forget(call, in: &state)
-        state.effects.append(.resolve(call, result))
-    }
-
-    /// It has ended.
-    func forget(_ call: PendingCall, in state: inout State) {
-        if call.wasSent { state.sentCallCount -= 1 }
     }
 
     private func ended(

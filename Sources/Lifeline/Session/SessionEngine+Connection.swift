@@ -118,14 +118,11 @@ extension SessionEngine {
         // Goodbyes and the like are few, and line up where there is no room: nothing comes after most of them.
         while let outlet = state.outlet, !outlet.hasFailed, !outlet.isBlocked || state.machine.hasControlFrames {
             state.buffer.removeAll(keepingCapacity: true)
-            while state.buffer.count < Self.writeSize, !outlet.isBlocked || state.machine.hasControlFrames,
-                let (frame, actions) = state.machine.nextFrame(now: now)
-            {
-                // One that has ended meanwhile is sent again only to keep its place.
-                if case .message(_, _, .request(let serial, _, _)) = frame,
-                    state.machine.waiter(serial: serial)?.sent() == true
-                {
-                    state.sentCallCount += 1
+            var isDone = false
+            while state.buffer.count < Self.writeSize, !outlet.isBlocked || state.machine.hasControlFrames {
+                guard let (frame, actions) = state.machine.nextFrame(now: now) else {
+                    isDone = true
+                    break
                 }
                 frame.append(to: &state.buffer, state.details, now: now)
                 perform(actions, in: &state)
@@ -143,6 +140,7 @@ extension SessionEngine {
             } catch {
                 state.outlet?.hasFailed = true
             }
+            if isDone, state.drainPause == nil { break }
         }
         // A server has one for each session.
         if state.buffer.capacity > Self.keptBufferSize { state.buffer = [] }
@@ -158,7 +156,9 @@ extension SessionEngine {
     /// Leaves a peer that goes away once nothing is under way there, and it knows that all it sent is processed; who owns the
     /// connections makes another one in its time.
     private func leaveIfDone(_ state: inout State) {
-        guard state.isPeerLeaving, state.sentCallCount == 0, state.hasAllProcessed, state.owesNothing else { return }
+        guard state.isPeerLeaving, state.machine.sentRequestCount == 0, state.hasAllProcessed, state.owesNothing else {
+            return
+        }
         guard let outlet = state.outlet, !outlet.hasFailed, !outlet.isBlocked else { return }
         state.isPeerLeaving = false
         state.outlet?.hasFailed = true

@@ -13,43 +13,40 @@ extension SessionEngine {
         timeLimit: Duration?,
         inbox: SessionInbox? = nil
     ) async throws(SessionError) -> Lifeline_Session_V1_Response {
-        if Task.isCancelled { throw .cancelled }
         let call = PendingCall(payload, inbox: inbox)
-        let id = try begin(call, timeLimit: timeLimit)
-        let result = await withTaskCancellationHandler {
-            await call.wait()
+        let outcome = await withTaskCancellationHandler {
+            await PendingCall.outcome { begin(call, $0, timeLimit: timeLimit) }
         } onCancel: {
-            cancel(id)
+            cancel(call)
         }
-        let response = try result.get()
+        let response = try outcome.get()
         guard response.status == 0 else { throw SessionError(status: SessionStatus(response)) }
         return response
     }
 
     /// Apart for the reason that `accept` is.
     @inline(never)
-    private func begin(_ call: PendingCall, timeLimit: Duration?) throws(SessionError) -> Machine.RequestID {
-        let result = change { state, now -> Result<Machine.RequestID, SessionError> in
-            if let end = state.end { return .failure(end) }
+    private func begin(_ call: PendingCall, _ continuation: PendingCall.Continuation, timeLimit: Duration?) {
+        let error = change { state, now -> SessionError? in
+            if let end = state.end { return end }
+            if case .cancelled = call.stage { return .cancelled }
             let deadline = timeLimit.map { now + $0.clamped(atLeast: .zero) }
             do throws(RequestError) {
-                return .success(
-                    try state.machine.request(.outgoing(call.payload), call, deadline: deadline, now: now)
-                )
+                let id = try state.machine.request(.outgoing(call.payload), call, deadline: deadline, now: now)
+                call.stage = .begun(id, continuation)
+                return nil
             } catch {
-                return .failure(SessionError(error))
+                return SessionError(error)
             }
         }
-        return try result.get()
+        if let error { continuation.resume(returning: .failure(error)) }
     }
 
-    private func cancel(_ id: Machine.RequestID) {
+    private func cancel(_ call: PendingCall) {
         change { state, now in
-            let (call, actions) = state.machine.cancelRequest(id, now: now)
-            if let call {
-                forget(call, in: &state)
-                state.effects.append(.resolve(call, .failure(.cancelled)))
-            }
+            guard case .begun(let id, _) = call.stage else { return call.stage = .cancelled }
+            let (cancelled, actions) = state.machine.cancelRequest(id, now: now)
+            if let cancelled { state.effects.append(.resolve(cancelled, .failure(.cancelled))) }
             perform(actions, in: &state)
         }
     }

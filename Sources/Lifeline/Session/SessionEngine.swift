@@ -39,8 +39,6 @@ final class SessionEngine: Sendable {
         var lastClaim: UInt64 = 0
         /// Those of this side's that are told of at their end.
         var pushes: [Machine.Number: PendingPush] = [:]
-        /// Requests of this side's that the peer may have seen.
-        var sentCallCount = 0
         /// Whether the peer goes away, and this side with it as soon as nothing is under way.
         var isPeerLeaving = false
         /// What to tell the peer once nothing waits to be sent: after which pause to come back.

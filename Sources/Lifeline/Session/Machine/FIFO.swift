@@ -39,16 +39,22 @@ package struct FIFO<Element: Sendable>: Sendable {
         let element = elements[head].take()!
         head += 1
         firstNumber += 1
-        // 32 so that a short queue is not moved at every other element.
-        if head > count + 32 || head == elements.count {
-            // Kept while elements come and go, given back when a burst is over.
-            if head == elements.count, elements.capacity > 1024 {
-                elements = []
-            } else {
-                elements.removeFirst(head)
-            }
-            head = 0
-        }
+        tidy()
         return element
+    }
+
+    private mutating func tidy() {
+        // 32 so that a short queue is not moved at every other element.
+        guard head > count + 32 || isEmpty else { return }
+        if isEmpty, head <= 32 {
+            // Of a few, less work than `removeFirst`.
+            while !elements.isEmpty { elements.removeLast() }
+        } else if isEmpty, elements.capacity > 1024 {
+            // Kept while elements come and go, given back when a burst is over.
+            elements = []
+        } else {
+            elements.removeFirst(head)
+        }
+        head = 0
     }
 }

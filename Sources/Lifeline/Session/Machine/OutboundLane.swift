@@ -5,35 +5,90 @@ internal import LifelineCore
 struct OutboundLane<Content: SessionContent>: Sendable {
     /// An accepted message.
     struct Entry: Sendable {
-        let number: UInt64
-        /// Blank where only its place is left.
-        var message: SessionMessage<Content>
+        private var content: EntryContent
         /// Where it stands among those that wait: at its number, or at that of the first of those which it replaced.
         var position: UInt64
+        /// Whether there is room for it: whoever brought it needs not wait any more.
+        var isAdmitted = true
+        /// Whether only its place is left.
+        private(set) var isBlank = false
+        /// Whether an older one that was accepted has ended for it.
+        var hasReplaced = false
+        var number: UInt64 { content.number }
+        /// Blank where only its place is left.
+        var message: SessionMessage<Content> { content.message }
+        var byteCount: Int { content.byteCount }
+        var kind: OutboundKind { content.kind }
+        var isOfThisSession: Bool { content.isOfThisSession }
+        /// Whether somebody waits to hear that it was processed.
+        var isObserved: Bool { content.isObserved }
+        /// Whether a store has it, too.
+        var isStored: Bool { kind == .push && !isOfThisSession && !isAtMostOnce }
+        /// Whether it is sent over the present connection or not at all.
+        var isAtMostOnce: Bool { content.terms?.isAtMostOnce ?? false }
+        /// Of those that have the same, the newest counts.
+        var key: ReplacementKey? { content.terms?.key }
+        /// When it is not worth sending any more.
+        var deadline: MonotonicTime? { content.terms?.deadline }
+
+        /// What becomes of a message when it is accepted.
+        init(
+            number: UInt64,
+            _ message: SessionMessage<Content>,
+            _ delivery: SessionDelivery,
+            isObserved: Bool,
+            now: MonotonicTime
+        ) {
+            content = EntryContent(number: number, message, delivery, isObserved: isObserved, now: now)
+            position = number
+        }
+
+        /// Takes the content out: only the place is left.
+        mutating func makeBlank() {
+            isBlank = true
+            content = EntryContent(blanking: content)
+        }
+    }
+
+    /// What of an entry stays the same. An object, as entries are handed on from one place to the next.
+    private final class EntryContent: Sendable {
+        let number: UInt64
+        let message: SessionMessage<Content>
         let byteCount: Int
         let kind: OutboundKind
         let isOfThisSession: Bool
         /// Nil where nothing but the usual is promised, as of most messages.
         let terms: Terms?
-        /// Whether somebody waits to hear that it was processed.
         let isObserved: Bool
-        /// Whether there is room for it: whoever brought it needs not wait any more.
-        var isAdmitted = true
-        /// Whether only its place is left.
-        var isBlank = false
-        /// Whether an older one that was accepted has ended for it.
-        var hasReplaced = false
-        /// Whether a store has it, too.
-        var isStored: Bool { kind == .push && !isOfThisSession && !isAtMostOnce }
-        /// Whether it is sent over the present connection or not at all.
-        var isAtMostOnce: Bool { terms?.isAtMostOnce ?? false }
-        /// Of those that have the same, the newest counts.
-        var key: ReplacementKey? { terms?.key }
-        /// When it is not worth sending any more.
-        var deadline: MonotonicTime? { terms?.deadline }
+
+        init(
+            number: UInt64,
+            _ message: SessionMessage<Content>,
+            _ delivery: SessionDelivery,
+            isObserved: Bool,
+            now: MonotonicTime
+        ) {
+            self.number = number
+            self.message = message
+            byteCount = message.byteCount
+            kind = OutboundKind(message)
+            isOfThisSession = message.isOfThisSession
+            terms = delivery == .reliable ? nil : Terms(delivery, of: message, now: now)
+            self.isObserved = isObserved && kind == .push
+        }
+
+        init(blanking other: EntryContent) {
+            number = other.number
+            message = .blank
+            byteCount = other.byteCount
+            kind = other.kind
+            isOfThisSession = other.isOfThisSession
+            terms = other.terms
+            isObserved = other.isObserved
+        }
     }
 
-    /// What is promised of a message besides the usual. An object, as entries are copied often, and few have one.
+    /// What is promised of a message besides the usual.
     final class Terms: Sendable {
         let isAtMostOnce: Bool
         let key: ReplacementKey?
@@ -60,6 +115,8 @@ struct OutboundLane<Content: SessionContent>: Sendable {
     private(set) var (admittedSize, waitingSize, sentSize) = (SessionSize(), SessionSize(), SessionSize())
     /// Responses and requests that are not admitted.
     private(set) var (unadmittedResponseSize, unadmittedRequestSize) = (SessionSize(), SessionSize())
+    /// Requests that were not sent.
+    private(set) var waitingRequestCount = 0
     /// What may be sent before it is processed.
     private var window = SessionWindow(frameCount: 0, byteCount: 0)
 
@@ -118,6 +175,7 @@ struct OutboundLane<Content: SessionContent>: Sendable {
 
     private mutating func entered(_ entry: Entry) {
         waitingSize.add(entry.byteCount)
+        if entry.kind == .request { waitingRequestCount += 1 }
         if entry.isAdmitted {
             admittedSize.add(entry.byteCount)
         } else {
@@ -131,8 +189,13 @@ struct OutboundLane<Content: SessionContent>: Sendable {
     }
 
     private mutating func left(_ entry: Entry) {
-        waitingSize.remove(entry.byteCount)
+        leftWaiting(entry)
         if entry.isAdmitted { admittedSize.remove(entry.byteCount) } else { forgetUnadmitted(entry) }
+    }
+
+    private mutating func leftWaiting(_ entry: Entry) {
+        waitingSize.remove(entry.byteCount)
+        if entry.kind == .request { waitingRequestCount -= 1 }
     }
 
     /// Whether there is something to send again.
@@ -158,7 +221,7 @@ struct OutboundLane<Content: SessionContent>: Sendable {
     /// place; 0 where it was to be sent at most once.
     mutating func send(at position: UInt64) -> (sequence: UInt64, Entry)? {
         guard let entry = waiting.remove(position) else { return nil }
-        waitingSize.remove(entry.byteCount)
+        leftWaiting(entry)
         if !entry.isAdmitted { forgetUnadmitted(entry) }
         if entry.isAtMostOnce {
             // It was accepted because there was room.
@@ -167,8 +230,9 @@ struct OutboundLane<Content: SessionContent>: Sendable {
         }
         // From here on the window bounds it.
         if !entry.isAdmitted { admittedSize.add(entry.byteCount) }
-        sent.append(entry)
-        sent[lastSequence].isAdmitted = true
+        var sentEntry = entry
+        sentEntry.isAdmitted = true
+        sent.append(sentEntry)
         sentSize.add(entry.byteCount)
         resendPlace = sent.nextNumber
         return (lastSequence, entry)
@@ -194,8 +258,7 @@ struct OutboundLane<Content: SessionContent>: Sendable {
 
     /// Takes the content from a message that was sent.
     mutating func blank(_ place: UInt64) {
-        sent[place].isBlank = true
-        sent[place].message = .blank
+        sent[place].makeBlank()
     }
 
     /// The peer does not know the session any more: takes out what was sent.
@@ -235,26 +298,6 @@ struct OutboundLane<Content: SessionContent>: Sendable {
         case .request: unadmittedRequestSize.remove(entry.byteCount)
         case .push, .cancel: break
         }
-    }
-}
-
-extension OutboundLane.Entry {
-    /// What becomes of it when it is accepted.
-    init(
-        number: UInt64,
-        _ message: SessionMessage<Content>,
-        _ delivery: SessionDelivery,
-        isObserved: Bool,
-        now: MonotonicTime
-    ) {
-        self.number = number
-        self.message = message
-        position = number
-        byteCount = message.byteCount
-        kind = OutboundKind(message)
-        isOfThisSession = message.isOfThisSession
-        terms = delivery == .reliable ? nil : OutboundLane.Terms(delivery, of: message, now: now)
-        self.isObserved = isObserved && kind == .push
     }
 }
 

@@ -45,14 +45,16 @@ extension OutboundSequence {
     }
 
     private func check(_ lane: SessionLane, _ sequence: UInt64) throws(SessionViolation) {
-        guard sequence <= lanes[lane].lastSequence else { throw .unknownAcknowledgement(SessionPlace(lane, sequence)) }
+        let last = lanes.read(lane) { $0.lastSequence }
+        guard sequence <= last else { throw .unknownAcknowledgement(SessionPlace(lane, sequence)) }
     }
 
     /// Whether a peer that comes back can be so far.
     package func check(_ progress: SessionProgress) throws(SessionViolation) {
         let processed = progress.processed
         for (lane, sequence) in [(SessionLane.ordinary, processed.ordinary), (.urgent, processed.urgent)] {
-            guard sequence >= lanes[lane].acknowledged else {
+            let acknowledged = lanes.read(lane) { $0.acknowledged }
+            guard sequence >= acknowledged else {
                 throw .acknowledgementWentBack(SessionPlace(lane, sequence))
             }
             try check(lane, sequence)

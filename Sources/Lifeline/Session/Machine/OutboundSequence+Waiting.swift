@@ -44,7 +44,7 @@ extension OutboundSequence {
     ) -> [Ended] {
         var ended: [Ended] = []
         for lane in SessionLane.allCases {
-            let waiting = lanes[lane].waiting
+            let waiting = lanes.read(lane) { $0.waiting }
             let numbers = waiting.numbers.compactMap { waiting[$0] }.filter(isDropped).map(\.number)
             for number in numbers {
                 if let end = drop(number, outcome, isForgotten: isForgotten) { ended.append(end) }

@@ -76,15 +76,19 @@ package struct OutboundSequence<Store: OutboundStore>: Sendable {
         unadmittedResponseSize(.ordinary) + unadmittedResponseSize(.urgent)
     }
     /// Those of them that are responses in a lane.
-    package func unadmittedResponseSize(_ lane: SessionLane) -> SessionSize { lanes[lane].unadmittedResponseSize }
+    package func unadmittedResponseSize(_ lane: SessionLane) -> SessionSize {
+        lanes.read(lane) { $0.unadmittedResponseSize }
+    }
     /// What is kept.
     package var keptSize: SessionSize {
         lanes.ordinary.waitingSize + lanes.ordinary.sentSize + lanes.urgent.waitingSize + lanes.urgent.sentSize
     }
     /// What has room, in a lane.
-    package func admittedSize(_ lane: SessionLane) -> SessionSize { lanes[lane].admittedSize }
+    package func admittedSize(_ lane: SessionLane) -> SessionSize { lanes.read(lane) { $0.admittedSize } }
     /// What was sent and is not known to be processed, in a lane.
-    package func unprocessedSize(_ lane: SessionLane) -> SessionSize { lanes[lane].sentSize }
+    package func unprocessedSize(_ lane: SessionLane) -> SessionSize { lanes.read(lane) { $0.sentSize } }
+    /// Requests that were not sent.
+    var waitingRequestCount: Int { lanes.ordinary.waitingRequestCount }
     /// Places that entries and deadlines take up: what a test bounds.
     package var keptPlaceCount: Int {
         max(lanes.ordinary.keptPlaceCount, lanes.urgent.keptPlaceCount, deadlines.count)
@@ -103,7 +107,9 @@ package struct OutboundSequence<Store: OutboundStore>: Sendable {
     }
 
     /// Whether a message that is accepted now is admitted at once.
-    package func hasRoom(for message: Message) -> Bool { lanes[message.lane].hasRoom(for: message.byteCount) }
+    package func hasRoom(for message: Message) -> Bool {
+        lanes.read(message.lane) { $0.hasRoom(for: message.byteCount) }
+    }
 
     /// Accepts a message.
     ///
@@ -144,7 +150,7 @@ package struct OutboundSequence<Store: OutboundStore>: Sendable {
     /// - Returns: false when it does not wait any more, or an older one that was accepted has ended for it: then one of the
     ///   two is sent.
     package mutating func withdraw(_ number: Number) -> Bool {
-        if waitingEntry(number)?.hasReplaced == true { return false }
+        guard let entry = waitingEntry(number), !entry.hasReplaced else { return false }
         return takeWaiting(number) != nil
     }
 

@@ -20,7 +20,8 @@ struct RunningRequests: Sendable {
         var isCancelled = false
     }
 
-    private var entries: [UInt64: Entry] = [:]
+    /// By their counts, which ascend.
+    private var entries = SparseQueue<Entry>()
     /// The counts of those that are not cancelled.
     private var countBySerial: [UInt32: UInt64] = [:]
     private var deadlines = DeadlineHeap()
@@ -40,7 +41,7 @@ struct RunningRequests: Sendable {
         guard countBySerial[serial] == nil else { return nil }
         begunCount += 1
         let request = IncomingRequest(serial: serial, count: begunCount)
-        entries[begunCount] = Entry(request: request, deadline: deadline, byteCount: byteCount)
+        entries.append(begunCount, Entry(request: request, deadline: deadline, byteCount: byteCount))
         self.byteCount += byteCount
         countBySerial[serial] = begunCount
         if let deadline { deadlines.insert(.init(deadline: deadline, id: begunCount)) }
@@ -52,20 +53,20 @@ struct RunningRequests: Sendable {
 
     /// A push of it is sent.
     mutating func pushed(_ request: IncomingRequest) {
-        entries[request.count]?.hasPushes = true
+        entries.update(request.count) { $0.hasPushes = true }
     }
 
     /// The peer does not wait any more. Returns the request; nil when it does not matter.
     mutating func cancel(serial: UInt32) -> IncomingRequest? {
         guard let count = countBySerial.removeValue(forKey: serial) else { return nil }
-        entries[count]?.isCancelled = true
+        entries.update(count) { $0.isCancelled = true }
         tidy()
         return IncomingRequest(serial: serial, count: count)
     }
 
     /// It is responded to. Nil when it had ended.
     mutating func end(_ request: IncomingRequest) -> Entry? {
-        guard let entry = entries.removeValue(forKey: request.count) else { return nil }
+        guard let entry = entries.remove(request.count) else { return nil }
         byteCount -= entry.byteCount
         if !entry.isCancelled { countBySerial[request.serial] = nil }
         tidy()

@@ -99,7 +99,8 @@ extension MonotonicTime {
     /// What a request that is sent now says of its deadline: whole milliseconds, at least 1, as 0 stands for none.
     package func timeoutMilliseconds(now: MonotonicTime) -> UInt64 {
         guard self > now else { return 1 }
-        let nanoseconds = UInt64((self - now).saturatedNanoseconds)
+        let (rest, overflow) = self.nanoseconds.subtractingReportingOverflow(now.nanoseconds)
+        let nanoseconds = UInt64(overflow ? .max : rest)
         return nanoseconds / 1_000_000 + (nanoseconds % 1_000_000 == 0 ? 0 : 1)
     }
 }

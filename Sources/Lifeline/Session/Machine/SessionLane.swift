@@ -34,13 +34,16 @@ struct SessionLanes<Value: Sendable>: Sendable {
     var ordinary: Value
     var urgent: Value
 
-    subscript(lane: SessionLane) -> Value {
-        _read {
-            switch lane {
-            case .ordinary: yield ordinary
-            case .urgent: yield urgent
-            }
+    /// Reads something of a lane's, and copies nothing else of it, as a subscript would.
+    @inline(__always) func read<Result>(_ lane: SessionLane, _ body: (Value) -> Result) -> Result {
+        switch lane {
+        case .ordinary: body(ordinary)
+        case .urgent: body(urgent)
         }
+    }
+
+    subscript(lane: SessionLane) -> Value {
+        get { read(lane) { $0 } }
         _modify {
             switch lane {
             case .ordinary: yield &ordinary

@@ -125,6 +125,10 @@ extension SessionMachine {
 
     /// A frame came in over the present connection.
     package mutating func received(_ frame: SessionFrame<Content>, now: MonotonicTime) -> [Action] {
+        // Most frames. Apart, as the frame is copied to be looked at together with the rest.
+        if state == .open, case .message(let place, let acknowledgement, let message) = frame {
+            return received(message, place, acknowledgement, now: now)
+        }
         switch (frame, state, role) {
         case (_, .ended, _), (_, .detached, _), (_, .failed, _):
             // Of a connection that was given up, or one that is being closed.
@@ -134,19 +138,7 @@ extension SessionMachine {
         case (.welcome(let welcome), .opening, .client):
             return received(welcome, now: now)
         case (.message(let place, let acknowledgement, let message), .open, _):
-            do {
-                let ended = try outbound.acknowledge(acknowledgement)
-                let actions = tell(ended, now: now)
-                do {
-                    let new = try received(message, place, now: now)
-                    return endingIfDone(actions.isEmpty ? new : actions + new)
-                } catch {
-                    // What was acknowledged before is processed nevertheless.
-                    return actions + violated(error, now: now)
-                }
-            } catch {
-                return violated(error, now: now)
-            }
+            return received(message, place, acknowledgement, now: now)
         case (.message(nil, _, .blank), .opening, _):
             // A pong: the peer's connection answers pings before its session has an opinion.
             return []
@@ -158,6 +150,27 @@ extension SessionMachine {
             return violated(.openedTwice, now: now)
         case (.hello, .open, .client), (.hello, .opening, .server), (.welcome, _, .server):
             return violated(.unexpectedFrame, now: now)
+        }
+    }
+
+    private mutating func received(
+        _ message: Message,
+        _ place: SessionPlace?,
+        _ acknowledgement: SessionAcknowledgement,
+        now: MonotonicTime
+    ) -> [Action] {
+        do {
+            let ended = try outbound.acknowledge(acknowledgement)
+            let actions = tell(ended, now: now)
+            do {
+                let new = try received(message, place, now: now)
+                return endingIfDone(actions.isEmpty ? new : actions + new)
+            } catch {
+                // What was acknowledged before is processed nevertheless.
+                return actions + violated(error, now: now)
+            }
+        } catch {
+            return violated(error, now: now)
         }
     }
 

@@ -72,6 +72,9 @@ extension SessionMachine {
     /// How many requests wait for their responses.
     package var requestCount: Int { requests.count }
 
+    /// How many of them the peer may have seen.
+    package var sentRequestCount: Int { requests.count - outbound.waitingRequestCount }
+
     /// Whoever asked does not wait any more. Returns its waiter; nil when the request has ended.
     package mutating func cancelRequest(_ id: RequestID, now: MonotonicTime) -> (Waiter?, [Action]) {
         guard let request = requests.cancelled(id) else { return (nil, []) }

@@ -24,6 +24,9 @@ struct SparseQueue<Element: Sendable>: Sendable {
     /// The numbers of those that are left, in order.
     var numbers: some Sequence<UInt64> { slots[head...].lazy.filter { $0.element != nil }.map(\.number) }
 
+    /// Those that are left, in order.
+    var elements: [Element] { slots[head...].compactMap(\.element) }
+
     /// The element of a number; nil where it has left.
     subscript(number: UInt64) -> Element? { slot(of: number).flatMap { slots[$0].element } }
 
@@ -66,6 +69,12 @@ struct SparseQueue<Element: Sendable>: Sendable {
     }
 
     private mutating func tidy() {
+        if count == 0, slots.count <= 32 {
+            head = 0
+            // For a few, less work than `removeAll`.
+            while !slots.isEmpty { slots.removeLast() }
+            return
+        }
         // 32 so that a short queue is not moved at every other element.
         guard slots.count > 2 * count + 32 || count == 0 else { return }
         head = 0

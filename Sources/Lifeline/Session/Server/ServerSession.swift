@@ -15,8 +15,8 @@ public final class ServerSession: Sendable {
 
     private struct State {
         var description: SessionDescription
-        /// What handles requests.
-        var handlers: [IncomingRequest: Task<Void, Never>] = [:]
+        /// What handles requests, by their counts, which ascend.
+        var handlers = SparseQueue<Task<Void, Never>>()
         /// Where pushes wait for the task that handles those of their method.
         var inboxes: [String: SessionInbox] = [:]
         var pushHandlers: [Task<Void, Never>] = []
@@ -162,14 +162,14 @@ extension ServerSession {
 
     /// Its requests have ended with it; what was pushed is still handled.
     func cancelHandlersOfRequests() {
-        let tasks = state.withLockedValue { Array($0.handlers.values) }
+        let tasks = state.withLockedValue { $0.handlers.elements }
         for task in tasks { task.cancel() }
     }
 
     private func cancelHandlers() {
         let tasks = state.withLockedValue { state in
             state.cancelsHandlers = true
-            return Array(state.handlers.values) + state.pushHandlers
+            return state.handlers.elements + state.pushHandlers
         }
         for task in tasks { task.cancel() }
     }
@@ -200,14 +200,15 @@ extension ServerSession: SessionHost {
 
     func begin(_ request: IncomingRequest, deadline: MonotonicTime?, _ content: Lifeline_Session_V1_Request) {
         let name = content.method
+        let found = methods[name]
         // Interceptors see those that nobody handles, too.
-        let method = methods[name].flatMap { $0.kind == .push ? nil : $0 } ?? .unimplemented(name)
+        let method = found.flatMap { $0.kind == .push ? nil : $0 } ?? .unimplemented(name)
         let call = SessionCall(
             name,
             method.kind,
             metadata: content.metadata.asMetadata,
             timeLimit: deadline.map { $0 - engine.clock.now },
-            isImplemented: methods[name] != nil,
+            isImplemented: found != nil,
             content: .request(content)
         )
         let executor = executor
@@ -217,15 +218,15 @@ extension ServerSession: SessionHost {
             // taken out again.
             let task = Task.detached(executorPreference: executor) {
                 await self.handle(call, method, request, deadline)
-                self.taskReturned { $0.handlers[request] = nil }
+                self.taskReturned { $0.handlers.remove(request.count) }
             }
             if state.cancelsHandlers { task.cancel() }
-            state.handlers[request] = task
+            state.handlers.append(request.count, task)
         }
     }
 
     func cancel(_ request: IncomingRequest) {
-        state.withLockedValue { $0.handlers[request] }?.cancel()
+        state.withLockedValue { $0.handlers[request.count] }?.cancel()
     }
 
     func inbox(for push: Lifeline_Session_V1_Push) -> SessionInbox? {

@@ -18,10 +18,10 @@ struct FrameFields {
             + [UInt8].fieldLength(12, urgentSequence) + [UInt8].fieldLength(13, acknowledgement.urgent)
     }
 
-    func append(to buffer: inout [UInt8]) {
-        buffer.appendField(1, sequence)
-        buffer.appendField(2, acknowledgement.ordinary)
-        buffer.appendField(12, urgentSequence)
-        buffer.appendField(13, acknowledgement.urgent)
+    func append(to span: inout OutputSpan<UInt8>) {
+        span.appendField(1, sequence)
+        span.appendField(2, acknowledgement.ordinary)
+        span.appendField(12, urgentSequence)
+        span.appendField(13, acknowledgement.urgent)
     }
 }

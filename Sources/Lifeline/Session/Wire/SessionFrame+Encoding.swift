@@ -66,18 +66,17 @@ extension SessionMessage<SessionPayload> {
         let fields = FrameFields(place, acknowledgement)
         let length =
             [UInt8].fieldLength(serialField, serial) + [UInt8].fieldLength(3, timeout)
-            + (tail.map { $0.head.count + $0.payload.count } ?? 0)
-        let kindLength = kind == 0 ? 0 : 1 + [UInt8].varintLength(UInt64(length)) + length
-        buffer.appendVarint(UInt64(fields.length + kindLength))
-        fields.append(to: &buffer)
-        guard kind != 0 else { return }
-        buffer.appendTag(kind, .lengthDelimited)
-        buffer.appendVarint(UInt64(length))
-        buffer.appendField(serialField, serial)
-        buffer.appendField(3, timeout)
-        if let tail {
-            buffer += tail.head
-            buffer += tail.payload
+            + (tail?.encodedLength ?? 0)
+        let frameLength = fields.length + (kind == 0 ? 0 : [UInt8].fieldLength(kind, byteCount: length))
+        buffer.append(addingCapacity: [UInt8].varintLength(UInt64(frameLength)) + frameLength) { span in
+            span.appendVarint(UInt64(frameLength))
+            fields.append(to: &span)
+            guard kind != 0 else { return }
+            span.appendTag(kind, .lengthDelimited)
+            span.appendVarint(UInt64(length))
+            span.appendField(serialField, serial)
+            span.appendField(3, timeout)
+            tail?.append(to: &span)
         }
     }
 }

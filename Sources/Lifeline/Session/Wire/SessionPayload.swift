@@ -52,7 +52,9 @@ extension SessionPayload: StorableContent {
     /// A `Push` message. Only pushes are stored, and only on the side that sends them.
     package var encoded: [UInt8] {
         guard case .outgoing(let payload) = self else { return [] }
-        return payload.head + payload.payload
+        var bytes: [UInt8] = []
+        bytes.append(addingCapacity: payload.encodedLength) { payload.append(to: &$0) }
+        return bytes
     }
 
     package init(encoded: [UInt8]) throws {
@@ -66,17 +68,18 @@ extension SessionPayload: StorableContent {
 package final class OutgoingPayload: Sendable {
     /// Empty in a response, and in a push that belongs to a request.
     package let method: String
-    /// The fields before the payload, with the payload's tag and length.
-    let head: [UInt8]
+    /// The fields between the method and the payload, of which most messages have none.
+    private let middle: [UInt8]
     /// The user's encoded message.
     let payload: [UInt8]
+    private let fields: PayloadFields
+    /// How many bytes `append` appends.
+    let encodedLength: Int
     /// The size as windows count it.
     package let byteCount: Int
 
     /// The length of a frame that carries it, at most.
-    var maximumFrameLength: Int {
-        head.count + payload.count + SessionFrame<SessionPayload>.maximumWrittenOverhead
-    }
+    var maximumFrameLength: Int { encodedLength + SessionFrame<SessionPayload>.maximumWrittenOverhead }
 
     private init(
         method: String = "",
@@ -85,40 +88,52 @@ package final class OutgoingPayload: Sendable {
         payload: [UInt8],
         fields: PayloadFields
     ) {
-        var head: [UInt8] = []
-        // Without metadata and details: the text and two numbers, with their tags.
-        head.reserveCapacity(method.utf8.count + status.message.utf8.count + 32)
-        var byteCount = payload.count
-        func add(_ text: String) -> String.UTF8View {
-            byteCount += text.utf8.count
-            return text.utf8
+        var middle: [UInt8] = []
+        var byteCount = payload.count + method.utf8.count
+        func append(_ text: String, as field: UInt32, to bytes: inout [UInt8]) {
+            let text = text.utf8
+            byteCount += text.count
+            bytes.appendField(field, text.span)
         }
-        if let field = fields.status, status.code != .ok { head.appendField(field, UInt64(status.code.rawValue)) }
-        if !method.isEmpty { head.appendField(fields.text, add(method)) }
-        if !status.message.isEmpty { head.appendField(fields.text, add(status.message)) }
+        if let field = fields.status, status.code != .ok { middle.appendField(field, UInt64(status.code.rawValue)) }
+        if !status.message.isEmpty { append(status.message, as: fields.text, to: &middle) }
         if let field = fields.details {
             for detail in status.details {
                 var any: [UInt8] = []
-                any.appendField(1, add(detail.typeURL))
-                any.appendField(2, detail.value)
-                byteCount += detail.value.count + SessionPayload.entryByteCount
-                head.appendField(field, any)
+                append(detail.typeURL, as: 1, to: &any)
+                let value = detail.value
+                any.appendField(2, value.span)
+                byteCount += value.count + SessionPayload.entryByteCount
+                middle.appendField(field, any.span)
             }
         }
         // In one order, so that the same message has the same bytes.
-        for (name, value) in metadata.sorted(by: { $0.key < $1.key }) {
-            var entry: [UInt8] = []
-            entry.appendField(1, add(name))
-            entry.appendField(2, add(value))
-            byteCount += SessionPayload.entryByteCount
-            head.appendField(fields.metadata, entry)
+        if !metadata.isEmpty {
+            for (name, value) in metadata.sorted(by: { $0.key < $1.key }) {
+                var entry: [UInt8] = []
+                append(name, as: 1, to: &entry)
+                append(value, as: 2, to: &entry)
+                byteCount += SessionPayload.entryByteCount
+                middle.appendField(fields.metadata, entry.span)
+            }
         }
-        head.appendTag(fields.payload, .lengthDelimited)
-        head.appendVarint(UInt64(payload.count))
         self.method = method
-        self.head = head
+        self.middle = middle
         self.payload = payload
+        self.fields = fields
         self.byteCount = byteCount
+        encodedLength =
+            (method.isEmpty ? 0 : [UInt8].fieldLength(fields.text, byteCount: method.utf8.count)) + middle.count
+            + [UInt8].fieldLength(fields.payload, byteCount: payload.count)
+    }
+
+    /// The fields of the user's message, as they stand behind the numbers.
+    func append(to span: inout OutputSpan<UInt8>) {
+        // A span must not outlive what it is of.
+        let (method, middle, payload) = (method.utf8, middle, payload)
+        if !method.isEmpty { span.appendField(fields.text, method.span) }
+        span.append(copying: middle.span)
+        span.appendField(fields.payload, payload.span)
     }
 
     package static func request(method: String, metadata: SessionMetadata, payload: [UInt8]) -> OutgoingPayload {
@@ -138,7 +153,7 @@ package final class OutgoingPayload: Sendable {
 }
 
 /// The numbers of the fields that a payload knows itself.
-private struct PayloadFields {
+private struct PayloadFields: Sendable {
     /// The method, or the message of a status.
     let text: UInt32
     let status: UInt32?

@@ -31,6 +31,45 @@ extension SessionMachineTests {
         #expect(client.nextDeadline == nil && client.frames(now: .ms(500)) == "o1 push 3 ack 3/1")
     }
 
+    /// A client leaves a server that goes away only when that has none of them.
+    @Test func requestsAreCountedAsSentWhileThePeerMayHaveSeenThem() throws {
+        var pair = SessionPair()
+        func ask(_ number: Int) throws -> TestMachine.RequestID {
+            try pair.client.request(content(number), number, deadline: .ms(100 * Int64(number)), now: .ms(1))
+        }
+        func counts() -> [Int] { [pair.client.requestCount, pair.client.sentRequestCount] }
+        let ids = try (1...5).map(ask)
+        #expect(counts() == [5, 0])
+        _ = pair.client.cancelRequest(ids[0], now: .ms(1))
+        #expect(counts() == [4, 0])
+        pair.exchange(now: .ms(2))
+        #expect(counts() == [4, 4])
+        // A cut changes nothing of it; what comes meanwhile is not sent.
+        pair.cut(now: .ms(3))
+        _ = try ask(6)
+        #expect(counts() == [5, 4])
+        pair.connect(isResumed: true, now: .ms(4))
+        #expect(counts() == [5, 5])
+        let begun = incoming(pair.toldServer)
+        _ = pair.server.respond(to: begun[0], content(7), now: .ms(5))
+        pair.exchange(now: .ms(5))
+        _ = pair.client.cancelRequest(ids[2], now: .ms(6))
+        #expect(counts() == [3, 3])
+        // One is answered before it is asked, one comes to its deadline.
+        _ = try ask(8)
+        #expect(counts() == [4, 3])
+        _ = pair.client.timerFired(now: .ms(400))
+        #expect(counts() == [3, 2])
+        // A session that is lost takes along what was sent.
+        pair.cut(now: .ms(401))
+        _ = pair.client.connected(now: .ms(402))
+        _ = pair.client.nextFrame(now: .ms(402))
+        _ = pair.client.received(.welcome(.test(isResumed: false)), now: .ms(403))
+        #expect(counts() == [1, 0])
+        _ = pair.client.abandon(SessionGoodbye(.closed))
+        #expect(counts() == [0, 0])
+    }
+
     @Test func aSenderThatKeepsLittleIsToldInTime() {
         var options = SessionOptions()
         options.outboundLimit = SessionWindow(frameCount: 64, byteCount: 256 << 10)

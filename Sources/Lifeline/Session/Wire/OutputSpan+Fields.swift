@@ -5,7 +5,7 @@ enum WireType: UInt64 {
     case lengthDelimited = 2
 }
 
-extension [UInt8] {
+extension OutputSpan<UInt8> {
     mutating func appendVarint(_ value: UInt64) {
         var rest = value
         while rest >= 0x80 {
@@ -26,15 +26,41 @@ extension [UInt8] {
         appendVarint(value)
     }
 
-    mutating func appendField(_ field: UInt32, _ value: some Collection<UInt8>) {
+    mutating func appendField(_ field: UInt32, _ value: Span<UInt8>) {
         appendTag(field, .lengthDelimited)
         appendVarint(UInt64(value.count))
-        append(contentsOf: value)
+        append(copying: value)
+    }
+
+    mutating func append(copying bytes: Span<UInt8>) {
+        precondition(bytes.count <= freeCapacity)
+        bytes.withUnsafeBytes { bytes in
+            withUnsafeMutableBufferPointer { memory, count in
+                guard let start = memory.baseAddress, let source = bytes.baseAddress else { return }
+                UnsafeMutableRawPointer(start + count).copyMemory(from: source, byteCount: bytes.count)
+                count += bytes.count
+            }
+        }
+    }
+}
+
+extension [UInt8] {
+    mutating func appendField(_ field: UInt32, _ value: UInt64) {
+        append(addingCapacity: Self.fieldLength(field, value)) { $0.appendField(field, value) }
+    }
+
+    mutating func appendField(_ field: UInt32, _ value: Span<UInt8>) {
+        append(addingCapacity: Self.fieldLength(field, byteCount: value.count)) { $0.appendField(field, value) }
     }
 
     /// How many bytes `appendField` appends for a number.
     static func fieldLength(_ field: UInt32, _ value: UInt64) -> Int {
         value == 0 ? 0 : varintLength(UInt64(field) << 3) + varintLength(value)
+    }
+
+    /// The same for so many bytes.
+    static func fieldLength(_ field: UInt32, byteCount: Int) -> Int {
+        varintLength(UInt64(field) << 3) + varintLength(UInt64(byteCount)) + byteCount
     }
 
     static func varintLength(_ value: UInt64) -> Int {
