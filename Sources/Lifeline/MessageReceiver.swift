@@ -17,7 +17,7 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
     private let intake: (any MessageIntake<Received>)?
     private var batch: [Received] = []
     private var cost = 0
-    /// What each message of the batch costs, where some may be taken out.
+    /// What each message of the batch costs, where an intake may take some out.
     private var costs: [Int] = []
     private var replies: Result<[UInt8], ConnectionError> = .success([])
 
@@ -51,7 +51,10 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
     var answersPings: Bool { heartbeat != nil }
 
     mutating func receive(_ run: FrameRun) throws {
-        batch.reserveCapacity(batch.count + run.count)
+        // Of a few there is nothing to gain, and this is generic code.
+        if run.count > 4 { batch.reserveCapacity(batch.count + run.count) }
+        // Prefixes included, so that nobody goes through the frames for it.
+        if intake == nil { cost += run.byteCount + run.count * Self.overheadPerMessage }
         // So many at once: a kilobyte of the stack.
         try withUnsafeTemporaryAllocation(of: UnsafeRawBufferPointer.self, capacity: 64) { payloads in
             var frames = run.makeIterator()
@@ -75,9 +78,11 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
                 0...payloads.count ~= batch.count - before,
                 "\(Received.self).decode adds a message for each payload."
             )
-            for payload in payloads[..<(batch.count - before)] {
-                cost += payload.count + Self.overheadPerMessage
-                if intake != nil { costs.append(payload.count + Self.overheadPerMessage) }
+            if intake != nil {
+                for payload in payloads[..<(batch.count - before)] {
+                    cost += payload.count + Self.overheadPerMessage
+                    costs.append(payload.count + Self.overheadPerMessage)
+                }
             }
         }
         try Received.decode(payloads, into: &batch, partial: false, options: decodingOptions)

@@ -119,6 +119,8 @@ extension RawMessage {
     private static var blockByteCount: Int { 4 << 10 }
     /// From how many bytes on one has memory of its own: 1 KiB, of which allocating it is a small part of copying it.
     private static var longByteCount: Int { 1 << 10 }
+    /// What lies between two messages of a read at most: a length prefix.
+    private static var longestPrefix: Int { 5 }
 
     public static func decode(
         _ payloads: UnsafeBufferPointer<UnsafeRawBufferPointer>,
@@ -128,43 +130,45 @@ extension RawMessage {
     ) throws(MessageError) {
         var first = 0
         while first < payloads.count {
-            var (next, byteCount) = (first + 1, payloads[first].count)
-            if byteCount < longByteCount {
-                while next < payloads.count, payloads[next].count < longByteCount,
-                    byteCount + payloads[next].count <= blockByteCount
+            guard let start = payloads[first].baseAddress, !payloads[first].isEmpty else {
+                messages.append(.empty)
+                first += 1
+                continue
+            }
+            var (next, end) = (first + 1, start + payloads[first].count)
+            if payloads[first].count < longByteCount {
+                while next < payloads.count, let another = payloads[next].baseAddress, another >= end,
+                    another - end <= longestPrefix, payloads[next].count < longByteCount,
+                    another + payloads[next].count - start <= blockByteCount
                 {
-                    byteCount += payloads[next].count
+                    end = another + payloads[next].count
                     next += 1
                 }
             }
-            append(payloads, first..<next, byteCount, to: &messages)
+            let bytes = UnsafeRawBufferPointer(start: start, count: end - start)
+            append(UnsafeBufferPointer(rebasing: payloads[first..<next]), of: bytes, to: &messages)
             first = next
         }
     }
 
-    /// Adds messages that share a block of so many bytes.
+    /// Adds messages that share a block, a copy of these bytes: all at once, prefixes included, which is less work than one by
+    /// one.
     private static func append(
         _ payloads: UnsafeBufferPointer<UnsafeRawBufferPointer>,
-        _ indices: Range<Int>,
-        _ byteCount: Int,
+        of bytes: UnsafeRawBufferPointer,
         to messages: inout [RawMessage]
     ) {
-        let bytes = [UInt8](unsafeUninitializedCapacity: byteCount) { memory, initializedCount in
-            for payload in payloads[indices] {
-                UnsafeMutableRawBufferPointer(memory)[initializedCount...].copyBytes(from: payload)
-                initializedCount += payload.count
-            }
-        }
-        let block = Block(bytes)
-        var rest = block.memory
+        let block = Block([UInt8](bytes))
+        // Of both there is an address, where `decode` has found one.
+        let distance = block.memory.baseAddress.unsafelyUnwrapped - bytes.baseAddress.unsafelyUnwrapped
         // A reference for each, all at once: one after the other they were a fifth of receiving 32 bytes.
         let reference = Unmanaged.passRetained(block)
-        if indices.count > 1 { lifeline_retain(reference.toOpaque(), UInt32(indices.count - 1)) }
-        messages.append(addingCapacity: indices.count) { added in
-            for payload in payloads[indices] {
-                let bytes = UnsafeRawBufferPointer(rebasing: rest[..<payload.count])
-                added.append(RawMessage(reference.takeRetainedValue(), bytes))
-                rest = UnsafeRawBufferPointer(rebasing: rest[payload.count...])
+        if payloads.count > 1 { lifeline_retain(reference.toOpaque(), UInt32(payloads.count - 1)) }
+        messages.append(addingCapacity: payloads.count) { added in
+            for payload in payloads {
+                let start = payload.baseAddress.unsafelyUnwrapped + distance
+                let copy = UnsafeRawBufferPointer(start: start, count: payload.count)
+                added.append(RawMessage(reference.takeRetainedValue(), copy))
             }
         }
     }

@@ -68,6 +68,28 @@ import Testing
         }
     }
 
+    /// Side by side but for what may be a prefix, far from each other, in another order, and one twice.
+    @Test func rawMessagesAreFoundWhereverTheyLie() throws {
+        let bytes = [UInt8](0...99)
+        let ranges = [
+            0..<3, 4..<4, 5..<9, 14..<20, 26..<30, 35..<35, 36..<40, 10..<12, 10..<12, 11..<60, 60..<61, 99..<100,
+        ]
+        var messages: [RawMessage] = []
+        try bytes.withUnsafeBytes { bytes in
+            let payloads =
+                ranges.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) } + [
+                    UnsafeRawBufferPointer(start: nil, count: 0)
+                ]
+            try payloads.withUnsafeBufferPointer {
+                try RawMessage.decode($0, into: &messages, partial: false, options: DecodingOptions())
+            }
+        }
+        #expect(messages.map(\.bytes) == ranges.map { Array(bytes[$0]) } + [[]])
+        let blocks = messages.map { ObjectIdentifier($0.block) }
+        // The gap before the fifth is longer than any prefix.
+        #expect(Set(blocks[0...3]).count == 1 && blocks[3] != blocks[4] && blocks[4] == blocks[6])
+    }
+
     /// Whoever keeps one of many keeps little of the others.
     @Test func rawMessagesShareLittleMemory() throws {
         var messages: [RawMessage] = []

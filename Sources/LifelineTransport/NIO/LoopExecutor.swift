@@ -54,6 +54,8 @@ final class LoopExecutor: TaskExecutor {
     private static let firstSlice = TimeAmount.microseconds(20)
     /// How many tasks run before the clock is looked at, which costs as much as a small one: the first, then ever more.
     private static let longestStep = 8
+    /// How many jobs the memory of the last ones is kept for: 64, which are half a kilobyte.
+    private static let longestSpare = 64
 
     private let loop: any EventLoop
     private let now: @Sendable () -> NIODeadline
@@ -90,7 +92,8 @@ final class LoopExecutor: TaskExecutor {
         let turn = beginTurn(at: begin, afterPause: afterPause)
         let executor = asUnownedTaskExecutor()
         var (step, count) = (1, 0)
-        while var jobs = takeJobs() {
+        var spare: [UnownedJob] = []
+        while var jobs = takeJobs(leaving: &spare) {
             while jobs.next < jobs.jobs.count {
                 jobs.jobs[jobs.next].runSynchronously(on: executor)
                 jobs.next += 1
@@ -101,6 +104,8 @@ final class LoopExecutor: TaskExecutor {
                 if time > turn.end { return pause(before: jobs) }
                 if time - begin > turn.slice { return goOn(with: jobs) }
             }
+            jobs.jobs.removeAll(keepingCapacity: jobs.jobs.count <= Self.longestSpare)
+            spare = jobs.jobs
         }
     }
 
@@ -123,19 +128,22 @@ final class LoopExecutor: TaskExecutor {
     }
 
     /// Those that are to run; nil when there are none, so that the next one has the loop run them.
-    private func takeJobs() -> Jobs? {
+    ///
+    /// - Parameter spare: memory for those that come; empty before and after.
+    private func takeJobs(leaving spare: inout [UnownedJob]) -> Jobs? {
         state.withLockedValue { state in
             if state.begun.next < state.begun.jobs.count {
                 defer { state.begun = Jobs() }
                 return state.begun
             }
             state.isScheduled = !state.jobs.isEmpty
+            swap(&state.jobs, &spare)
             guard state.isScheduled else {
                 state.idleSince = now()
                 return nil
             }
-            defer { state.jobs = [] }
-            return Jobs(jobs: state.jobs)
+            defer { spare = [] }
+            return Jobs(jobs: spare)
         }
     }
 

@@ -1,8 +1,21 @@
 internal import LifelineCore
 internal import NIOCore
 
+/// What a connection's handle has its handler do, on its loop. The handle knows no more of it, so that it is no generic code,
+/// which looks types up at every call.
+protocol ConnectionControl: AnyObject {
+    func flush()
+    func probe()
+    func resumeReading()
+    func stopReceiving()
+    func close()
+    func fail(_ reason: ConnectionError, resetting: Bool)
+}
+
+extension ConnectionHandler: ConnectionControl {}
+
 /// The thread-safe handle on a connection whose handler lives on its event loop.
-final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection {
+final class NIOTransportConnection: TransportConnection {
     let localEndpoint: Endpoint
     let remoteEndpoint: Endpoint
     let applicationProtocol: String?
@@ -10,7 +23,7 @@ final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection
     let executor: (any TaskExecutor)?
 
     private let eventLoop: any EventLoop
-    private let handler: NIOLoopBound<ConnectionHandler<Receiver>>
+    private let handler: NIOLoopBound<any ConnectionControl>
     private let outbound: OutboundQueue
     private let closed: Latch<ClosureReport>
     private let outputEnded: Latch<ConnectionError?>
@@ -18,14 +31,14 @@ final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection
     /// Call it on the channel's loop. `endpoint` names the ends that have no name of their own, and the peer behind a proxy.
     init(
         channel: any Channel,
-        handler: ConnectionHandler<Receiver>,
+        handler: ConnectionHandler<some FrameReceiver>,
         endpoint: Endpoint,
         isProxied: Bool,
         executor: LoopExecutor?
     ) {
         self.eventLoop = channel.eventLoop
         self.executor = executor
-        self.handler = NIOLoopBound(handler, eventLoop: channel.eventLoop)
+        self.handler = NIOLoopBound<any ConnectionControl>(handler, eventLoop: channel.eventLoop)
         self.outbound = handler.outbound
         self.closed = handler.closed
         self.outputEnded = handler.outputEnded
@@ -94,7 +107,7 @@ final class NIOTransportConnection<Receiver: FrameReceiver>: TransportConnection
         await closed.waitUninterrupted()
     }
 
-    private func onLoop(_ body: @escaping @Sendable (ConnectionHandler<Receiver>) -> Void) {
+    private func onLoop(_ body: @escaping @Sendable (any ConnectionControl) -> Void) {
         eventLoop.execute { [handler] in body(handler.value) }
     }
 }

@@ -4,9 +4,18 @@ internal import NIOConcurrencyHelpers
 /// What a `BatchQueue` does, whatever the batches are of: compiled once, where generic code looks types up with every batch,
 /// which took 4 of the 50 µs that a server spends on a read of 64 messages and their echoes.
 final class AnyBatchQueue: Sendable {
+    // A consumer waits once for each read at least. A checked continuation costs twice as much; debug builds use it.
+    #if DEBUG
+    private typealias Waiter = CheckedContinuation<Void, any Error>
+    #else
+    private typealias Waiter = UnsafeContinuation<Void, any Error>
+    #endif
+
     private struct State {
         var machine: BatchQueueStateMachine<AnyBatch>
-        var waiter: CheckedContinuation<Void, any Error>?
+        var waiter: Waiter?
+        /// Whether something was put into the consumers' rest since it was found empty, which takes generic code to find out.
+        var mayHaveRest = false
     }
 
     private let state: NIOLockedValueBox<State>
@@ -43,9 +52,12 @@ final class AnyBatchQueue: Sendable {
         while true {
             try Task.checkCancellation()
             let action: NextAction? = state.withLockedValue { state in
-                if !rest.isEmpty { return nil }
+                if state.mayHaveRest, !rest.isEmpty { return nil }
                 let action = state.machine.nextRequested()
-                if case .deliver(let batch, _) = action { rest.put(batch) }
+                if case .deliver(let batch, _) = action {
+                    rest.put(batch)
+                    state.mayHaveRest = true
+                }
                 return action
             }
             switch action {
@@ -89,7 +101,10 @@ final class AnyBatchQueue: Sendable {
     private func nextAction(after rest: (any BatchRest)?) -> NextAction {
         state.withLockedValue { state in
             // Another consumer may have been quicker.
-            if let left = rest?.takeAll() { return .deliver(left, resumeReading: false) }
+            if state.mayHaveRest, let rest {
+                state.mayHaveRest = false
+                if let left = rest.takeAll() { return .deliver(left, resumeReading: false) }
+            }
             return state.machine.nextRequested()
         }
     }
@@ -97,11 +112,11 @@ final class AnyBatchQueue: Sendable {
     private nonisolated(nonsending) func waitForBatch(_ rest: (any BatchRest)?) async throws {
         let id = state.withLockedValue { $0.machine.makeConsumerID() }
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            try await Self.wait { continuation in
                 let result: Result<Void, any Error>? = state.withLockedValue { state in
                     // A cancellation before this line ran its handler in vain; one after it finds the waiter.
                     if Task.isCancelled { return .failure(CancellationError()) }
-                    if rest?.isEmpty == false { return .success(()) }
+                    if state.mayHaveRest, rest?.isEmpty == false { return .success(()) }
                     switch state.machine.consumerWillWait(id) {
                     case .wait:
                         state.waiter = continuation
@@ -116,6 +131,15 @@ final class AnyBatchQueue: Sendable {
             state.withLockedValue { $0.machine.consumerCancelled(id) ? $0.waiter.take() : nil }?
                 .resume(throwing: CancellationError())
         }
+    }
+
+    @inline(__always)
+    private nonisolated(nonsending) static func wait(_ body: (Waiter) -> Void) async throws {
+        #if DEBUG
+        try await withCheckedThrowingContinuation(body)
+        #else
+        try await withUnsafeThrowingContinuation(body)
+        #endif
     }
 }
 

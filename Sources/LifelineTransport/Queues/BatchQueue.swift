@@ -59,7 +59,7 @@ package struct BatchQueue<Element: Sendable>: Sendable {
 /// it is filled, and looked at before one of them waits, under the queue's lock.
 package protocol BatchRest: AnyObject, Sendable {
     var isEmpty: Bool { get }
-    /// Keeps a batch. Called while it is empty.
+    /// Keeps a batch. Called while it is empty; nothing else fills it.
     func put(_ batch: AnyBatch)
     /// All that is left, in order; nil when there is nothing.
     func takeAll() -> AnyBatch?
