@@ -52,7 +52,10 @@ final class AnyBatchQueue: Sendable {
         while true {
             try Task.checkCancellation()
             let action: NextAction? = state.withLockedValue { state in
-                if state.mayHaveRest, !rest.isEmpty { return nil }
+                if state.mayHaveRest {
+                    guard rest.isEmpty else { return nil }
+                    state.mayHaveRest = false
+                }
                 let action = state.machine.nextRequested()
                 if case .deliver(let batch, _) = action {
                     rest.put(batch)
