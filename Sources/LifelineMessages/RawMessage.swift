@@ -119,7 +119,8 @@ extension RawMessage {
     private static var blockByteCount: Int { 4 << 10 }
     /// From how many bytes on one has memory of its own: 1 KiB, of which allocating it is a small part of copying it.
     private static var longByteCount: Int { 1 << 10 }
-    /// What lies between two messages of a read at most: a length prefix.
+    /// What lies between two messages of a read at most: a length prefix. It is copied, too, whatever it is, and nobody sees
+    /// it; so near to both it lies in a page of one of them.
     private static var longestPrefix: Int { 5 }
 
     public static func decode(

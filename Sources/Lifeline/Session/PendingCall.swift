@@ -12,7 +12,7 @@ final class PendingCall: Sendable {
     typealias Continuation = UnsafeContinuation<Outcome, Never>
     #endif
 
-    enum Stage {
+    private enum Stage {
         /// Can go to: begun, cancelled.
         case new
         /// Can go to: nothing. The machine knows whether it has ended.
@@ -24,18 +24,34 @@ final class PendingCall: Sendable {
     let payload: OutgoingPayload
     /// Where pushes that belong to it go; nil when it is to have none.
     let inbox: SessionInbox?
-    /// Changed only under the lock of the engine that it is a call of, and so needs none of its own; what reads it without the
-    /// lock has been handed the call under it, after the last change.
-    nonisolated(unsafe) var stage = Stage.new
+    // Changed only under the lock of the engine that it is a call of, and so needs none of its own; what reads it without the
+    // lock has been handed the call under it, after the last change.
+    private nonisolated(unsafe) var stage = Stage.new
 
     init(_ payload: OutgoingPayload, inbox: SessionInbox?) {
         self.payload = payload
         self.inbox = inbox
     }
 
+    /// Whether its task was cancelled before it could begin. Call it under the engine's lock, as the next two.
+    var isCancelled: Bool { if case .cancelled = stage { true } else { false } }
+
+    /// The machine has taken it.
+    func began(as id: SessionEngine.Machine.RequestID, _ continuation: Continuation) {
+        stage = .begun(id, continuation)
+    }
+
+    /// Its task was cancelled. Returns the request to cancel; nil where none has begun, and none will.
+    func cancelled() -> SessionEngine.Machine.RequestID? {
+        if case .begun(let id, _) = stage { return id }
+        stage = .cancelled
+        return nil
+    }
+
     /// It was begun, and has ended, which it does once.
     func resolve(with outcome: Outcome) {
-        if case .begun(_, let continuation) = stage { continuation.resume(returning: outcome) }
+        guard case .begun(_, let continuation) = stage else { preconditionFailure("What has not begun has not ended.") }
+        continuation.resume(returning: outcome)
     }
 
     /// Waits for its end, whether or not the task is cancelled: that ends it, too.

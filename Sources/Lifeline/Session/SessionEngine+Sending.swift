@@ -28,12 +28,12 @@ extension SessionEngine {
     @inline(never)
     private func begin(_ call: PendingCall, _ continuation: PendingCall.Continuation, timeLimit: Duration?) {
         let error = change { state, now -> SessionError? in
+            if call.isCancelled { return .cancelled }
             if let end = state.end { return end }
-            if case .cancelled = call.stage { return .cancelled }
             let deadline = timeLimit.map { now + $0.clamped(atLeast: .zero) }
             do throws(RequestError) {
                 let id = try state.machine.request(.outgoing(call.payload), call, deadline: deadline, now: now)
-                call.stage = .begun(id, continuation)
+                call.began(as: id, continuation)
                 return nil
             } catch {
                 return SessionError(error)
@@ -44,7 +44,7 @@ extension SessionEngine {
 
     private func cancel(_ call: PendingCall) {
         change { state, now in
-            guard case .begun(let id, _) = call.stage else { return call.stage = .cancelled }
+            guard let id = call.cancelled() else { return }
             let (cancelled, actions) = state.machine.cancelRequest(id, now: now)
             if let cancelled { state.effects.append(.resolve(cancelled, .failure(.cancelled))) }
             perform(actions, in: &state)

@@ -113,7 +113,7 @@ final class LoopExecutor: TaskExecutor {
     private func beginTurn(at time: NIODeadline, afterPause: Bool) -> Turn {
         state.withLockedValue { state in
             let isBehindRead = state.readCount != state.seenReadCount
-            if afterPause || state.readCount != state.seenReadCount {
+            if afterPause || isBehindRead {
                 state.lastLook = time
                 state.seenReadCount = state.readCount
                 state.turnEnd = time + Self.turn

@@ -4,7 +4,7 @@ internal import NIOConcurrencyHelpers
 /// What a `BatchQueue` does, whatever the batches are of: compiled once, where generic code looks types up with every batch,
 /// which took 4 of the 50 µs that a server spends on a read of 64 messages and their echoes.
 final class AnyBatchQueue: Sendable {
-    // A consumer waits once for each read at least. A checked continuation costs twice as much; debug builds use it.
+    // A consumer waits up to once for each read. A checked continuation costs twice as much; debug builds use it.
     #if DEBUG
     private typealias Waiter = CheckedContinuation<Void, any Error>
     #else

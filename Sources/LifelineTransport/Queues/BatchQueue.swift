@@ -30,7 +30,7 @@ package struct BatchQueue<Element: Sendable>: Sendable {
     /// Sees to it that the rest has an element, and tells whether it has; false at the end. Suspends only when there is none.
     ///
     /// - Parameters:
-    ///   - rest: for batches of this queue's elements.
+    ///   - rest: for batches of this queue's elements; always the same one.
     ///   - resumeReading: called when the producer may go on.
     /// - Throws: what the queue was ended with; `CancellationError`, after which the queue can be used on;
     ///   `ConnectionError` `concurrentIteration` when another consumer waits.
@@ -56,7 +56,7 @@ package struct BatchQueue<Element: Sendable>: Sendable {
 }
 
 /// Where a consumer keeps the batch that it takes elements out of one by one. Several tasks may take turns at consuming, so that
-/// it is filled, and looked at before one of them waits, under the queue's lock.
+/// it is filled, and looked at before one of them waits, under the queue's lock. All consumers of a queue have the same.
 package protocol BatchRest: AnyObject, Sendable {
     var isEmpty: Bool { get }
     /// Keeps a batch. Called while it is empty; nothing else fills it.

@@ -281,6 +281,28 @@ import Testing
         }
     }
 
+    /// A task that is cancelled learns that it is, whatever else there is to say.
+    @Test func cancelledWhenTheSessionHadEnded() async throws {
+        let harness = SessionClientHarness()
+        let running = Task { try await harness.client.run() }
+        running.cancel()
+        _ = await running.result
+        let client = harness.client
+        let started = Event()
+        let call = Task {
+            try? await started.wait()
+            return try await client.call("t.T/A", TestMessage(number: 1), returning: TestMessage.self)
+        }
+        call.cancel()
+        started.signal()
+        #expect(await sessionError { try await call.value }?.code == .cancelled)
+        #expect(
+            await sessionError {
+                try await client.call("t.T/A", TestMessage(number: 1), returning: TestMessage.self)
+            }?.code == .closedLocally
+        )
+    }
+
     @Test func whatWaitsForRoomFailsWithTheSession() async throws {
         let harness = SessionClientHarness { $0.limits.maximumKeptMessageCount = 4 }
         let running = Task { try await harness.client.run() }

@@ -21,6 +21,8 @@ package struct FIFO<Element: Sendable>: Sendable {
     package var numbers: Range<UInt64> { firstNumber..<nextNumber }
     /// Places that are taken up: what a test bounds.
     var keptCount: Int { elements.count }
+    /// Places that memory is held for: what a test bounds.
+    var capacity: Int { elements.capacity }
     var first: Element? { isEmpty ? nil : elements[head] }
 
     /// The element of a number that is left.
@@ -46,12 +48,12 @@ package struct FIFO<Element: Sendable>: Sendable {
     private mutating func tidy() {
         // 32 so that a short queue is not moved at every other element.
         guard head > count + 32 || isEmpty else { return }
-        if isEmpty, head <= 32 {
-            // Of a few, less work than `removeFirst`.
-            while !elements.isEmpty { elements.removeLast() }
-        } else if isEmpty, elements.capacity > 1024 {
+        if isEmpty, elements.capacity > 1024 {
             // Kept while elements come and go, given back when a burst is over.
             elements = []
+        } else if isEmpty, head <= 32 {
+            // Of a few, less work than `removeFirst`.
+            while !elements.isEmpty { elements.removeLast() }
         } else {
             elements.removeFirst(head)
         }

@@ -34,7 +34,7 @@ struct SessionLanes<Value: Sendable>: Sendable {
     var ordinary: Value
     var urgent: Value
 
-    /// Reads something of a lane's, and copies nothing else of it, as a subscript would.
+    /// Reads something of a lane's without copying the lane, which the subscript's getter does.
     @inline(__always) func read<Result>(_ lane: SessionLane, _ body: (Value) -> Result) -> Result {
         switch lane {
         case .ordinary: body(ordinary)

@@ -127,7 +127,7 @@ extension SessionMachine {
     package mutating func received(_ frame: SessionFrame<Content>, now: MonotonicTime) -> [Action] {
         // Most frames. Apart, as the frame is copied to be looked at together with the rest.
         if state == .open, case .message(let place, let acknowledgement, let message) = frame {
-            return received(message, place, acknowledgement, now: now)
+            return receivedMessage(message, place, acknowledgement, now: now)
         }
         switch (frame, state, role) {
         case (_, .ended, _), (_, .detached, _), (_, .failed, _):
@@ -138,7 +138,8 @@ extension SessionMachine {
         case (.welcome(let welcome), .opening, .client):
             return received(welcome, now: now)
         case (.message(let place, let acknowledgement, let message), .open, _):
-            return received(message, place, acknowledgement, now: now)
+            // Not reached, as this is asked for above.
+            return receivedMessage(message, place, acknowledgement, now: now)
         case (.message(nil, _, .blank), .opening, _):
             // A pong: the peer's connection answers pings before its session has an opinion.
             return []
@@ -153,7 +154,7 @@ extension SessionMachine {
         }
     }
 
-    private mutating func received(
+    private mutating func receivedMessage(
         _ message: Message,
         _ place: SessionPlace?,
         _ acknowledgement: SessionAcknowledgement,

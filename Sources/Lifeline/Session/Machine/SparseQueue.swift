@@ -17,6 +17,8 @@ struct SparseQueue<Element: Sendable>: Sendable {
     var isEmpty: Bool { count == 0 }
     /// Places that are taken up: what a test bounds.
     var keptCount: Int { slots.count }
+    /// Places that memory is held for: what a test bounds.
+    var capacity: Int { slots.capacity }
     /// The first that is left.
     var first: (number: UInt64, element: Element)? {
         readFirst { $0 }.map { (slots[head].number, $0) }
@@ -69,7 +71,7 @@ struct SparseQueue<Element: Sendable>: Sendable {
     }
 
     private mutating func tidy() {
-        if count == 0, slots.count <= 32 {
+        if count == 0, slots.count <= 32, slots.capacity <= 1024 {
             head = 0
             // For a few, less work than `removeAll`.
             while !slots.isEmpty { slots.removeLast() }

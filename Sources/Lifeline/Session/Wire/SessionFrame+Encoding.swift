@@ -18,7 +18,7 @@ package struct SessionOpeningDetails: Sendable {
 extension SessionFrame<SessionPayload> {
     /// The bytes that a frame may have beside the content that it counts for: see docs/session-protocol.md.
     static var maximumOverhead: Int { 256 }
-    /// Those that this side writes at most, besides a message's own head and payload: numbers, tags and lengths.
+    /// Those that this side writes at most, besides what a payload's `append` does: numbers, tags and lengths.
     static var maximumWrittenOverhead: Int { 64 }
 
     /// Appends the frame, with its length in front.

@@ -46,6 +46,21 @@ import Testing
         #expect(content == nil && fifo.count == 40)
     }
 
+    @Test(arguments: [1_025, 4_096, 65_536]) func queuesGiveMemoryBackWhenABurstIsOver(count: Int) {
+        var fifo = FIFO<Int>(firstNumber: 0)
+        var sparse = SparseQueue<Int>()
+        for number in 0..<count {
+            fifo.append(number)
+            sparse.append(UInt64(number), number)
+        }
+        #expect(fifo.capacity >= count && sparse.capacity >= count)
+        for number in 0..<count {
+            fifo.removeFirst()
+            sparse.remove(UInt64(number))
+        }
+        #expect(fifo.capacity <= 1024 && sparse.capacity <= 1024)
+    }
+
     @Test func sparseQueueAgreesWithADictionary() {
         for seed in UInt64(1)...20 {
             var random = SplitMix64(seed: seed)
