@@ -80,19 +80,23 @@ import Testing
         }
     }
 
+    private func errorOfCallInCancelledTask(_ client: SessionClient) async -> SessionError? {
+        let started = Event()
+        let call = Task {
+            try? await started.wait()
+            return try await client.call("t.T/A", TestMessage(number: 1), returning: TestMessage.self)
+        }
+        call.cancel()
+        started.signal()
+        return await sessionError { try await call.value }
+    }
+
     @Test func cancelledBeforeItBegan() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
             let server = try await harness.accept()
             try await server.welcome()
-            let started = Event()
-            let call = Task {
-                try? await started.wait()
-                return try await client.call("t.T/A", TestMessage(number: 1), returning: TestMessage.self)
-            }
-            call.cancel()
-            started.signal()
-            #expect(await sessionError { try await call.value }?.code == .cancelled)
+            #expect(await errorOfCallInCancelledTask(client)?.code == .cancelled)
             try await client.push("t.T/P", TestMessage(number: 1))
             #expect(try await server.next().push.method == "t.T/P")
         }
@@ -288,14 +292,7 @@ import Testing
         running.cancel()
         _ = await running.result
         let client = harness.client
-        let started = Event()
-        let call = Task {
-            try? await started.wait()
-            return try await client.call("t.T/A", TestMessage(number: 1), returning: TestMessage.self)
-        }
-        call.cancel()
-        started.signal()
-        #expect(await sessionError { try await call.value }?.code == .cancelled)
+        #expect(await errorOfCallInCancelledTask(client)?.code == .cancelled)
         #expect(
             await sessionError {
                 try await client.call("t.T/A", TestMessage(number: 1), returning: TestMessage.self)

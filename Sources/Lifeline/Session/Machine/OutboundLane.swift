@@ -5,6 +5,8 @@ internal import LifelineCore
 struct OutboundLane<Content: SessionContent>: Sendable {
     /// An accepted message.
     struct Entry: Sendable {
+        let number: UInt64
+        let byteCount: Int
         private var content: EntryContent
         /// Where it stands among those that wait: at its number, or at that of the first of those which it replaced.
         var position: UInt64
@@ -14,10 +16,8 @@ struct OutboundLane<Content: SessionContent>: Sendable {
         private(set) var isBlank = false
         /// Whether an older one that was accepted has ended for it.
         var hasReplaced = false
-        var number: UInt64 { content.number }
         /// Blank where only its place is left.
         var message: SessionMessage<Content> { content.message }
-        var byteCount: Int { content.byteCount }
         var kind: OutboundKind { content.kind }
         var isOfThisSession: Bool { content.isOfThisSession }
         /// Whether somebody waits to hear that it was processed.
@@ -39,52 +39,35 @@ struct OutboundLane<Content: SessionContent>: Sendable {
             isObserved: Bool,
             now: MonotonicTime
         ) {
-            content = EntryContent(number: number, message, delivery, isObserved: isObserved, now: now)
+            self.number = number
+            byteCount = message.byteCount
+            let terms = delivery == .reliable ? nil : Terms(delivery, of: message, now: now)
+            content = EntryContent(message, terms, isObserved: isObserved)
             position = number
         }
 
-        /// Takes the content out: only the place is left.
+        /// Takes the content out: only the place is left, which takes up as much as before.
         mutating func makeBlank() {
             isBlank = true
-            content = EntryContent(blanking: content)
+            content = EntryContent(.blank, nil, isObserved: false)
         }
     }
 
-    /// What of an entry stays the same. An object, as entries are handed on from one place to the next.
+    /// What an entry carries. An object, as entries are handed on from one place to the next.
     private final class EntryContent: Sendable {
-        let number: UInt64
         let message: SessionMessage<Content>
-        let byteCount: Int
         let kind: OutboundKind
         let isOfThisSession: Bool
         /// Nil where nothing but the usual is promised, as of most messages.
         let terms: Terms?
         let isObserved: Bool
 
-        init(
-            number: UInt64,
-            _ message: SessionMessage<Content>,
-            _ delivery: SessionDelivery,
-            isObserved: Bool,
-            now: MonotonicTime
-        ) {
-            self.number = number
+        init(_ message: SessionMessage<Content>, _ terms: Terms?, isObserved: Bool) {
             self.message = message
-            byteCount = message.byteCount
             kind = OutboundKind(message)
             isOfThisSession = message.isOfThisSession
-            terms = delivery == .reliable ? nil : Terms(delivery, of: message, now: now)
+            self.terms = terms
             self.isObserved = isObserved && kind == .push
-        }
-
-        init(blanking other: EntryContent) {
-            number = other.number
-            message = .blank
-            byteCount = other.byteCount
-            kind = other.kind
-            isOfThisSession = other.isOfThisSession
-            terms = other.terms
-            isObserved = other.isObserved
         }
     }
 

@@ -55,7 +55,12 @@ extension SessionMachineTests {
         pair.exchange(now: .ms(5))
         _ = pair.client.cancelRequest(ids[2], now: .ms(6))
         #expect(counts() == [3, 3])
-        // One is answered before it is asked, one comes to its deadline.
+        // One is answered before it is asked.
+        let early = TestMachine.serial(of: try ask(7))
+        #expect(counts() == [4, 3])
+        _ = pair.client.received(.urgent(2, .response(9, serial: early)), now: .ms(7))
+        #expect(counts() == [3, 3])
+        // One comes to its deadline.
         _ = try ask(8)
         #expect(counts() == [4, 3])
         _ = pair.client.timerFired(now: .ms(400))
