@@ -47,25 +47,39 @@ extension MessageRest: BatchRest {
     }
 }
 
-/// What a loop over single messages takes them from.
+/// What a loop takes messages from.
 @usableFromInline protocol MessageSource {
     associatedtype Element: Sendable
     var rest: MessageRest<Element> { get }
 
-    /// Waits until there is something in `rest`; tells whether there is, which is false at the end.
-    func fill(isolation actor: isolated (any Actor)?) async throws -> Bool
+    /// Sees to it that there is something in `rest`, if anything has arrived; tells whether there is.
+    func fill() -> Bool
+    /// The rest of a batch, or the next one; empty when there is none now.
+    func takeBatch() -> [Element]
+    /// Waits until something has arrived; tells whether it has, which is false at the end.
+    nonisolated(nonsending) func wait() async throws -> Bool
 }
 
+/// Inlined into the loop, so that Swift makes sure of the executor only after `wait`: to do so for each message takes 60 ns
+/// where the loop's task prefers an executor, as handlers do, and as much for each function that a batch comes through.
 extension MessageSource {
     /// The next message: what is left, or the first one after waiting for more; nil at the end.
-    ///
-    /// Inlined into the loop, and `fill` told the isolation, so that Swift makes sure of the executor only after `fill`: to do so
-    /// for each message takes 60 ns where the loop's task prefers an executor, as handlers do.
     @inlinable @inline(__always) func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
         while true {
             try Task.checkCancellation()
             if let next = rest.popFirst() { return next }
-            guard try await fill(isolation: actor) else { return nil }
+            if fill() { continue }
+            guard try await wait() else { return nil }
+        }
+    }
+
+    /// What is left of a batch, or the next one; nil at the end.
+    @inlinable @inline(__always) func nextBatch(isolation actor: isolated (any Actor)?) async throws -> [Element]? {
+        while true {
+            try Task.checkCancellation()
+            let batch = takeBatch()
+            if !batch.isEmpty { return batch }
+            guard try await wait() else { return nil }
         }
     }
 }

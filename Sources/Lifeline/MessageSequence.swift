@@ -41,36 +41,41 @@ public struct MessageSequence<Element: DelimitedMessage>: AsyncSequence, Sendabl
         }
     }
 
-    private nonisolated(nonsending) func nextBatch() async throws -> [Element]? {
-        try await inbox.nextBatch(after: rest) { connection.resumeReading() }
-    }
-
     /// The messages of a connection in batches: never an empty one.
     public struct Batches: AsyncSequence, Sendable {
-        fileprivate let base: MessageSequence
+        @usableFromInline let base: MessageSequence
 
         /// Starts, or goes on, with the next batch; with the rest of one that a loop over single messages began.
         public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: base) }
 
         /// Hands out one batch at a time.
         public struct AsyncIterator: AsyncIteratorProtocol {
-            fileprivate let base: MessageSequence
+            @usableFromInline let base: MessageSequence
 
             /// The next batch; nil at the end.
-            public nonisolated(nonsending) mutating func next() async throws -> [Element]? {
-                try await base.nextBatch()
+            @inlinable public nonisolated(nonsending) mutating func next() async throws -> [Element]? {
+                try await base.nextBatch(isolation: #isolation)
             }
 
             /// The next batch; nil at the end.
+            @inlinable @inline(__always)
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> [Element]? {
-                try await base.nextBatch()
+                try await base.nextBatch(isolation: actor)
             }
         }
     }
 }
 
 extension MessageSequence: MessageSource {
-    @usableFromInline func fill(isolation actor: isolated (any Actor)?) async throws -> Bool {
-        try await inbox.fill(rest) { connection.resumeReading() }
+    @usableFromInline func fill() -> Bool {
+        inbox.fill(rest) { connection.resumeReading() }
+    }
+
+    @usableFromInline func takeBatch() -> [Element] {
+        inbox.takeBatch(after: rest) { connection.resumeReading() }
+    }
+
+    @usableFromInline nonisolated(nonsending) func wait() async throws -> Bool {
+        try await inbox.queue.wait(besides: rest)
     }
 }

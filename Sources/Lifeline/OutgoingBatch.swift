@@ -9,7 +9,7 @@ internal import LifelineTransport
     private let expectedCount: Int
     @usableFromInline var frames: [UInt8] = []
     @usableFromInline var frameCount = 0
-    /// Where the frame is in line that was not gathered, since it is long.
+    /// Where the frame is in line that was not gathered, since it is long or alone.
     private var pending: PendingSend?
     /// How many messages were accepted.
     private(set) var acceptedCount = 0
@@ -35,7 +35,17 @@ internal import LifelineTransport
         of messages: UnsafeBufferPointer<Sent>,
         from index: inout Int
     ) throws {
-        let (first, outlet) = (index, outlet)
+        let outlet = outlet
+        if index == messages.count - 1 {
+            // Alone, it need not be gathered.
+            try Sent.withDelimitedBytes(of: messages.baseAddress.unsafelyUnwrapped + index, partial: false) { frame in
+                try outlet.check(frame)
+                try offer(frame)
+            }
+            index += 1
+            return
+        }
+        let first = index
         var gatheredCount = 0
         var failure: (any Error)?
         frames = [UInt8](unsafeUninitializedCapacity: index < messages.count ? byteLimit : 0) { memory, byteCount in
@@ -76,9 +86,7 @@ internal import LifelineTransport
         try outlet.check(frame)
         if frame.count >= byteLimit {
             guard frameCount == 0 else { return false }
-            try Task.checkCancellation()
-            pending = try outlet.transport.offer(frame)
-            if pending == nil { acceptedCount += 1 }
+            try offer(frame)
             return true
         }
         guard frame.count <= byteLimit - frames.count else { return false }
@@ -86,6 +94,13 @@ internal import LifelineTransport
         frames.append(contentsOf: frame)
         frameCount += 1
         return true
+    }
+
+    /// Offers a frame at once. Called when nothing was gathered before it.
+    @usableFromInline mutating func offer(_ frame: UnsafeRawBufferPointer) throws {
+        try Task.checkCancellation()
+        pending = try outlet.transport.offer(frame)
+        if pending == nil { acceptedCount += 1 }
     }
 
     /// Returns when what was taken is accepted.

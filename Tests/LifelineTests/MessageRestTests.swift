@@ -13,6 +13,10 @@ import Testing
         try await QueueSource(queue: queue, rest: rest).next(isolation: nil)
     }
 
+    private func nextBatch() async throws -> [Int]? {
+        try await QueueSource(queue: queue, rest: rest).nextBatch(isolation: nil)
+    }
+
     private func receive(_ elements: [Int]) {
         _ = queue.receive(elements, cost: elements.count)
     }
@@ -21,7 +25,7 @@ import Testing
         receive([1, 2, 3])
         receive([4, 5])
         #expect(try await next() == 1)
-        #expect(try await queue.nextBatch(after: rest) {} == [2, 3])
+        #expect(try await nextBatch() == [2, 3])
         #expect(try await next() == 4)
         #expect(queue.takeBatch(after: rest) {} == [5])
         #expect(queue.takeBatch(after: rest) {} == [])
@@ -35,13 +39,13 @@ import Testing
         #expect(try await next() == 1)
         queue.finish(throwing: error)
         #expect(try await next() == 2)
-        #expect(try await queue.nextBatch(after: rest) {} == [3])
+        #expect(try await nextBatch() == [3])
         if error == nil {
             #expect(try await next() == nil)
-            #expect(try await queue.nextBatch(after: rest) {} == nil)
+            #expect(try await nextBatch() == nil)
         } else {
             await #expect(throws: ConnectionError.self) { try await next() }
-            await #expect(throws: ConnectionError.self) { try await queue.nextBatch(after: rest) {} }
+            await #expect(throws: ConnectionError.self) { try await nextBatch() }
         }
     }
 
@@ -51,7 +55,7 @@ import Testing
         let cancelled = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             await #expect(throws: CancellationError.self) { try await next() }
-            await #expect(throws: CancellationError.self) { try await queue.nextBatch(after: rest) {} }
+            await #expect(throws: CancellationError.self) { try await nextBatch() }
         }
         await cancelled.value
         #expect(try await next() == 2)
@@ -65,7 +69,7 @@ import Testing
         }
         await #expect(throws: CancellationError.self) { try await cancelled.value }
         #expect(try await next() == 1)
-        #expect(try await queue.nextBatch(after: rest) {} == [2])
+        #expect(try await nextBatch() == [2])
     }
 
     @Test func tasksThatRelieveEachOtherLoseNothing() async throws {
@@ -112,9 +116,13 @@ private struct QueueSource: MessageSource {
     /// Cancels the task that has just filled the rest.
     var cancelsOnceFilled = false
 
-    func fill(isolation actor: isolated (any Actor)?) async throws -> Bool {
-        let isFilled = try await queue.fill(rest) {}
-        if cancelsOnceFilled { withUnsafeCurrentTask { $0?.cancel() } }
+    func fill() -> Bool {
+        let isFilled = queue.fill(rest) {}
+        if isFilled, cancelsOnceFilled { withUnsafeCurrentTask { $0?.cancel() } }
         return isFilled
     }
+
+    func takeBatch() -> [Int] { queue.takeBatch(after: rest) {} }
+
+    nonisolated(nonsending) func wait() async throws -> Bool { try await queue.queue.wait(besides: rest) }
 }

@@ -13,8 +13,8 @@ private typealias Machine = BatchQueueStateMachine<[Int]>
         #expect(make { _ in }.received([1], cost: 1) == .init(wakeConsumer: false, demand: .more))
         #expect(make { _ in }.received(nil, cost: 0) == .init(wakeConsumer: false, demand: .more))
         #expect(make { _ in }.finished(throwing: nil) == false)
-        #expect(describe(make { _ in }.nextRequested()) == "wait")
-        #expect(make { _ in }.consumerWillWait(1) == .wait)
+        #expect(describe(make { _ in }.batchRequested()) == "nothing")
+        #expect(describe(make { _ in }.consumerWillWait(1)) == "wait")
         #expect(make { _ in }.consumerCancelled(1) == false)
     }
 
@@ -23,7 +23,7 @@ private typealias Machine = BatchQueueStateMachine<[Int]>
         #expect(waiting().received([1], cost: 1) == .init(wakeConsumer: true, demand: .more))
         #expect(waiting().received(nil, cost: 0) == .init(wakeConsumer: false, demand: .more), "nothing to wake for")
         #expect(waiting().finished(throwing: nil) == true)
-        #expect(waiting().consumerWillWait(2) == .refuse)
+        #expect(describe(waiting().consumerWillWait(2)) == "refuse")
         #expect(waiting().consumerCancelled(1) == true)
         #expect(waiting().consumerCancelled(2) == false, "another consumer's cancellation does not end this wait")
     }
@@ -37,8 +37,8 @@ private typealias Machine = BatchQueueStateMachine<[Int]>
         #expect(holding().received([4], cost: 4) == .init(wakeConsumer: false, demand: .more))
         #expect(holding().received([4], cost: 5) == .init(wakeConsumer: false, demand: .pause))
         #expect(holding().finished(throwing: nil) == false)
-        #expect(describe(holding().nextRequested()) == "[1, 2]")
-        #expect(holding().consumerWillWait(1) == .askAgain)
+        #expect(describe(holding().batchRequested()) == "[1, 2]")
+        #expect(describe(holding().consumerWillWait(1)) == "ask again")
     }
 
     @Test func paused() {
@@ -48,12 +48,12 @@ private typealias Machine = BatchQueueStateMachine<[Int]>
             }
         }
         #expect(paused().received([3], cost: 1) == .init(wakeConsumer: false, demand: .pause), "what was already read")
-        #expect(describe(paused().nextRequested()) == "[1]", "11 are left, over the low mark")
+        #expect(describe(paused().batchRequested()) == "[1]", "11 are left, over the low mark")
         let queue = paused()
-        _ = queue.nextRequested()
-        #expect(describe(queue.nextRequested()) == "[2] and resume")
+        _ = queue.batchRequested()
+        #expect(describe(queue.batchRequested()) == "[2] and resume")
         #expect(queue.received([3], cost: 1) == .init(wakeConsumer: false, demand: .more))
-        #expect(describe(queue.nextRequested()) == "[3]", "it is told to resume once")
+        #expect(describe(queue.batchRequested()) == "[3]", "it is told to resume once")
     }
 
     @Test(arguments: [nil, ConnectionError(code: .ioError, message: "")])
@@ -66,13 +66,13 @@ private typealias Machine = BatchQueueStateMachine<[Int]>
         }
         #expect(ended().received([2], cost: 1) == .init(wakeConsumer: false, demand: .refused))
         #expect(ended().finished(throwing: .init(code: .closedByPeer, message: "")) == false)
-        #expect(ended().consumerWillWait(1) == .askAgain)
+        #expect(describe(ended().consumerWillWait(1)) == "ask again")
         let queue = ended()
         _ = queue.finished(throwing: .init(code: .closedByPeer, message: ""))
-        #expect(describe(queue.nextRequested()) == "[1]", "what came before is delivered")
-        #expect(describe(queue.nextRequested()) == end, "the first end counts")
-        #expect(describe(queue.nextRequested()) == end, "and stays")
-        #expect(queue.consumerWillWait(1) == .askAgain)
+        #expect(describe(queue.batchRequested()) == "[1]", "what came before is delivered")
+        #expect(describe(queue.batchRequested()) == "nothing")
+        #expect(describe(queue.consumerWillWait(1)) == end, "the first end counts")
+        #expect(describe(queue.consumerWillWait(1)) == end, "and stays")
     }
 
     @Test func discardingReturnsWhatNobodyTook() {
@@ -80,14 +80,14 @@ private typealias Machine = BatchQueueStateMachine<[Int]>
             _ = $0.received([1, 2], cost: 2)
             _ = $0.received([3], cost: 1)
             _ = $0.received([4, 5], cost: 2)
-            _ = $0.nextRequested()
+            _ = $0.batchRequested()
         }
         #expect(queue.discarded() == [[3], [4, 5]])
         #expect(queue.discarded() == [])
-        #expect(describe(queue.nextRequested()) == "wait")
+        #expect(describe(queue.batchRequested()) == "nothing")
         #expect(
             make {
-                _ = $0.received([1], cost: 1); _ = $0.nextRequested()
+                _ = $0.received([1], cost: 1); _ = $0.batchRequested()
             }.discarded() == []
         )
     }
@@ -97,7 +97,7 @@ private typealias Machine = BatchQueueStateMachine<[Int]>
     @Test func oneOversizedBatchPausesAndResumes() {
         let queue = make { _ in }
         #expect(queue.received([1], cost: 1000).demand == .pause)
-        #expect(describe(queue.nextRequested()) == "[1] and resume")
+        #expect(describe(queue.batchRequested()) == "[1] and resume")
     }
 
     @Test func thousandsOfBatchesKeepTheirOrder() {
@@ -110,13 +110,13 @@ private typealias Machine = BatchQueueStateMachine<[Int]>
                 received += 2
             }
             for _ in 0..<(round % 5) {
-                guard case .deliver(let elements, _) = queue.nextRequested() else { break }
-                #expect(elements == [expected, expected + 1])
+                guard let delivery = queue.batchRequested() else { break }
+                #expect(delivery.batch == [expected, expected + 1])
                 expected += 2
             }
         }
-        while case .deliver(let elements, _) = queue.nextRequested() {
-            #expect(elements == [expected, expected + 1])
+        while let delivery = queue.batchRequested() {
+            #expect(delivery.batch == [expected, expected + 1])
             expected += 2
         }
         #expect(expected == received)
@@ -130,10 +130,15 @@ private typealias Machine = BatchQueueStateMachine<[Int]>
         return Box(machine)
     }
 
-    private func describe(_ action: Machine.NextAction) -> String {
+    private func describe(_ delivery: Machine.Delivery?) -> String {
+        delivery.map { "\($0.batch)\($0.resumesReading ? " and resume" : "")" } ?? "nothing"
+    }
+
+    private func describe(_ action: Machine.WaitAction) -> String {
         switch action {
-        case .deliver(let output, let resumes): "\(output)\(resumes ? " and resume" : "")"
         case .wait: "wait"
+        case .askAgain: "ask again"
+        case .refuse: "refuse"
         case .end(let error): error.map { "\($0.code)" } ?? "end"
         }
     }
@@ -145,7 +150,7 @@ private typealias Machine = BatchQueueStateMachine<[Int]>
         func received(_ batch: [Int]?, cost: Int) -> Machine.ReceivedAction { machine.received(batch, cost: cost) }
         func finished(throwing error: ConnectionError?) -> Bool { machine.finished(throwing: error) }
         func discarded() -> [[Int]] { machine.discarded() }
-        func nextRequested() -> Machine.NextAction { machine.nextRequested() }
+        func batchRequested() -> Machine.Delivery? { machine.batchRequested() }
         func consumerWillWait(_ id: UInt64) -> Machine.WaitAction { machine.consumerWillWait(id) }
         func consumerCancelled(_ id: UInt64) -> Bool { machine.consumerCancelled(id) }
     }

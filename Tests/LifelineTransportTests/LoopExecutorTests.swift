@@ -94,11 +94,11 @@ import Testing
     @Test(arguments: [true, false]) func tasksAreHeldOnlyWhereNoSocketIsRead(reading: Bool) async {
         let clock = Clock()
         let executor = LoopExecutor(loop) { clock.now }
-        executor.socketWasRead()
+        executor.read {}
         await Task(executorPreference: executor) {
             for _ in 0..<1_200 {
                 clock.advance(by: .microseconds(50))
-                if reading { executor.socketWasRead() }
+                if reading { executor.read {} }
                 await Task.yield()
             }
         }.value
@@ -188,14 +188,17 @@ import Testing
         let clock = Clock()
         let (loop, executor) = (loop, LoopExecutor(loop) { clock.now })
         let count = NIOLockedValueBox((run: 0, beforeWrite: 0))
+        let writer = try await loop.submit {
+            Writer { count.withLockedValue { $0.beforeWrite = $0.run } }.bound(to: loop)
+        }.get()
         // Or they were held, as the loop may not have looked at its sockets for long.
-        executor.socketWasRead()
+        executor.read {}
         await Task(executorPreference: executor) {}.value
         let tasks = try await loop.submit {
-            if reading { executor.socketWasRead() }
+            if reading { executor.read {} }
             return (0..<40).map { number in
                 Task(executorPreference: executor) {
-                    if number == 0 { loop.execute { count.withLockedValue { $0.beforeWrite = $0.run } } }
+                    if number == 0 { executor.flush(writer) }
                     count.withLockedValue { $0.run += 1 }
                     clock.advance(by: .microseconds(10))
                 }
@@ -203,6 +206,72 @@ import Testing
         }.get()
         for task in tasks { await task.value }
         return count.withLockedValue { $0.beforeWrite }
+    }
+
+    @Test func whatAReadWakesRunsBeforeItIsOverAndThenItIsWritten() async throws {
+        let (loop, executor) = (loop, LoopExecutor(loop))
+        let steps = NIOLockedValueBox<[String]>([])
+        @Sendable func note(_ step: String) { steps.withLockedValue { $0.append(step) } }
+        let task = try await loop.submit {
+            let writer = Writer { note("written") }.bound(to: loop)
+            var task: Task<Void, Never>?
+            executor.read {
+                executor.flush(writer)
+                // One that has come within another's, as it does not in life.
+                executor.read {}
+                task = Task(executorPreference: executor) { note("run") }
+                note("received")
+            }
+            note("read")
+            return task
+        }.get()
+        await task?.value
+        #expect(steps.withLockedValue { $0 } == ["received", "run", "written", "read"])
+    }
+
+    /// One that writing has woken, as it does where a task waits for room.
+    @Test func whatAWriteWakesRuns() async throws {
+        let (loop, executor) = (loop, LoopExecutor(loop))
+        let task = try await loop.submit {
+            let woken = NIOLockedValueBox<Task<Bool, Never>?>(nil)
+            let writer = Writer {
+                woken.withLockedValue { $0 = Task(executorPreference: executor) { loop.inEventLoop } }
+            }.bound(to: loop)
+            executor.read { executor.flush(writer) }
+            return woken.withLockedValue { $0 }
+        }.get()
+        #expect(await task?.value == true)
+    }
+
+    /// After a read that has woken nobody.
+    @Test func whatIsSentElsewhereIsWritten() async {
+        let (loop, executor) = (loop, LoopExecutor(loop))
+        await withCheckedContinuation { continuation in
+            loop.execute {
+                let writer = Writer { continuation.resume() }.bound(to: loop)
+                executor.read {}
+                Task.detached { executor.flush(writer) }
+            }
+        }
+    }
+
+    /// A connection that has something to write.
+    private final class Writer: ConnectionControl {
+        private let whenFlushed: () -> Void
+
+        init(whenFlushed: @escaping () -> Void) { self.whenFlushed = whenFlushed }
+
+        /// Call it on the loop.
+        func bound(to loop: any EventLoop) -> NIOLoopBound<any ConnectionControl> {
+            NIOLoopBound<any ConnectionControl>(self, eventLoop: loop)
+        }
+
+        func flush() { whenFlushed() }
+        func probe() {}
+        func resumeReading() {}
+        func stopReceiving() {}
+        func close() {}
+        func fail(_: ConnectionError, resetting _: Bool) {}
     }
 
     private static func spin(for time: TimeAmount) {

@@ -43,23 +43,24 @@ public struct ClientMessages<Element: DelimitedMessage>: AsyncSequence, Sendable
 
     /// The messages of a client in batches: never an empty one.
     public struct Batches: AsyncSequence, Sendable {
-        fileprivate let inbox: ClientInbox<Element>
+        @usableFromInline let inbox: ClientInbox<Element>
 
         /// Starts, or goes on, with the next batch; with the rest of one that a loop over single messages began.
         public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(inbox: inbox) }
 
         /// Hands out one batch at a time.
         public struct AsyncIterator: AsyncIteratorProtocol {
-            fileprivate let inbox: ClientInbox<Element>
+            @usableFromInline let inbox: ClientInbox<Element>
 
             /// The next batch; nil at the end.
-            public nonisolated(nonsending) mutating func next() async throws -> [Element]? {
-                try await inbox.nextBatch()
+            @inlinable public nonisolated(nonsending) mutating func next() async throws -> [Element]? {
+                try await inbox.nextBatch(isolation: #isolation)
             }
 
             /// The next batch; nil at the end.
+            @inlinable @inline(__always)
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> [Element]? {
-                try await inbox.nextBatch()
+                try await inbox.nextBatch(isolation: actor)
             }
         }
     }

@@ -113,16 +113,6 @@ internal import NIOConcurrencyHelpers
         roomBell.ring()
     }
 
-    /// What has arrived, without waiting: the rest of a batch, or the next one, or nothing.
-    func takeBatch() -> [Received] {
-        queue.takeBatch(after: rest) { resumeReading() }
-    }
-
-    /// Waits for the rest of a batch, or the next one; nil at the end.
-    nonisolated(nonsending) func nextBatch() async throws -> [Received]? {
-        try await queue.nextBatch(after: rest) { resumeReading() }
-    }
-
     func takePing() -> UInt64? { state.withLockedValue { $0.ping.take() } }
 }
 
@@ -173,7 +163,15 @@ struct ClientReceiver<Received: DelimitedMessage>: FrameReceiver {
 }
 
 extension ClientInbox: MessageSource {
-    @usableFromInline func fill(isolation actor: isolated (any Actor)?) async throws -> Bool {
-        try await queue.fill(rest) { resumeReading() }
+    @usableFromInline func fill() -> Bool {
+        queue.fill(rest) { resumeReading() }
+    }
+
+    @usableFromInline func takeBatch() -> [Received] {
+        queue.takeBatch(after: rest) { resumeReading() }
+    }
+
+    @usableFromInline nonisolated(nonsending) func wait() async throws -> Bool {
+        try await queue.queue.wait(besides: rest)
     }
 }

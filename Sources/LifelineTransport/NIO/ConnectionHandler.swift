@@ -50,7 +50,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private var replies: ReplyBacklog
     private let replyBuffer: ReplyBuffer?
     /// Nil when this handler does not say how much is read.
-    private var readLength: NIOLoopBoundBox<Int>?
+    private var sharedReadLength: NIOLoopBoundBox<Int>?
+    private var readLength = ReadLength.normal
     /// What is being written; its memory is used on afterwards.
     private var bytesInFlight = ByteBuffer()
 
@@ -120,10 +121,14 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     // MARK: Input
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        executor?.socketWasRead()
+        guard let executor else { return receive(data) }
+        executor.read { receive(data) }
+    }
+
+    private func receive(_ data: NIOAny) {
         if liveness?.received(now: now()) == true { armLivenessTimer() }
         let bytes = unwrapInboundIn(data)
-        defer { if readLength != nil { SpareBuffer.forReading(bytes.capacity).giveBack(bytes) } }
+        defer { if sharedReadLength != nil { SpareBuffer.forReading(bytes.capacity).giveBack(bytes) } }
         let action = machine.receivedBytes()
         if action == .discard || (action == .answer && (cannotAnswer || !receiver.answersPings)) { return }
         let before = assembler.statistics.frameCount
@@ -153,15 +158,16 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     /// Has a channel read into its loop's buffer, which this handler gives back. For the handler next to the socket.
     func readIntoSharedBuffer(of channel: any Channel) throws {
-        let length = NIOLoopBoundBox(ReadLength.normal, eventLoop: channel.eventLoop)
+        let length = NIOLoopBoundBox(readLength, eventLoop: channel.eventLoop)
         try channel.syncOptions?.setOption(.recvAllocator, value: SharedReceiveAllocator(readLength: length))
-        readLength = length
+        sharedReadLength = length
     }
 
     private func setReadLength(after byteCount: Int) {
-        guard let readLength else { return }
         let length = ReadLength.next(after: byteCount, pendingLength: assembler.pendingLength)
-        if length != readLength.value { readLength.value = length }
+        if length == readLength { return }
+        readLength = length
+        sharedReadLength?.value = length
     }
 
     /// - Parameter action: what was done with the bytes.

@@ -20,8 +20,9 @@ final class NIOTransportConnection: TransportConnection {
     let remoteEndpoint: Endpoint
     let applicationProtocol: String?
     let webSocket: WebSocketOpening?
-    let executor: (any TaskExecutor)?
+    var executor: (any TaskExecutor)? { loopExecutor }
 
+    private let loopExecutor: LoopExecutor?
     private let eventLoop: any EventLoop
     private let handler: NIOLoopBound<any ConnectionControl>
     private let outbound: OutboundQueue
@@ -37,7 +38,7 @@ final class NIOTransportConnection: TransportConnection {
         executor: LoopExecutor?
     ) {
         self.eventLoop = channel.eventLoop
-        self.executor = executor
+        self.loopExecutor = executor
         self.handler = NIOLoopBound<any ConnectionControl>(handler, eventLoop: channel.eventLoop)
         self.outbound = handler.outbound
         self.closed = handler.closed
@@ -55,7 +56,7 @@ final class NIOTransportConnection: TransportConnection {
         case .pending(let pending):
             return pending
         case .accepted(let scheduleFlush):
-            if scheduleFlush { onLoop { $0.flush() } }
+            if scheduleFlush { flushSoon() }
             return nil
         }
     }
@@ -66,7 +67,7 @@ final class NIOTransportConnection: TransportConnection {
 
     func offerNow(_ head: UnsafeRawBufferPointer, _ rest: UnsafeRawBufferPointer) throws(ConnectionError) -> Bool {
         guard let scheduleFlush = try outbound.offerNow(head, rest) else { return false }
-        if scheduleFlush { onLoop { $0.flush() } }
+        if scheduleFlush { flushSoon() }
         return true
     }
 
@@ -80,7 +81,7 @@ final class NIOTransportConnection: TransportConnection {
     }
 
     func endSending() {
-        if outbound.finish() { onLoop { $0.flush() } }
+        if outbound.finish() { flushSoon() }
     }
 
     func probe() {
@@ -105,6 +106,11 @@ final class NIOTransportConnection: TransportConnection {
 
     func waitUntilClosed() async -> ClosureReport {
         await closed.waitUninterrupted()
+    }
+
+    private func flushSoon() {
+        guard let loopExecutor else { return onLoop { $0.flush() } }
+        loopExecutor.flush(handler)
     }
 
     private func onLoop(_ body: @escaping @Sendable (any ConnectionControl) -> Void) {

@@ -170,8 +170,12 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
     }
 
     func nextConnection() async throws -> OpenedConnection<Inbox>? {
-        // Each comes in a batch of its own.
-        try await accepted.nextBatch(resumeReading: {})?.first
+        while true {
+            try Task.checkCancellation()
+            // Each comes in a batch of its own.
+            if let connection = accepted.takeBatch(resumeReading: {}).first { return connection }
+            guard try await accepted.queue.wait(besides: nil) else { return nil }
+        }
     }
 
     func releaseConnection() {

@@ -3,12 +3,12 @@ internal import NIOConcurrencyHelpers
 
 /// What a `BatchQueue` does, whatever the batches are of: compiled once, where generic code looks types up with every batch,
 /// which took 4 of the 50 µs that a server spends on a read of 64 messages and their echoes.
-final class AnyBatchQueue: Sendable {
+package final class AnyBatchQueue: Sendable {
     // A consumer waits up to once for each read. A checked continuation costs twice as much; debug builds use it.
     #if DEBUG
-    private typealias Waiter = CheckedContinuation<Void, any Error>
+    private typealias Waiter = CheckedContinuation<Bool, any Error>
     #else
-    private typealias Waiter = UnsafeContinuation<Void, any Error>
+    private typealias Waiter = UnsafeContinuation<Bool, any Error>
     #endif
 
     private struct State {
@@ -31,14 +31,15 @@ final class AnyBatchQueue: Sendable {
             let action = state.machine.received(batch, cost: cost)
             return (action.wakeConsumer ? state.waiter.take() : nil, action.demand)
         }
-        waiter?.resume()
+        waiter?.resume(returning: true)
         return demand
     }
 
     var isPaused: Bool { state.withLockedValue { $0.machine.isPaused } }
 
     func finish(throwing error: ConnectionError?) {
-        state.withLockedValue { $0.machine.finished(throwing: error) ? $0.waiter.take() : nil }?.resume()
+        state.withLockedValue { $0.machine.finished(throwing: error) ? $0.waiter.take() : nil }?
+            .resume(returning: true)
     }
 
     func finishDiscarding() -> [AnyBatch] {
@@ -48,83 +49,54 @@ final class AnyBatchQueue: Sendable {
 
     // MARK: The consumer's side
 
-    nonisolated(nonsending) func fill(_ rest: any BatchRest, resumeReading: () -> Void) async throws -> Bool {
-        while true {
-            try Task.checkCancellation()
-            let action: NextAction? = state.withLockedValue { state in
-                if state.mayHaveRest {
-                    guard rest.isEmpty else { return nil }
-                    state.mayHaveRest = false
-                }
-                let action = state.machine.nextRequested()
-                if case .deliver(let batch, _) = action {
-                    rest.put(batch)
-                    state.mayHaveRest = true
-                }
-                return action
+    func fill(_ rest: any BatchRest, resumeReading: () -> Void) -> Bool {
+        let (isFilled, resumes) = state.withLockedValue { state in
+            if state.mayHaveRest {
+                // Another consumer has left something.
+                guard rest.isEmpty else { return (true, false) }
+                state.mayHaveRest = false
             }
-            switch action {
-            // Another consumer has left something.
-            case nil: return true
-            case .deliver(_, let resumes):
-                if resumes { resumeReading() }
-                return true
-            case .end(nil): return false
-            case .end(let error?): throw error
-            case .wait: try await waitForBatch(rest)
-            }
+            guard let delivery = state.machine.batchRequested() else { return (false, false) }
+            rest.put(delivery.batch)
+            state.mayHaveRest = true
+            return (true, delivery.resumesReading)
         }
-    }
-
-    nonisolated(nonsending) func nextBatch(
-        after rest: (any BatchRest)?,
-        resumeReading: () -> Void
-    ) async throws -> AnyBatch? {
-        while true {
-            try Task.checkCancellation()
-            switch nextAction(after: rest) {
-            case .deliver(let batch, let resumes):
-                if resumes { resumeReading() }
-                return batch
-            case .end(nil): return nil
-            case .end(let error?): throw error
-            case .wait: try await waitForBatch(rest)
-            }
-        }
-    }
-
-    func takeBatch(after rest: any BatchRest, resumeReading: () -> Void) -> AnyBatch? {
-        guard case .deliver(let batch, let resumes) = nextAction(after: rest) else { return nil }
         if resumes { resumeReading() }
-        return batch
+        return isFilled
     }
 
-    private typealias NextAction = BatchQueueStateMachine<AnyBatch>.NextAction
-
-    private func nextAction(after rest: (any BatchRest)?) -> NextAction {
-        state.withLockedValue { state in
+    func takeBatch(after rest: (any BatchRest)?, resumeReading: () -> Void) -> AnyBatch? {
+        let delivery: BatchQueueStateMachine<AnyBatch>.Delivery? = state.withLockedValue { state in
             // Another consumer may have been quicker.
             if state.mayHaveRest, let rest {
                 state.mayHaveRest = false
-                if let left = rest.takeAll() { return .deliver(left, resumeReading: false) }
+                if let left = rest.takeAll() { return .init(batch: left, resumesReading: false) }
             }
-            return state.machine.nextRequested()
+            return state.machine.batchRequested()
         }
+        if delivery?.resumesReading == true { resumeReading() }
+        return delivery?.batch
     }
 
-    private nonisolated(nonsending) func waitForBatch(_ rest: (any BatchRest)?) async throws {
+    /// Waits until there is something, and tells whether there is; false at the end.
+    ///
+    /// - Throws: what the queue was ended with; `CancellationError`, after which the queue can be used on;
+    ///   `ConnectionError` `concurrentIteration` when another consumer waits.
+    package nonisolated(nonsending) func wait(besides rest: (any BatchRest)?) async throws -> Bool {
         let id = state.withLockedValue { $0.machine.makeConsumerID() }
-        try await withTaskCancellationHandler {
+        return try await withTaskCancellationHandler {
             try await Self.wait { continuation in
-                let result: Result<Void, any Error>? = state.withLockedValue { state in
+                let result: Result<Bool, any Error>? = state.withLockedValue { state in
                     // A cancellation before this line ran its handler in vain; one after it finds the waiter.
                     if Task.isCancelled { return .failure(CancellationError()) }
-                    if state.mayHaveRest, rest?.isEmpty == false { return .success(()) }
+                    if state.mayHaveRest, rest?.isEmpty == false { return .success(true) }
                     switch state.machine.consumerWillWait(id) {
                     case .wait:
                         state.waiter = continuation
                         return nil
-                    case .askAgain: return .success(())
+                    case .askAgain: return .success(true)
+                    case .end(nil): return .success(false)
+                    case .end(let error?): return .failure(error)
                     case .refuse: return .failure(ConnectionError.concurrentIteration)
                     }
                 }
@@ -137,7 +109,7 @@ final class AnyBatchQueue: Sendable {
     }
 
     @inline(__always)
-    private nonisolated(nonsending) static func wait(_ body: (Waiter) -> Void) async throws {
+    private nonisolated(nonsending) static func wait(_ body: (Waiter) -> Void) async throws -> Bool {
         #if DEBUG
         try await withCheckedThrowingContinuation(body)
         #else

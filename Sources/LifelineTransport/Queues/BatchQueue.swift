@@ -5,7 +5,8 @@ package import LifelineCore
 /// Bounded by the producer's obedience: past the high-water mark it is told to pause, and told to go on when the
 /// consumer has brought the queue down to the low one.
 package struct BatchQueue<Element: Sendable>: Sendable {
-    private let queue: AnyBatchQueue
+    /// What it does whatever its batches are of; who waits for one waits here.
+    package let queue: AnyBatchQueue
 
     package init(marks: WaterMarks) { queue = AnyBatchQueue(marks: marks) }
 
@@ -27,30 +28,17 @@ package struct BatchQueue<Element: Sendable>: Sendable {
 
     // MARK: The consumer's side
 
-    /// Sees to it that the rest has an element, and tells whether it has; false at the end. Suspends only when there is none.
+    /// Sees to it that the rest has an element, if there is any, and tells whether it has.
     ///
     /// - Parameters:
     ///   - rest: for batches of this queue's elements; always the same one.
     ///   - resumeReading: called when the producer may go on.
-    /// - Throws: what the queue was ended with; `CancellationError`, after which the queue can be used on;
-    ///   `ConnectionError` `concurrentIteration` when another consumer waits.
-    package nonisolated(nonsending) func fill(
-        _ rest: any BatchRest,
-        resumeReading: () -> Void
-    ) async throws -> Bool {
-        try await queue.fill(rest, resumeReading: resumeReading)
+    package func fill(_ rest: any BatchRest, resumeReading: () -> Void) -> Bool {
+        queue.fill(rest, resumeReading: resumeReading)
     }
 
-    /// What is left of a batch, or the next one, or nil at the end. Like `fill(_:resumeReading:)` otherwise.
-    package nonisolated(nonsending) func nextBatch(
-        after rest: (any BatchRest)? = nil,
-        resumeReading: () -> Void
-    ) async throws -> [Element]? {
-        try await queue.nextBatch(after: rest, resumeReading: resumeReading)?.elements()
-    }
-
-    /// Like `nextBatch(after:resumeReading:)`, but empty instead of waiting, and at the end.
-    package func takeBatch(after rest: any BatchRest, resumeReading: () -> Void) -> [Element] {
+    /// What is left of a batch, or the next one; empty where there is none now, and at the end.
+    package func takeBatch(after rest: (any BatchRest)? = nil, resumeReading: () -> Void) -> [Element] {
         queue.takeBatch(after: rest, resumeReading: resumeReading)?.elements() ?? []
     }
 }
@@ -77,7 +65,8 @@ package struct AnyBatch: Sendable {
 
     /// Nil when there is nothing in it.
     package init?<Element: Sendable>(_ elements: [Element]) {
-        if elements.isEmpty { return nil }
+        // Not `isEmpty`, for which generic code looks two more types up.
+        if elements.count == 0 { return nil }
         box = Box(elements)
     }
 

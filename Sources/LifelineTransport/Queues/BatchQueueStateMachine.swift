@@ -64,21 +64,15 @@ package struct BatchQueueStateMachine<Batch: Sendable> {
     }
 
     /// What a consumer that asked for a batch gets.
-    package enum NextAction {
-        /// With `resumeReading`, the producer that was paused goes on.
-        case deliver(Batch, resumeReading: Bool)
-        /// Nothing there: `consumerWillWait(_:)` next.
-        case wait
-        /// The end: nil, or why it came.
-        case end(ConnectionError?)
+    package struct Delivery {
+        package var batch: Batch
+        /// Whether the producer, which was paused, goes on.
+        package var resumesReading: Bool
     }
 
-    /// The consumer asked for the next batch.
-    package mutating func nextRequested() -> NextAction {
-        guard first < places.count, let batch = places[first].batch.take() else {
-            if case .ended(let error) = state { return .end(error) }
-            return .wait
-        }
+    /// The consumer asked for the next batch. Nil when there is none: `consumerWillWait(_:)` next.
+    package mutating func batchRequested() -> Delivery? {
+        guard first < places.count, let batch = places[first].batch.take() else { return nil }
         cost -= places[first].cost
         first += 1
         if first == places.count {
@@ -88,17 +82,19 @@ package struct BatchQueueStateMachine<Batch: Sendable> {
             places.removeFirst(first)
             first = 0
         }
-        guard isPaused, cost <= marks.low else { return .deliver(batch, resumeReading: false) }
+        guard isPaused, cost <= marks.low else { return Delivery(batch: batch, resumesReading: false) }
         isPaused = false
-        return .deliver(batch, resumeReading: true)
+        return Delivery(batch: batch, resumesReading: true)
     }
 
     /// What a consumer that wants to wait does.
-    package enum WaitAction: Equatable {
+    package enum WaitAction {
         /// Wait until woken.
         case wait
         /// Ask again: something came in the meantime.
         case askAgain
+        /// Nothing comes any more: the end, or why it came.
+        case end(ConnectionError?)
         /// Fail: another consumer waits already.
         case refuse
     }
@@ -112,8 +108,8 @@ package struct BatchQueueStateMachine<Batch: Sendable> {
     /// A consumer is about to suspend.
     package mutating func consumerWillWait(_ id: UInt64) -> WaitAction {
         if waitingConsumer != nil { return .refuse }
-        if case .ended = state { return .askAgain }
         if first < places.count { return .askAgain }
+        if case .ended(let error) = state { return .end(error) }
         waitingConsumer = id
         return .wait
     }
