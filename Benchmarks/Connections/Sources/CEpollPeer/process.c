@@ -23,6 +23,11 @@ bool process_unpin(void) {
     return knows_allowed && sched_setaffinity(0, sizeof allowed, &allowed) == 0;
 }
 
+int process_core_count(void) {
+    cpu_set_t cores;
+    return sched_getaffinity(0, sizeof cores, &cores) ? 1 : CPU_COUNT(&cores);
+}
+
 uint64_t process_raise_descriptor_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit)) return 0;

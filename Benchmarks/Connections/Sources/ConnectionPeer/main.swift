@@ -1,5 +1,6 @@
 internal import CEpollPeer
 internal import Foundation
+internal import NIOCore
 
 // A server or a client of one of the contenders. `Benchmarks/run connection` starts both and tells the client what to do.
 
@@ -26,6 +27,8 @@ func say(_ line: String) {
 
 func run(_ arguments: [String]) async throws {
     _ = process_raise_descriptor_limit()
+    // SwiftNIO counts the machine's processors, and not those that this process may run on.
+    NIOSingletons.groupLoopCountSuggestion = Int(process_core_count())
     switch (arguments.first, arguments.dropFirst().first.flatMap(Contender.init)) {
     case ("server", let contender?) where arguments.count == 3:
         guard let mode = ServerMode(rawValue: arguments[2]) else { break }

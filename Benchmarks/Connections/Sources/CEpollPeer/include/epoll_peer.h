@@ -55,6 +55,8 @@ bool epoll_client_paced(struct epoll_client *client, const uint8_t *payload, siz
 bool process_pin(int core);
 // Lets them run on all cores again that it had at the first `process_pin`.
 bool process_unpin(void);
+// How many cores the process may run on.
+int process_core_count(void);
 
 // Allows as many descriptors as the system lets a process have. Returns how many.
 uint64_t process_raise_descriptor_limit(void);
