@@ -59,6 +59,14 @@ public enum HandlerExecutor: Sendable {
         case .globalPool: globalConcurrentExecutor
         }
     }
+
+    /// What runs the task that begins the handlers of a listener's connections.
+    func executor(of listener: any TransportListener) -> (any TaskExecutor)? {
+        switch self {
+        case .eventLoop: listener.executor
+        case .globalPool: globalConcurrentExecutor
+        }
+    }
 }
 
 /// Which side of its connections a server ends first when it shuts down. Delimited messages have no word for "no more of

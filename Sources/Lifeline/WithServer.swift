@@ -121,6 +121,11 @@ struct ServerLoop<Inbox: Sendable>: Sendable {
     let serve: @Sendable (OpenedConnection<Inbox>) async throws -> Void
 
     func run() async {
+        // Where handlers run on loops, a connection goes from its accepting to its handler without a switch of threads.
+        await withTaskExecutorPreference(handlerExecutor.executor(of: listener)) { await accept() }
+    }
+
+    private func accept() async {
         await withDiscardingTaskGroup { group in
             do {
                 while let opened = try await listener.nextConnection() {

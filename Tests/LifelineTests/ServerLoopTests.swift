@@ -56,11 +56,53 @@ import Testing
         #expect(!log.entries.contains { $0.level == .warning })
         await listener.close()
     }
+
+    /// Where they run on loops, a connection goes from its accepting to its handler without a switch of threads.
+    @Test(arguments: [true, false]) func connectionsAreTakenWhereHandlersRun(areOnLoop: Bool) async throws {
+        let executor = SerialExecutor()
+        let listener = NoConnections(executor: executor)
+        let server = Server(endpoint: listener.endpoint, shutdownOrder: .handlersFirst) {}
+        let loop = ServerLoop<Void>(
+            server: server,
+            listener: listener,
+            handlerExecutor: areOnLoop ? .eventLoop : .globalPool,
+            logger: TestLog().logger
+        ) { _ in }
+        async let serving: Void = loop.run()
+        await server.shutdown(gracePeriod: .zero)
+        await serving
+        #expect(listener.wasAskedOnExecutor.value == areOnLoop)
+    }
+}
+
+/// Has no connection to hand out, and tells where it was asked for one.
+private final class NoConnections: TransportListener {
+    let endpoint = anyPort
+    let executor: (any TaskExecutor)?
+    let wasAskedOnExecutor = Latch<Bool>()
+    private let serialExecutor: SerialExecutor
+
+    init(executor: SerialExecutor) {
+        self.executor = executor
+        serialExecutor = executor
+    }
+
+    func nextConnection() async throws -> OpenedConnection<Void>? {
+        wasAskedOnExecutor.open(with: serialExecutor.isCurrent)
+        return nil
+    }
+
+    func releaseConnection() {}
+
+    func stopAccepting() async {}
+
+    func close() async {}
 }
 
 /// Has one connection left to hand out.
 private final class LastConnection<Inbox: Sendable>: TransportListener {
     let endpoint: Endpoint
+    let executor: (any TaskExecutor)? = nil
     private let connections: AsyncStream<OpenedConnection<Inbox>>
 
     init(_ connection: OpenedConnection<Inbox>, of endpoint: Endpoint) {
@@ -86,6 +128,12 @@ private final class LastConnection<Inbox: Sendable>: TransportListener {
 /// Runs tasks on one thread at a time, in the order in which they become ready.
 private final class SerialExecutor: TaskExecutor {
     private let queue = DispatchQueue(label: "serial")
+    private let key = DispatchSpecificKey<Bool>()
+
+    init() { queue.setSpecific(key: key, value: true) }
+
+    /// Whether the calling task runs here.
+    var isCurrent: Bool { DispatchQueue.getSpecific(key: key) == true }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)

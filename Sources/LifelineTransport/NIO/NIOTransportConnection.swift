@@ -16,12 +16,17 @@ extension ConnectionHandler: ConnectionControl {}
 
 /// The thread-safe handle on a connection whose handler lives on its event loop.
 final class NIOTransportConnection: TransportConnection {
-    let localEndpoint: Endpoint
-    let remoteEndpoint: Endpoint
+    // Made when they are asked for, as few are: 6,000 instructions.
+    var localEndpoint: Endpoint { Endpoint(localAddress, spokenToAs: endpoint) ?? endpoint }
+    var remoteEndpoint: Endpoint { Endpoint(remoteAddress, spokenToAs: endpoint) ?? endpoint }
     let applicationProtocol: String?
     let webSocket: WebSocketOpening?
     var executor: (any TaskExecutor)? { loopExecutor }
 
+    /// Names the ends that have no name of their own, and the peer behind a proxy.
+    private let endpoint: Endpoint
+    private let localAddress: SocketAddress?
+    private let remoteAddress: SocketAddress?
     private let loopExecutor: LoopExecutor?
     private let eventLoop: any EventLoop
     private let handler: NIOLoopBound<any ConnectionControl>
@@ -29,7 +34,9 @@ final class NIOTransportConnection: TransportConnection {
     private let closed: Latch<ClosureReport>
     private let outputEnded: Latch<ConnectionError?>
 
-    /// Call it on the channel's loop. `endpoint` names the ends that have no name of their own, and the peer behind a proxy.
+    /// Call it on the channel's loop.
+    ///
+    /// - Parameter endpoint: names the ends that have no name of their own, and the peer behind a proxy.
     init(
         channel: any Channel,
         handler: ConnectionHandler<some FrameReceiver>,
@@ -43,12 +50,12 @@ final class NIOTransportConnection: TransportConnection {
         self.outbound = handler.outbound
         self.closed = handler.closed
         self.outputEnded = handler.outputEnded
-        self.localEndpoint = Endpoint(channel.localAddress, spokenToAs: endpoint) ?? endpoint
-        let tls = try? channel.pipeline.syncOperations.handler(type: TLSHandler.self)
-        self.applicationProtocol = tls?.applicationProtocol
-        self.webSocket = try? channel.pipeline.syncOperations.handler(type: WebSocketHandler.self).opening
-        let remoteAddress = isProxied ? nil : channel.remoteAddress
-        self.remoteEndpoint = Endpoint(remoteAddress, spokenToAs: endpoint) ?? endpoint
+        self.endpoint = endpoint
+        self.localAddress = channel.localAddress
+        self.remoteAddress = isProxied ? nil : channel.remoteAddress
+        let layers = handler.hasLayers ? channel.pipeline.syncOperations : nil
+        self.applicationProtocol = try? layers?.handler(type: TLSHandler.self).applicationProtocol
+        self.webSocket = try? layers?.handler(type: WebSocketHandler.self).opening
     }
 
     func offer(_ frames: UnsafeRawBufferPointer, count: Int) throws(ConnectionError) -> PendingSend? {

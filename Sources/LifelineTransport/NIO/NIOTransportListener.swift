@@ -8,6 +8,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
     typealias Inbox = Receiver.Inbox
 
     let endpoint: Endpoint
+    let executor: (any TaskExecutor)?
 
     private let channel: any Channel
     private let acceptor: NIOLoopBound<AcceptHandler>
@@ -16,11 +17,13 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
 
     private init(
         endpoint: Endpoint,
+        executor: LoopExecutor?,
         channel: any Channel,
         acceptor: NIOLoopBound<AcceptHandler>,
         accepted: BatchQueue<OpenedConnection<Inbox>>
     ) {
         self.endpoint = endpoint
+        self.executor = executor
         self.channel = channel
         self.acceptor = acceptor
         self.accepted = accepted
@@ -86,6 +89,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
             )
             return NIOTransportListener(
                 endpoint: Endpoint(channel.localAddress, spokenToAs: endpoint) ?? endpoint,
+                executor: executors[loop],
                 channel: channel,
                 acceptor: acceptor,
                 accepted: accepted
