@@ -96,10 +96,14 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
             }) {
                 try await batch.send()
                 if next >= count { return }
+                outlet.writeEarly()
             }
             for message in messages.dropFirst(next) {
                 // One that does not fit does so once those before it were sent.
-                while try !message.withDelimitedBytes(partial: false, { try batch.take($0) }) { try await batch.send() }
+                while try !message.withDelimitedBytes(partial: false, { try batch.take($0) }) {
+                    try await batch.send()
+                    outlet.writeEarly()
+                }
                 if batch.isFull { try await batch.send() }
             }
             try await batch.send()

@@ -24,6 +24,9 @@ internal import LifelineTransport
         return try transport.offer(frame).map { PlaceInLine(pending: $0) }
     }
 
+    /// There is more to send behind what was offered, which may be written now.
+    @usableFromInline func writeEarly() { transport.writeEarly() }
+
     /// Waits until the frame is accepted.
     @usableFromInline func wait(in place: PlaceInLine, isolation: isolated (any Actor)?) async throws {
         try await transport.wait(for: place.pending)

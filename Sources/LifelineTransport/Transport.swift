@@ -94,6 +94,9 @@ package protocol TransportConnection: AnyObject, Sendable {
     ///
     /// - Returns: nil when they were accepted; a place in the line when they have to wait for room: see `wait(for:)`.
     func offer(_ frames: UnsafeRawBufferPointer, count: Int) throws(ConnectionError) -> PendingSend?
+    /// There is more to come behind what was offered, which is worth a write of its own where the peer may have nothing to do
+    /// until it hears something. Call it without a lock held: it may find that the connection has failed.
+    func writeEarly()
     /// Waits until an offer is accepted. When the task is cancelled first, nothing of it will be sent.
     nonisolated(nonsending) func wait(for pending: PendingSend) async throws
     /// Takes a frame, prefix included, if there is room for it now, and tells whether there was. The bytes, which may come in

@@ -1,5 +1,6 @@
 import Lifeline
 import LifelineTestSupport
+import LifelineTransport
 import Testing
 
 /// What `send(contentsOf:)` gathers, and what it does not.
@@ -29,6 +30,26 @@ import Testing
                 try await sending
                 #expect(received == Self.messages)
             }
+        }
+    }
+
+    /// Behind a read, so that a peer which waits for answers goes on with the first of them.
+    @Test(arguments: Shape.allCases) func theFirstIsWrittenBeforeTheLastIsSent(shape: Shape) async throws {
+        let peer = Latch<RawSocket>()
+        let wasWritten = Latch<Bool>()
+        let messages = Array(repeating: TestMessage([UInt8](repeating: 1, count: 1_000)), count: 40)
+        try await withTestServer { connection in
+            for try await _ in connection.messages {
+                try await connection.send(messages, as: shape)
+                // The loop, which writes by itself what was sent, is held up here.
+                wasWritten.open(with: peer.value?.hasInput() == true)
+            }
+        } _: { server in
+            let socket = try await RawSocket.connect(toPort: #require(server.endpoint.port))
+            peer.open(with: socket)
+            try await socket.write(TestMessage([0]).delimitedBytes)
+            #expect(try await wasWritten.wait())
+            try socket.reset()
         }
     }
 

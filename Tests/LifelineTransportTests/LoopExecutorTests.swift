@@ -94,11 +94,11 @@ import Testing
     @Test(arguments: [true, false]) func tasksAreHeldOnlyWhereNoSocketIsRead(reading: Bool) async {
         let clock = Clock()
         let executor = LoopExecutor(loop) { clock.now }
-        executor.read {}
+        executor.read(isAll: true) {}
         await Task(executorPreference: executor) {
             for _ in 0..<1_200 {
                 clock.advance(by: .microseconds(50))
-                if reading { executor.read {} }
+                if reading { executor.read(isAll: true) {} }
                 await Task.yield()
             }
         }.value
@@ -192,10 +192,10 @@ import Testing
             Writer { count.withLockedValue { $0.beforeWrite = $0.run } }.bound(to: loop)
         }.get()
         // Or they were held, as the loop may not have looked at its sockets for long.
-        executor.read {}
+        executor.read(isAll: true) {}
         await Task(executorPreference: executor) {}.value
         let tasks = try await loop.submit {
-            if reading { executor.read {} }
+            if reading { executor.read(isAll: true) {} }
             return (0..<40).map { number in
                 Task(executorPreference: executor) {
                     if number == 0 { executor.flush(writer) }
@@ -215,10 +215,10 @@ import Testing
         let task = try await loop.submit {
             let writer = Writer { note("written") }.bound(to: loop)
             var task: Task<Void, Never>?
-            executor.read {
+            executor.read(isAll: true) {
                 executor.flush(writer)
                 // One that has come within another's, as it does not in life.
-                executor.read {}
+                executor.read(isAll: true) {}
                 task = Task(executorPreference: executor) { note("run") }
                 note("received")
             }
@@ -237,7 +237,7 @@ import Testing
             let writer = Writer {
                 woken.withLockedValue { $0 = Task(executorPreference: executor) { loop.inEventLoop } }
             }.bound(to: loop)
-            executor.read { executor.flush(writer) }
+            executor.read(isAll: true) { executor.flush(writer) }
             return woken.withLockedValue { $0 }
         }.get()
         #expect(await task?.value == true)
@@ -249,10 +249,36 @@ import Testing
         await withCheckedContinuation { continuation in
             loop.execute {
                 let writer = Writer { continuation.resume() }.bound(to: loop)
-                executor.read {}
+                executor.read(isAll: true) {}
                 Task.detached { executor.flush(writer) }
             }
         }
+    }
+
+    @Test(arguments: [true, false]) func oneWriteBehindAReadMayBeEarlyWhereThereWasNoMore(isAll: Bool) async throws {
+        let (loop, executor) = (loop, LoopExecutor(loop))
+        let early = NIOLockedValueBox<[Bool]>([])
+        let task = try await loop.submit {
+            var task: Task<Void, Never>?
+            executor.read(isAll: true) {}
+            executor.read(isAll: isAll) {
+                task = Task(executorPreference: executor) {
+                    early.withLockedValue { $0 = [executor.takesEarlyWrite(), executor.takesEarlyWrite()] }
+                }
+            }
+            return task
+        }.get()
+        await task?.value
+        #expect(early.withLockedValue { $0 } == [isAll, false])
+    }
+
+    /// Behind a read that has woken nobody, or one whose tasks have all run.
+    @Test(arguments: [true, false]) func noWriteIsEarlyOtherwise(wakes: Bool) async throws {
+        let executor = LoopExecutor(loop)
+        try await loop.submit {
+            executor.read(isAll: true) { if wakes { Task(executorPreference: executor) {} } }
+        }.get()
+        #expect(await Task(executorPreference: executor) { executor.takesEarlyWrite() }.value == false)
     }
 
     /// A connection that has something to write.

@@ -121,13 +121,13 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     // MARK: Input
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard let executor else { return receive(data) }
-        executor.read { receive(data) }
+        let bytes = unwrapInboundIn(data)
+        guard let executor else { return receive(bytes) }
+        executor.read(isAll: bytes.readableBytes < readLength) { receive(bytes) }
     }
 
-    private func receive(_ data: NIOAny) {
+    private func receive(_ bytes: ByteBuffer) {
         if liveness?.received(now: now()) == true { armLivenessTimer() }
-        let bytes = unwrapInboundIn(data)
         defer { if sharedReadLength != nil { SpareBuffer.forReading(bytes.capacity).giveBack(bytes) } }
         let action = machine.receivedBytes()
         if action == .discard || (action == .answer && (cannotAnswer || !receiver.answersPings)) { return }

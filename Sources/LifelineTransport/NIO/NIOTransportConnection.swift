@@ -68,6 +68,11 @@ final class NIOTransportConnection: TransportConnection {
         }
     }
 
+    func writeEarly() {
+        guard let loopExecutor, eventLoop.inEventLoop, loopExecutor.takesEarlyWrite() else { return }
+        handler.value.flush()
+    }
+
     nonisolated(nonsending) func wait(for pending: PendingSend) async throws {
         try await outbound.wait(for: pending)
     }

@@ -286,6 +286,8 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
         }
     }
 
+    func writeEarly() {}
+
     nonisolated(nonsending) func wait(for pending: PendingSend) async throws {
         try await outbound.wait(for: pending)
     }
