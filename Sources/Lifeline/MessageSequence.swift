@@ -76,6 +76,6 @@ extension MessageSequence: MessageSource {
     }
 
     @usableFromInline nonisolated(nonsending) func wait() async throws -> Bool {
-        try await inbox.queue.wait(besides: rest)
+        try await inbox.untyped.wait(besides: rest)
     }
 }

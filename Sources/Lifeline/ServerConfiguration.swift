@@ -46,7 +46,7 @@ public enum HandlerExecutor: Sendable {
     /// On the thread that reads and writes the connection which the handler began with, and with it the actors that it calls,
     /// unless they have executors of their own: an answer costs no switch between threads, which takes longer than most handlers
     /// do. Nothing must block there, nor compute or send for milliseconds without a pause, such as `Task.yield()`: all
-    /// connections of the loop, their pings included, wait meanwhile. A server has a loop for each core.
+    /// connections of the loop, their pings included, and new ones, wait meanwhile. A server has a loop for each core.
     case eventLoop
     /// On the threads that Swift has for tasks, one for each core. For handlers that compute for milliseconds at a time, or block
     /// for as long; what blocks for longer needs a thread of its own.

@@ -124,5 +124,5 @@ private struct QueueSource: MessageSource {
 
     func takeBatch() -> [Int] { queue.takeBatch(after: rest) {} }
 
-    nonisolated(nonsending) func wait() async throws -> Bool { try await queue.queue.wait(besides: rest) }
+    nonisolated(nonsending) func wait() async throws -> Bool { try await queue.untyped.wait(besides: rest) }
 }

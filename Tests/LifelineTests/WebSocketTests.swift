@@ -1,6 +1,7 @@
 import Lifeline
 import LifelineCore
 import LifelineTestSupport
+import LifelineTransport
 import Logging
 import NIOConcurrencyHelpers
 import Testing
@@ -284,6 +285,28 @@ import Testing
                 let error = await connectionError { try await connection.send(TestMessage()) }
                 #expect(error?.code == .closedByPeer, "there is no half-close")
             }
+        }
+    }
+
+    /// In one read. Whoever the message wakes sends behind the Close, where nothing may be sent any more.
+    @Test func aMessageAndACloseThatComeTogether() async throws {
+        let end = Latch<ConnectionError?>()
+        try await withTestServer(on: webSocket) { connection in
+            let error = await connectionError {
+                for try await message in connection.messages { try? await connection.send(message) }
+            }
+            end.open(with: error)
+        } _: { server in
+            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            try await peer.requestHandshake()
+            let frame = try TestMessage([7]).delimitedBytes
+            let message: [UInt8] = [0x82, 0x80 | UInt8(frame.count), 0, 0, 0, 0] + frame
+            // Once that is answered, the handler waits for the next one.
+            try await peer.write(message)
+            #expect(try await peer.read(2 + frame.count) == [0x82, UInt8(frame.count)] + frame)
+            try await peer.write(message + [0x88, 0x80, 0, 0, 0, 0])
+            #expect(try await peer.read() == [0x88, 0x00])
+            #expect(try await end.wait() == nil)
         }
     }
 

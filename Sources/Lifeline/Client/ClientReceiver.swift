@@ -29,7 +29,7 @@ internal import NIOConcurrencyHelpers
     /// What a loop over single messages has left of the batch that it took last.
     @usableFromInline let rest = MessageRest<Received>()
     /// Held around the queue's lock, never within it. The queue wakes its consumer meanwhile, which only schedules its task:
-    /// that runs elsewhere, and waits here for a moment at most.
+    /// that runs elsewhere, and waits here for a moment at most, or on this thread, later.
     private let state = NIOLockedValueBox(State())
     /// There is room again.
     private let roomBell = Doorbell()
@@ -172,6 +172,6 @@ extension ClientInbox: MessageSource {
     }
 
     @usableFromInline nonisolated(nonsending) func wait() async throws -> Bool {
-        try await queue.queue.wait(besides: rest)
+        try await queue.untyped.wait(besides: rest)
     }
 }

@@ -14,13 +14,21 @@ final class AcceptHandler: ChannelInboundHandler {
 
     private let maximumConnections: Int
     private let logger: Logger
+    private let executor: LoopExecutor?
     private let whenInactive: () -> Void
     private var context: ChannelHandlerContext?
     private var connectionCount = 0
     private var isPausedAfterError = false
     private(set) var isReading = true
 
-    init(maximumConnections: Int, logger: Logger, whenInactive: @escaping () -> Void) {
+    /// - Parameter executor: runs tasks on the loop.
+    init(
+        maximumConnections: Int,
+        logger: Logger,
+        executor: LoopExecutor? = nil,
+        whenInactive: @escaping () -> Void
+    ) {
+        self.executor = executor
         self.maximumConnections = max(1, maximumConnections)
         self.logger = logger
         self.whenInactive = whenInactive
@@ -35,6 +43,7 @@ final class AcceptHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        executor?.socketWasRead()
         connectionCount += 1
         if connectionCount == maximumConnections {
             logger.notice("Connection limit reached; accepting pauses", metadata: ["limit": "\(maximumConnections)"])

@@ -3,7 +3,7 @@ internal import LifelineCore
 internal import NIOCore
 
 /// The one handler of a connection: finds frames in place, hands them on in batches, and writes what the outbound queue
-/// holds once a tick. It translates; `ConnectionStateMachine`, `Liveness`, `FrameAssembler` and the two queues decide.
+/// holds when tasks have run, or once a tick. It translates; `ConnectionStateMachine`, `Liveness`, `FrameAssembler` and the two queues decide.
 ///
 /// Inbound back-pressure: while the receiver's queue is over its high-water mark, the channel's `read` events are held
 /// here. One read may still come in after that. When the peer ends its side, NIO reads what the kernel still holds
@@ -122,7 +122,11 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = unwrapInboundIn(data)
-        guard let executor else { return receive(bytes) }
+        guard let executor, !hasLayers else {
+            // A layer may be in the middle of what it has read: tasks come after that.
+            self.executor?.socketWasRead()
+            return receive(bytes)
+        }
         executor.read(isAll: bytes.readableBytes < readLength) { receive(bytes) }
     }
 

@@ -11,8 +11,10 @@ final class LoopExecutor: TaskExecutor {
         /// Those that have come, behind those of which some were run.
         var jobs: [UnownedJob] = []
         var begun = Jobs()
-        /// Whether the loop has been asked to run them.
+        /// Whether the loop has been asked to run them, and need not be again.
         var isScheduled = false
+        /// Which time it was asked for last: earlier ones count no more.
+        var lastRequest: UInt64 = 0
         /// Whether the loop is at it, or reads and does so next. Then nobody need ask it, to run tasks or to write.
         var isActive = false
         /// Whether it has read all that there was, so that a peer may have nothing to do until it hears something.
@@ -29,7 +31,14 @@ final class LoopExecutor: TaskExecutor {
         var (readCount, seenReadCount) = (0, 0)
         var pauseCount = 0
 
-        var hasWork: Bool { !jobs.isEmpty || begun.next < begun.jobs.count || !writers.isEmpty }
+        var hasWork: Bool { !jobs.isEmpty || begun.areLeft || !writers.isEmpty }
+
+        /// Returns which time the loop is asked for.
+        mutating func request() -> UInt64 {
+            isScheduled = true
+            lastRequest += 1
+            return lastRequest
+        }
 
         /// Returns who has something to write.
         mutating func endActivity() -> [NIOLoopBound<any ConnectionControl>] {
@@ -50,11 +59,13 @@ final class LoopExecutor: TaskExecutor {
         var jobs: [UnownedJob] = []
         /// Those before this index were run.
         var next = 0
+
+        var areLeft: Bool { next < jobs.count }
     }
 
     private enum Work {
         case jobs(Jobs)
-        /// Of those that the spare has now.
+        /// The connections in `Spare.writers` are to be flushed.
         case writes
     }
 
@@ -101,13 +112,11 @@ final class LoopExecutor: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        let isFirst = state.withLockedValue { state in
+        let request: UInt64? = state.withLockedValue { state in
             state.jobs.append(job)
-            if state.isScheduled || state.isActive { return false }
-            state.isScheduled = true
-            return true
+            return state.isScheduled || state.isActive ? nil : state.request()
         }
-        if isFirst { loop.execute { self.run(afterPause: false) } }
+        if let request { loop.execute { self.run(request) } }
     }
 
     /// Has a connection flush on the loop, together with others where the loop is at its tasks.
@@ -119,8 +128,13 @@ final class LoopExecutor: TaskExecutor {
         if !isActive { loop.execute { connection.value.flush() } }
     }
 
-    /// Something was read from a socket, so that the loop has looked at all of them: tasks need not be held for it. Those that
-    /// the read wakes run at once. Call it on the loop.
+    /// Something was read from a socket, so that the loop has looked at all of them: tasks need not be held for it.
+    func socketWasRead() {
+        state.withLockedValue { $0.readCount += 1 }
+    }
+
+    /// The same, where the tasks that the read wakes run at once, with those that wait already. Call it on the loop, where
+    /// nothing is in the middle of what a task may change.
     ///
     /// - Parameters:
     ///   - isAll: whether there was no more to be read.
@@ -138,7 +152,7 @@ final class LoopExecutor: TaskExecutor {
             if !state.hasWork { (state.isActive, state.isPeerIdle) = (false, false) }
             return state.isActive
         }
-        if hasWork { run(afterPause: false) }
+        if hasWork { run() }
     }
 
     /// Whether to write what there is before tasks have gone on: once behind a read, so that both sides work at the same time.
@@ -155,7 +169,13 @@ final class LoopExecutor: TaskExecutor {
     /// How often tasks were held until now: what tests look at.
     var pauseCount: Int { state.withLockedValue { $0.pauseCount } }
 
-    private func run(afterPause: Bool) {
+    /// Runs tasks as the loop was asked to, unless it was asked again, or they have run behind a read.
+    private func run(_ request: UInt64, afterPause: Bool = false) {
+        let isDue = state.withLockedValue { $0.isScheduled && $0.lastRequest == request }
+        if isDue { run(afterPause: afterPause) }
+    }
+
+    private func run(afterPause: Bool = false) {
         let begin = now()
         let turn = beginTurn(at: begin, afterPause: afterPause)
         let executor = asUnownedTaskExecutor()
@@ -166,15 +186,15 @@ final class LoopExecutor: TaskExecutor {
                 spare.flushWriters()
                 continue
             }
-            while jobs.next < jobs.jobs.count {
+            while jobs.areLeft {
                 jobs.jobs[jobs.next].runSynchronously(on: executor)
                 jobs.next += 1
                 count += 1
-                guard count == step || jobs.next == jobs.jobs.count else { continue }
+                guard count == step || !jobs.areLeft else { continue }
                 (step, count) = (min(2 * step, Self.longestStep), 0)
                 let time = now()
                 if time > turn.end { return pause(before: jobs) }
-                if time - begin > turn.slice { return goOn(with: jobs) }
+                if time - begin > turn.slice, jobs.areLeft || hasJobs { return goOn(with: jobs) }
             }
             jobs.jobs.removeAll(keepingCapacity: jobs.jobs.count <= Self.longestSpare)
             spare.jobs = jobs.jobs
@@ -204,7 +224,7 @@ final class LoopExecutor: TaskExecutor {
     /// loop for it.
     private func takeWork(leaving spare: inout Spare) -> Work? {
         state.withLockedValue { state in
-            if state.begun.next < state.begun.jobs.count {
+            if state.begun.areLeft {
                 defer { state.begun = Jobs() }
                 return .jobs(state.begun)
             }
@@ -226,29 +246,28 @@ final class LoopExecutor: TaskExecutor {
         }
     }
 
-    /// Behind what is due now, if anything is left.
+    private var hasJobs: Bool { state.withLockedValue { !$0.jobs.isEmpty } }
+
+    /// Behind what is due now.
     private func goOn(with jobs: Jobs) {
-        let (writers, isDone) = state.withLockedValue { state in
-            state.begun = jobs
-            state.isScheduled = jobs.next < jobs.jobs.count || !state.jobs.isEmpty
-            if !state.isScheduled { state.idleSince = now() }
-            return (state.endActivity(), !state.isScheduled)
+        let (request, writers) = state.withLockedValue { state in
+            state.begun = jobs.areLeft ? jobs : Jobs()
+            return (state.request(), state.endActivity())
         }
         for writer in writers { writer.value.flush() }
-        if !isDone { loop.execute { self.run(afterPause: false) } }
+        loop.execute { self.run(request) }
     }
 
     private func pause(before jobs: Jobs) {
-        let writers = state.withLockedValue { state in
-            state.begun = jobs
-            state.isScheduled = true
+        let (request, writers) = state.withLockedValue { state in
+            state.begun = jobs.areLeft ? jobs : Jobs()
             state.pauseCount += 1
-            return state.endActivity()
+            return (state.request(), state.endActivity())
         }
         for writer in writers { writer.value.flush() }
         // Behind what the tasks have left to do, which would take the pause up.
         loop.execute { [loop] in
-            loop.scheduleTask(in: Self.pause) { self.run(afterPause: true) }
+            loop.scheduleTask(in: Self.pause) { self.run(request, afterPause: true) }
         }
     }
 }

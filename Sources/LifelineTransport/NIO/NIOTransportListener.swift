@@ -46,7 +46,11 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         let loop = group.next()
         let acceptor = loop.submit {
             NIOLoopBound(
-                AcceptHandler(maximumConnections: options.maximumConnections, logger: options.logger) {
+                AcceptHandler(
+                    maximumConnections: options.maximumConnections,
+                    logger: options.logger,
+                    executor: executors[loop]
+                ) {
                     accepted.finish(throwing: nil)
                 },
                 eventLoop: loop
@@ -178,7 +182,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
             try Task.checkCancellation()
             // Each comes in a batch of its own.
             if let connection = accepted.takeBatch(resumeReading: {}).first { return connection }
-            guard try await accepted.queue.wait(besides: nil) else { return nil }
+            guard try await accepted.untyped.wait(besides: nil) else { return nil }
         }
     }
 

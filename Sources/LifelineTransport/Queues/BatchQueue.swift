@@ -6,25 +6,25 @@ package import LifelineCore
 /// consumer has brought the queue down to the low one.
 package struct BatchQueue<Element: Sendable>: Sendable {
     /// What it does whatever its batches are of; who waits for one waits here.
-    package let queue: AnyBatchQueue
+    package let untyped: AnyBatchQueue
 
-    package init(marks: WaterMarks) { queue = AnyBatchQueue(marks: marks) }
+    package init(marks: WaterMarks) { untyped = AnyBatchQueue(marks: marks) }
 
     // MARK: The producer's side
 
     /// Adds a batch, whose cost counts until the consumer takes it. Tells whether to go on.
     package func receive(_ elements: [Element], cost: Int) -> ReadDemand {
-        queue.receive(AnyBatch(elements), cost: cost)
+        untyped.receive(AnyBatch(elements), cost: cost)
     }
 
     /// Whether the producer was told to pause, and not yet to go on.
-    package var isPaused: Bool { queue.isPaused }
+    package var isPaused: Bool { untyped.isPaused }
 
     /// Ends the queue after what it holds. Only the first call counts.
-    package func finish(throwing error: ConnectionError?) { queue.finish(throwing: error) }
+    package func finish(throwing error: ConnectionError?) { untyped.finish(throwing: error) }
 
     /// Ends the queue at once. Returns what nobody has taken.
-    package func finishDiscarding() -> [Element] { queue.finishDiscarding().flatMap { $0.elements() } }
+    package func finishDiscarding() -> [Element] { untyped.finishDiscarding().flatMap { $0.elements() } }
 
     // MARK: The consumer's side
 
@@ -34,12 +34,12 @@ package struct BatchQueue<Element: Sendable>: Sendable {
     ///   - rest: for batches of this queue's elements; always the same one.
     ///   - resumeReading: called when the producer may go on.
     package func fill(_ rest: any BatchRest, resumeReading: () -> Void) -> Bool {
-        queue.fill(rest, resumeReading: resumeReading)
+        untyped.fill(rest, resumeReading: resumeReading)
     }
 
     /// What is left of a batch, or the next one; empty where there is none now, and at the end.
     package func takeBatch(after rest: (any BatchRest)? = nil, resumeReading: () -> Void) -> [Element] {
-        queue.takeBatch(after: rest, resumeReading: resumeReading)?.elements() ?? []
+        untyped.takeBatch(after: rest, resumeReading: resumeReading)?.elements() ?? []
     }
 }
 
