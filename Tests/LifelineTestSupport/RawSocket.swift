@@ -112,12 +112,6 @@ package final class RawSocket: Sendable {
         }
     }
 
-    /// Blocks the calling thread until there is something to read, for 10 s at most. Tells whether there is.
-    package func hasInput() -> Bool {
-        var events = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        return poll(&events, 1, 10_000) == 1
-    }
-
     /// Waits for bytes and reads those that have come, `count` of them at most; none at the end of the stream.
     package func readSome(_ count: Int) async throws -> [UInt8] {
         try await run {
