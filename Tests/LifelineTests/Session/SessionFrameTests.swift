@@ -176,10 +176,9 @@ import Testing
     @Test func deadlinesOfRequests() throws {
         func deadline(_ milliseconds: UInt64) throws -> MonotonicTime? {
             let frame = Frame.with { ($0.request.serial, $0.request.timeoutMilliseconds) = (1, milliseconds) }
-            guard case .message(_, _, .request(_, let deadline, _)) = try SessionFrame(frame, byteCount: 0, now: now)
-            else {
-                return nil
-            }
+            guard case .message(_, _, let message) = try SessionFrame(frame, byteCount: 0, now: now),
+                case .request(_, let deadline) = message.kind
+            else { return nil }
             return deadline
         }
         #expect(try deadline(0) == nil)
@@ -334,12 +333,13 @@ extension SessionMessage<SessionPayload> {
 
     /// What both sides have of it.
     fileprivate var summary: String {
-        switch self {
-        case .request(let serial, _, let content): "request \(serial) \(content.payload)"
-        case .response(let serial, _, let content): "response \(serial) \(content.payload)"
-        case .push(let serial, let content): "push \(serial) \(content.payload)"
-        case .cancel(let serial): "cancel \(serial)"
-        case .blank: "blank"
+        let payload = content.map { " \($0.payload)" } ?? ""
+        return switch kind {
+        case .request(let serial, _): "request \(serial)\(payload)"
+        case .response(let serial, _): "response \(serial)\(payload)"
+        case .push(let serial): "push \(serial)\(payload)"
+        case .cancel(let serial): "cancel \(serial)\(payload)"
+        case .blank: "blank\(payload)"
         }
     }
 }

@@ -296,7 +296,7 @@ enum OutboundKind: Sendable {
     case cancel
 
     init(_ message: SessionMessage<some SessionContent>) {
-        switch message {
+        switch message.kind {
         case .push: self = .push
         case .response: self = .response
         case .request: self = .request

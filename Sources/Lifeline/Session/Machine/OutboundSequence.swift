@@ -123,7 +123,7 @@ package struct OutboundSequence<Store: OutboundStore>: Sendable {
         isObserved: Bool,
         now: MonotonicTime
     ) throws(Store.Failure) -> (Number, isAdmitted: Bool, replaced: Ended?) {
-        if case .push(serial: 0, let content) = message, !delivery.isAtMostOnce {
+        if case .push(serial: 0) = message.kind, let content = message.content, !delivery.isAtMostOnce {
             // Before the older one is forgotten, so that one of the two outlives the process.
             try store.keep(StoredPush(number: nextNumber, content: content, delivery: delivery))
         }

@@ -22,58 +22,81 @@ package enum SessionFrame<Content: SessionContent>: Sendable {
 }
 
 /// A message that has a place in its lane, or would have one.
-package enum SessionMessage<Content: SessionContent>: Sendable {
-    /// Asks for a response; with the time at which who asks stops to wait.
-    case request(serial: UInt32, deadline: MonotonicTime?, Content)
-    /// Ends the request of the serial, and the pushes that belong to it, if there are any.
-    case response(serial: UInt32, endsPushes: Bool, Content)
-    /// Belongs to the request of the serial, or to none (0).
-    case push(serial: UInt32, Content)
-    /// The response of the serial is not waited for any more.
-    case cancel(serial: UInt32)
-    /// Nothing: the place of a message that is not worth sending any more, or that a later version added.
-    case blank
-
-    /// What the user says.
-    package var content: Content? {
-        switch self {
-        case .request(_, _, let content), .response(_, _, let content), .push(_, let content): content
-        case .cancel, .blank: nil
-        }
+///
+/// What it is stands apart from what the user says, so that nothing of the latter is copied to look at the former.
+package struct SessionMessage<Content: SessionContent>: Sendable {
+    package enum Kind: Sendable {
+        /// Asks for a response; with the time at which who asks stops to wait.
+        case request(serial: UInt32, deadline: MonotonicTime?)
+        /// Ends the request of the serial, and the pushes that belong to it, if there are any.
+        case response(serial: UInt32, endsPushes: Bool)
+        /// Belongs to the request of the serial, or to none (0).
+        case push(serial: UInt32)
+        /// The response of the serial is not waited for any more.
+        case cancel(serial: UInt32)
+        /// Nothing: the place of a message that is not worth sending any more, or that a later version added.
+        case blank
     }
 
+    package let kind: Kind
+    /// What the user says: of a request, a response or a push.
+    package let content: Content?
     /// Its size as windows count it.
-    package var byteCount: Int { content?.byteCount ?? 0 }
+    package let byteCount: Int
+
+    private init(_ kind: Kind, _ content: Content? = nil) {
+        self.kind = kind
+        self.content = content
+        byteCount = content?.byteCount ?? 0
+    }
+
+    package static func request(serial: UInt32, deadline: MonotonicTime?, _ content: Content) -> SessionMessage {
+        SessionMessage(.request(serial: serial, deadline: deadline), content)
+    }
+
+    package static func response(serial: UInt32, endsPushes: Bool, _ content: Content) -> SessionMessage {
+        SessionMessage(.response(serial: serial, endsPushes: endsPushes), content)
+    }
+
+    package static func push(serial: UInt32, _ content: Content) -> SessionMessage {
+        SessionMessage(.push(serial: serial), content)
+    }
+
+    package static func cancel(serial: UInt32) -> SessionMessage { SessionMessage(.cancel(serial: serial)) }
+
+    package static var blank: SessionMessage { SessionMessage(.blank) }
+
+    var isBlank: Bool { if case .blank = kind { true } else { false } }
 
     /// The length of its frame, at most; 0 where it is far below every limit.
     var maximumFrameLength: Int { content?.maximumFrameLength ?? 0 }
 
     /// Of the messages of one scope, the newest of each key counts.
     func replacementKey(_ key: String) -> ReplacementKey? {
-        guard case .push(let serial, let content) = self else { return nil }
+        guard case .push(let serial) = kind, let content else { return nil }
         return ReplacementKey(serial: serial, method: content.method, key: key)
     }
 
     /// The lane in which it is sent.
     var lane: SessionLane {
-        switch self {
-        case .request, .push, .response(_, endsPushes: true, _), .blank: .ordinary
+        switch kind {
+        case .request, .push, .response(_, endsPushes: true), .blank: .ordinary
         case .response, .cancel: .urgent
         }
     }
 
     /// Whether it belongs to something that the peer knows, and means nothing to a peer that has lost the session.
     var isOfThisSession: Bool {
-        switch self {
+        switch kind {
         case .response, .cancel, .blank: true
-        case .push(let serial, _): serial != 0
+        case .push(let serial): serial != 0
         case .request: false
         }
     }
 
     /// Whether it may stand in a lane.
     func mayStand(in lane: SessionLane) -> Bool {
-        switch self {
+        switch kind {
         case .request, .push: lane == .ordinary
         case .response, .cancel, .blank: true
         }

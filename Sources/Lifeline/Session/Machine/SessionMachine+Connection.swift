@@ -94,6 +94,7 @@ extension SessionMachine {
     }
 
     /// When `timerFired` is to be called; nil: not until there was another event.
+    @inline(__always)  // It is asked for after every event, and the whole machine would be copied for the call.
     package var nextDeadline: MonotonicTime? {
         guard state != .ended else { return nil }
         let report = state == .open ? inbound.nextDeadline : nil
@@ -140,7 +141,7 @@ extension SessionMachine {
         case (.message(let place, let acknowledgement, let message), .open, _):
             // Not reached, as this is asked for above.
             return receivedMessage(message, place, acknowledgement, now: now)
-        case (.message(nil, _, .blank), .opening, _):
+        case (.message(nil, _, let message), .opening, _) where message.isBlank:
             // A pong: the peer's connection answers pings before its session has an opinion.
             return []
         case (.message, .opening, _):

@@ -10,17 +10,17 @@ extension SessionMachine {
         guard let place else { return try receivedUnplaced(message) }
         guard message.mayStand(in: place.lane) else { throw .wrongPlace }
         guard try inbound.receive(place, byteCount: message.byteCount) else { return [] }
-        switch message {
-        case .push(let serial, let content):
+        switch (message.kind, message.content) {
+        case (.push(let serial), let content?):
             guard isWaitedFor(serial) else {
                 inbound.finish(place.sequence, now: now)
                 return []
             }
             let receipt = Receipt(session: session, isPlaced: true, number: place.sequence)
             return [.deliverPush(serial: serial, content, receipt)]
-        case .request(let serial, let deadline, let content):
-            return try receivedRequest(serial, deadline, content, place.sequence, now: now)
-        case .response(let serial, _, let content):
+        case (.request(let serial, let deadline), let content?):
+            return try receivedRequest(serial, deadline, content, message.byteCount, place.sequence, now: now)
+        case (.response(let serial, _), let content?):
             inbound.finish(place, now: now)
             guard case .answer(_, let request) = requests.receivedResponse(serial: serial) else {
                 lateMessageCount += 1
@@ -29,27 +29,27 @@ extension SessionMachine {
             // One that was answered before it was asked needs not be sent.
             _ = outbound.withdraw(request.number)
             return [.complete(request.waiter, content)]
-        case .cancel(let serial):
+        case (.cancel(let serial), _):
             inbound.finish(place, now: now)
             return running.cancel(serial: serial).map { [.cancelRequest($0)] } ?? []
-        case .blank:
+        case (.blank, _), (_, nil):
             inbound.finish(place, now: now)
             return []
         }
     }
 
     private mutating func receivedUnplaced(_ message: Message) throws(SessionViolation) -> [Action] {
-        switch message {
-        case .blank:
+        switch (message.kind, message.content) {
+        case (.blank, _):
             return []
-        case .push(let serial, let content):
+        case (.push(let serial), let content?):
             guard isWaitedFor(serial) else { return [] }
-            guard let number = inbound.receiveUnplaced(byteCount: content.byteCount) else {
+            guard let number = inbound.receiveUnplaced(byteCount: message.byteCount) else {
                 droppedPushCount += 1
                 return []
             }
             return [.deliverPush(serial: serial, content, Receipt(session: session, isPlaced: false, number: number))]
-        case .request, .response, .cancel:
+        case (.request, _), (.response, _), (.cancel, _), (_, nil):
             throw .wrongPlace
         }
     }
@@ -65,6 +65,7 @@ extension SessionMachine {
         _ serial: UInt32,
         _ deadline: MonotonicTime?,
         _ content: Content,
+        _ byteCount: Int,
         _ sequence: UInt64,
         now: MonotonicTime
     ) throws(SessionViolation) -> [Action] {
@@ -76,8 +77,8 @@ extension SessionMachine {
             frameCount: options.maximumRunningCount,
             byteCount: options.inboundWindow.byteCount
         )
-        let isRefused = isClosing || !limit.takes(content.byteCount, besides: taken)
-        guard let request = running.begin(serial: serial, deadline: deadline, byteCount: content.byteCount) else {
+        let isRefused = isClosing || !limit.takes(byteCount, besides: taken)
+        guard let request = running.begin(serial: serial, deadline: deadline, byteCount: byteCount) else {
             throw .serialInUse(serial)
         }
         if hasRoomForRequests { inbound.finish(sequence, now: now) } else { inbound.hold(sequence) }

@@ -28,10 +28,10 @@ extension SessionFrame<SessionPayload> {
         case .ping?, .pong?, nil: self.init(frame, place, .blank)
         }
         // Only what carries content is kept. The rest of a frame is kept with it, and must not be more than it counts for.
-        if byteCount > Self.maximumOverhead, case .message(_, _, let message) = self, let content = message.content,
-            byteCount - content.byteCount > Self.maximumOverhead
+        if byteCount > Self.maximumOverhead, case .message(_, _, let message) = self, message.content != nil,
+            byteCount - message.byteCount > Self.maximumOverhead
         {
-            throw .padded(byteCount: byteCount - content.byteCount)
+            throw .padded(byteCount: byteCount - message.byteCount)
         }
     }
 

@@ -44,39 +44,39 @@ extension SessionMessage<SessionPayload> {
         _ acknowledgement: SessionAcknowledgement,
         now: MonotonicTime
     ) {
-        var tail: OutgoingPayload?
-        var kind: UInt32 = 0
+        // What came from the peer is never sent to it: only its place would be.
+        var payload: OutgoingPayload?
+        if case .outgoing(let outgoing)? = content { payload = outgoing }
+        let kindField: UInt32
         var serialField: UInt32 = 1
-        var (serial, timeout): (UInt64, UInt64) = (0, 0)
-        switch self {
-        case .request(let number, let deadline, .outgoing(let payload)):
-            (kind, serial, tail) = (5, UInt64(number), payload)
+        var (serial, timeout): (UInt32, UInt64) = (0, 0)
+        switch kind {
+        case .request(let number, let deadline) where payload != nil:
+            (kindField, serial) = (5, number)
             timeout = deadline.map { $0.timeoutMilliseconds(now: now) } ?? 0
-        case .response(let number, _, .outgoing(let payload)):
-            (kind, serial, tail) = (6, UInt64(number), payload)
-        case .push(let number, .outgoing(let payload)):
-            (kind, serial, tail) = (7, UInt64(number), payload)
-            serialField = 2
+        case .response(let number, _) where payload != nil:
+            (kindField, serial) = (6, number)
+        case .push(let number) where payload != nil:
+            (kindField, serialField, serial) = (7, 2, number)
         case .cancel(let number):
-            (kind, serial) = (10, UInt64(number))
+            (kindField, serial) = (10, number)
         case .blank, .request, .response, .push:
-            // What came from the peer is never sent to it: only its place would be.
-            break
+            kindField = 0
         }
         let fields = FrameFields(place, acknowledgement)
         let length =
-            [UInt8].fieldLength(serialField, serial) + [UInt8].fieldLength(3, timeout)
-            + (tail?.encodedLength ?? 0)
-        let frameLength = fields.length + (kind == 0 ? 0 : [UInt8].fieldLength(kind, byteCount: length))
+            [UInt8].fieldLength(serialField, UInt64(serial)) + [UInt8].fieldLength(3, timeout)
+            + (payload?.encodedLength ?? 0)
+        let frameLength = fields.length + (kindField == 0 ? 0 : [UInt8].fieldLength(kindField, byteCount: length))
         buffer.append(addingCapacity: [UInt8].varintLength(UInt64(frameLength)) + frameLength) { span in
             span.appendVarint(UInt64(frameLength))
             fields.append(to: &span)
-            guard kind != 0 else { return }
-            span.appendTag(kind, .lengthDelimited)
+            guard kindField != 0 else { return }
+            span.appendTag(kindField, .lengthDelimited)
             span.appendVarint(UInt64(length))
-            span.appendField(serialField, serial)
+            span.appendField(serialField, UInt64(serial))
             span.appendField(3, timeout)
-            tail?.append(to: &span)
+            payload?.append(to: &span)
         }
     }
 }

@@ -128,12 +128,13 @@ func line(_ frame: TestFrame) -> String {
 }
 
 func line(_ message: MachineMessage) -> String {
-    switch message {
-    case .request(let serial, _, let content): "request \(serial) \(content.number)"
-    case .response(let serial, _, let content): "response \(serial) \(content.number)"
-    case .push(let serial, let content): "push \(content.number)\(serial == 0 ? "" : " of \(serial)")"
-    case .cancel(let serial): "cancel \(serial)"
-    case .blank: "blank"
+    let content = message.content.map { " \($0.number)" } ?? ""
+    return switch message.kind {
+    case .request(let serial, _): "request \(serial)\(content)"
+    case .response(let serial, _): "response \(serial)\(content)"
+    case .push(let serial): "push\(content)\(serial == 0 ? "" : " of \(serial)")"
+    case .cancel(let serial): "cancel \(serial)\(content)"
+    case .blank: "blank\(content)"
     }
 }
 

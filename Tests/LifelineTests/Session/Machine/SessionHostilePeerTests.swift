@@ -110,7 +110,7 @@ import Testing
         }
 
         func isUrgent(_ message: MachineMessage) -> Bool {
-            switch message {
+            switch message.kind {
             case .response, .cancel: true
             case .request, .push, .blank: false
             }
