@@ -17,8 +17,8 @@ public final class ServerSession: Sendable {
         var description: SessionDescription
         /// What handles requests, by their counts, which ascend.
         var handlers = SparseQueue<Task<Void, Never>>()
-        /// Where pushes wait for the task that handles those of their method.
-        var inboxes: [String: SessionInbox] = [:]
+        /// Where pushes wait for the task that handles those of their method, by its index.
+        var inboxes: [Int: SessionInbox] = [:]
         var pushHandlers: [Task<Void, Never>] = []
         var unwantedPushCount = 0
         var loggedMethods: Set<String> = []
@@ -34,7 +34,7 @@ public final class ServerSession: Sendable {
     let engine: SessionEngine
     let frameLimit: Int
     let decodingOptions: DecodingOptions
-    private let methods: [String: SessionMethod]
+    private let methods: SessionMethods
     private let interceptors: [any SessionServerInterceptor]
     private let logger: Logger
     private let whenEnded: @Sendable (SessionID) -> Void
@@ -199,12 +199,11 @@ extension ServerSession: SessionHost {
     }
 
     func begin(_ request: IncomingRequest, deadline: MonotonicTime?, _ content: Lifeline_Session_V1_Request) {
-        let name = content.method
-        let found = methods[name]
+        let found = content.withMethodUTF8Span { methods.index(of: $0.span) }.map { methods[$0] }
         // Interceptors see those that nobody handles, too.
-        let method = found.flatMap { $0.kind == .push ? nil : $0 } ?? .unimplemented(name)
+        let method = found.flatMap { $0.kind == .push ? nil : $0 } ?? .unimplemented(content.method)
         let call = SessionCall(
-            name,
+            method.name,
             method.kind,
             metadata: content.metadata.asMetadata,
             timeLimit: deadline.map { $0 - engine.clock.now },
@@ -230,16 +229,16 @@ extension ServerSession: SessionHost {
     }
 
     func inbox(for push: Lifeline_Session_V1_Push) -> SessionInbox? {
-        let name = push.method
-        guard let method = methods[name], method.kind == .push else {
-            unwanted(name)
+        guard let index = push.withMethodUTF8Span({ methods.index(of: $0.span) }), methods[index].kind == .push else {
+            unwanted(push.method)
             return nil
         }
-        if let inbox = state.withLockedValue({ $0.inboxes[name] }) { return inbox }
+        if let inbox = state.withLockedValue({ $0.inboxes[index] }) { return inbox }
+        let method = methods[index]
         let executor = executor
         return state.withLockedValue { state in
             let inbox = SessionInbox()
-            state.inboxes[name] = inbox
+            state.inboxes[index] = inbox
             state.taskCount += 1
             let task = Task.detached(executorPreference: executor) {
                 await self.handlePushes(of: method, from: inbox)

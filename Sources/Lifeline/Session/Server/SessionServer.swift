@@ -25,7 +25,7 @@ public final class SessionServer: Sendable {
     }
 
     let configuration: SessionServerConfiguration
-    let methods: [String: SessionMethod]
+    let methods: SessionMethods
     let interceptors: [any SessionServerInterceptor]
     let clock: any ClientClock
     let logger: Logger
@@ -37,7 +37,7 @@ public final class SessionServer: Sendable {
     init(
         endpoints: [Endpoint],
         configuration: SessionServerConfiguration,
-        methods: [String: SessionMethod],
+        methods: SessionMethods,
         interceptors: [any SessionServerInterceptor],
         clock: any ClientClock,
         logger: Logger,

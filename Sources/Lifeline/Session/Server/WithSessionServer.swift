@@ -65,7 +65,7 @@ package nonisolated(nonsending) func withSessionServer<Result>(
     clock: any ClientClock,
     _ body: nonisolated(nonsending) (SessionServer) async throws -> Result
 ) async throws -> Result {
-    let methods = try services.methodsByName()
+    let methods = try SessionMethods(services)
     let listeners = try await listen(on: endpoints, configuration.server, logger, transport)
     let server = SessionServer(
         endpoints: listeners.map(\.endpoint),
@@ -161,20 +161,5 @@ private func serve(_ server: SessionServer, _ listeners: [Listener]) async {
                 }
             }
         }
-    }
-}
-
-extension [any SessionService] {
-    fileprivate func methodsByName() throws(ConnectionError) -> [String: SessionMethod] {
-        var methods: [String: SessionMethod] = [:]
-        for method in flatMap(\.methods) {
-            guard methods.updateValue(method, forKey: method.name) == nil else {
-                throw ConnectionError(
-                    code: .invalidConfiguration,
-                    message: "Two methods of the server's services are named \(method.name)."
-                )
-            }
-        }
-        return methods
     }
 }
