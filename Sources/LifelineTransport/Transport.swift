@@ -94,6 +94,11 @@ package protocol TransportConnection: AnyObject, Sendable {
     ///
     /// - Returns: nil when they were accepted; a place in the line when they have to wait for room: see `wait(for:)`.
     func offer(_ frames: UnsafeRawBufferPointer, count: Int) throws(ConnectionError) -> PendingSend?
+    /// Has a source offer frames when the tasks that run where the connection's frames come in have run for a while, so that
+    /// those of many tasks are offered together.
+    ///
+    /// - Returns: false where no such tasks are running; the source has to offer them now.
+    func offerLater(_ source: any FrameSource) -> Bool
     /// There is more to come behind what was offered, which is worth a write of its own where the peer may have nothing to do
     /// until it hears something. Call it without a lock held: it may find that the connection has failed.
     func writeEarly()
@@ -132,11 +137,18 @@ extension TransportConnection {
     package var applicationProtocol: String? { nil }
     package var webSocket: WebSocketOpening? { nil }
     package var executor: (any TaskExecutor)? { nil }
+    package func offerLater(_ source: any FrameSource) -> Bool { false }
 
     /// Takes one frame, prefix included, to be written, as `offer(_:count:)` does.
     package func offer(_ frame: UnsafeRawBufferPointer) throws(ConnectionError) -> PendingSend? {
         try offer(frame, count: 1)
     }
+}
+
+/// What has frames for a connection.
+package protocol FrameSource: AnyObject, Sendable {
+    /// Offers those that there are. Called without a lock held.
+    func offer()
 }
 
 /// How a connection ended.

@@ -261,6 +261,42 @@ import Testing
         #expect(steps.withLockedValue { $0 } == ["received", "run", "written", "read"])
     }
 
+    /// Behind all tasks of a slice, and before connections write: at its end, too, and before a pause.
+    @Test(arguments: [0, 1, 2, 3]) func whatTasksHaveForAConnectionIsOfferedBeforeItWrites(slices: Int) async throws {
+        let clock = Clock()
+        let (loop, executor) = (loop, LoopExecutor(loop) { clock.now })
+        // What the first takes, in µs. The last is longer than the loop may be without a look at its sockets.
+        let durations: [Int64] = [1, 30, 200, 6_000]
+        let steps = NIOLockedValueBox<[String]>([])
+        @Sendable func note(_ step: String) { steps.withLockedValue { $0.append(step) } }
+        let writer = try await loop.submit { Writer { note("written") }.bound(to: loop) }.get()
+        let source = Source {
+            note("offered")
+            executor.flush(writer)
+        }
+        #expect(!executor.offerLater(source))
+        let tasks = try await loop.submit {
+            var tasks: [Task<Void, Never>] = []
+            executor.read(isAll: true) {
+                tasks = (0..<2).map { number in
+                    Task(executorPreference: executor) {
+                        note("run")
+                        guard number == 0 else { return }
+                        #expect(executor.offerLater(source))
+                        clock.advance(by: .microseconds(durations[slices]))
+                    }
+                }
+            }
+            return tasks
+        }.get()
+        for task in tasks { await task.value }
+        // Behind what the loop has left to do.
+        try await loop.submit {}.get()
+        let all = ["run", "run", "offered", "written"]
+        #expect(steps.withLockedValue { $0 } == (slices == 0 ? all : ["run", "offered", "written", "run"]))
+        #expect(executor.pauseCount == (slices == 3 ? 1 : 0))
+    }
+
     /// One that writing has woken, as it does where a task waits for room.
     @Test func whatAWriteWakesRuns() async throws {
         let (loop, executor) = (loop, LoopExecutor(loop))
@@ -311,6 +347,15 @@ import Testing
             executor.read(isAll: true) { if wakes { Task(executorPreference: executor) {} } }
         }.get()
         #expect(await Task(executorPreference: executor) { executor.takesEarlyWrite() }.value == false)
+    }
+
+    /// A session that has something to send.
+    private final class Source: FrameSource {
+        private let whenAsked: @Sendable () -> Void
+
+        init(whenAsked: @escaping @Sendable () -> Void) { self.whenAsked = whenAsked }
+
+        func offer() { whenAsked() }
     }
 
     /// A connection that has something to write.

@@ -103,7 +103,7 @@ extension SessionEngine {
 
     /// All frames that came together have been received. Who waits for what they brought goes on.
     func batchEnded() {
-        change { _, _ in }
+        change(isOneOfMany: true) { _, _ in }
     }
 
     /// There may be room again.

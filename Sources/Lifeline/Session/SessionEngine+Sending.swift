@@ -27,7 +27,7 @@ extension SessionEngine {
     /// Apart for the reason that `accept` is.
     @inline(never)
     private func begin(_ call: PendingCall, _ continuation: PendingCall.Continuation, timeLimit: Duration?) {
-        let error = change { state, now -> SessionError? in
+        let error = change(isOneOfMany: true) { state, now -> SessionError? in
             if call.isCancelled { return .cancelled }
             if let end = state.end { return end }
             let deadline = timeLimit.map { now + $0.clamped(atLeast: .zero) }
@@ -89,7 +89,7 @@ extension SessionEngine {
         _ processing: Latch<SessionError?>?
     ) throws(SessionError) -> AcceptedPush? {
         let isTracked = request == nil
-        return try change { state, now -> Result<AcceptedPush?, SessionError> in
+        return try change(isOneOfMany: true) { state, now -> Result<AcceptedPush?, SessionError> in
             if let end = state.end { return .failure(end) }
             let (offer, actions) = state.machine.push(
                 .outgoing(payload),
@@ -152,7 +152,7 @@ extension SessionEngine {
 
     /// A push that came in is processed.
     func finish(_ receipt: Receipt) {
-        change { state, now in state.machine.finish(receipt, now: now) }
+        change(isOneOfMany: true) { state, now in state.machine.finish(receipt, now: now) }
     }
 
     /// Ends a request of the peer's without a reply.
@@ -163,7 +163,7 @@ extension SessionEngine {
     /// Ends a request of the peer's.
     func respond(to request: IncomingRequest, _ response: OutgoingPayload) {
         var response = response
-        change { state, now in
+        change(isOneOfMany: true) { state, now in
             if response.maximumFrameLength > state.machine.peerFrameLimit {
                 let status = SessionStatus(.internal, "The response is longer than what the peer takes.")
                 response = OutgoingPayload.response(status, metadata: [:], payload: [])

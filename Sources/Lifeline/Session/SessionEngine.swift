@@ -22,6 +22,8 @@ final class SessionEngine: Sendable {
         var isBlocked = false
         /// Whether it refused something: it is about to be reported as closed.
         var hasFailed = false
+        /// Whether it has the session offer what there is to send before long.
+        var offersLater = false
     }
 
     /// The end of a connection by this side.
@@ -131,11 +133,14 @@ final class SessionEngine: Sendable {
     var end: SessionError? { state.withLockedValue { $0.end } }
 
     /// Changes the state under the lock, sends what there is to send, and runs what comes of it after.
-    func change<Result>(_ body: (inout State, MonotonicTime) -> Result) -> Result {
+    ///
+    /// - Parameter isOneOfMany: whether others like it are to be expected, so that what there is to send may wait for them
+    ///   where the connection says so.
+    func change<Result>(isOneOfMany: Bool = false, _ body: (inout State, MonotonicTime) -> Result) -> Result {
         let now = clock.now
         let (result, runs) = state.withLockedValue { state in
             let result = body(&state, now)
-            pump(&state, now: now)
+            if !isOneOfMany || !offersLater(&state) { pump(&state, now: now) }
             armTimer(&state)
             let runs = !state.runsEffects && !state.effects.isEmpty
             if runs { state.runsEffects = true }
@@ -143,6 +148,16 @@ final class SessionEngine: Sendable {
         }
         if runs { runEffects() }
         return result
+    }
+
+    /// Whether the connection has the session offer what there is to send before long. Not a goodbye: what is done once the
+    /// lock is free may close the connection.
+    private func offersLater(_ state: inout State) -> Bool {
+        if state.machine.hasControlFrames { return false }
+        if state.outlet?.offersLater == true { return true }
+        guard state.outlet?.connection.offerLater(self) == true else { return false }
+        state.outlet?.offersLater = true
+        return true
     }
 
     private func runEffects() {
@@ -192,6 +207,12 @@ final class SessionEngine: Sendable {
         case .closeAfterGoodbye(let connection, let error): closeAfterGoodbye(connection, error)
         case .setTimer(let deadline): setTimer(deadline)
         }
+    }
+}
+
+extension SessionEngine: FrameSource {
+    func offer() {
+        change { state, _ in state.outlet?.offersLater = false }
     }
 }
 

@@ -19,6 +19,8 @@ final class LoopExecutor: TaskExecutor {
         var isActive = false
         /// Whether it has read all that there was, so that a peer may have nothing to do until it hears something.
         var isPeerIdle = false
+        /// Those that have something to offer to their connections, before these write.
+        var sources: [any FrameSource] = []
         /// The connections that have something to write.
         var writers: [NIOLoopBound<any ConnectionControl>] = []
         /// Until when tasks have the loop before it looks at its sockets.
@@ -31,7 +33,7 @@ final class LoopExecutor: TaskExecutor {
         var (readCount, seenReadCount) = (0, 0)
         var pauseCount = 0
 
-        var hasWork: Bool { !jobs.isEmpty || begun.areLeft || !writers.isEmpty }
+        var hasWork: Bool { !jobs.isEmpty || begun.areLeft || !sources.isEmpty || !writers.isEmpty }
 
         /// Returns which time the loop is asked for.
         mutating func request() -> UInt64 {
@@ -65,6 +67,7 @@ final class LoopExecutor: TaskExecutor {
 
     private enum Work {
         case jobs(Jobs)
+        case offers([any FrameSource])
         /// The connections in `Spare.writers` are to be flushed.
         case writes
     }
@@ -128,6 +131,14 @@ final class LoopExecutor: TaskExecutor {
         if !isActive { loop.execute { connection.value.flush() } }
     }
 
+    /// Has a source offer what it has once the tasks of a slice have run; false where none are running.
+    func offerLater(_ source: any FrameSource) -> Bool {
+        state.withLockedValue { state in
+            if state.isActive { state.sources.append(source) }
+            return state.isActive
+        }
+    }
+
     /// Something was read from a socket, so that the loop has looked at all of them: tasks need not be held for it.
     func socketWasRead() {
         state.withLockedValue { $0.readCount += 1 }
@@ -182,7 +193,13 @@ final class LoopExecutor: TaskExecutor {
         var (step, count) = (1, 0)
         var spare = Spare()
         while let work = takeWork(leaving: &spare) {
-            guard case .jobs(var jobs) = work else {
+            var jobs: Jobs
+            switch work {
+            case .jobs(let some): jobs = some
+            case .offers(let sources):
+                for source in sources { source.offer() }
+                continue
+            case .writes:
                 spare.flushWriters()
                 continue
             }
@@ -220,7 +237,7 @@ final class LoopExecutor: TaskExecutor {
         }
     }
 
-    /// What is to do next: tasks first, then what they have sent. Nil when there is nothing, so that what comes next asks the
+    /// What is to do next: tasks first, then what they have for their connections, then what was sent. Nil when there is nothing, so that what comes next asks the
     /// loop for it.
     private func takeWork(leaving spare: inout Spare) -> Work? {
         state.withLockedValue { state in
@@ -232,6 +249,10 @@ final class LoopExecutor: TaskExecutor {
                 defer { spare.jobs = [] }
                 swap(&state.jobs, &spare.jobs)
                 return .jobs(Jobs(jobs: spare.jobs))
+            }
+            if !state.sources.isEmpty {
+                defer { state.sources = [] }
+                return .offers(state.sources)
             }
             if !state.writers.isEmpty {
                 swap(&state.writers, &spare.writers)
@@ -248,8 +269,18 @@ final class LoopExecutor: TaskExecutor {
 
     private var hasJobs: Bool { state.withLockedValue { !$0.jobs.isEmpty } }
 
+    /// Before the loop's activity ends, as connections are flushed with it then.
+    private func offerAll() {
+        let sources = state.withLockedValue { state in
+            defer { state.sources = [] }
+            return state.sources
+        }
+        for source in sources { source.offer() }
+    }
+
     /// Behind what is due now.
     private func goOn(with jobs: Jobs) {
+        offerAll()
         let (request, writers) = state.withLockedValue { state in
             state.begun = jobs.areLeft ? jobs : Jobs()
             return (state.request(), state.endActivity())
@@ -259,6 +290,7 @@ final class LoopExecutor: TaskExecutor {
     }
 
     private func pause(before jobs: Jobs) {
+        offerAll()
         let (request, writers) = state.withLockedValue { state in
             state.begun = jobs.areLeft ? jobs : Jobs()
             state.pauseCount += 1

@@ -68,6 +68,10 @@ final class NIOTransportConnection: TransportConnection {
         }
     }
 
+    func offerLater(_ source: any FrameSource) -> Bool {
+        loopExecutor?.offerLater(source) ?? false
+    }
+
     func writeEarly() {
         guard let loopExecutor, eventLoop.inEventLoop, loopExecutor.takesEarlyWrite() else { return }
         handler.value.flush()

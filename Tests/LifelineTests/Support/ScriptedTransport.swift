@@ -138,6 +138,8 @@ struct ScriptedPeer: Sendable {
     fileprivate let resumes = NIOLockedValueBox(0)
     /// Whether the client's close waits for the test's `close`.
     fileprivate let holdsClosing = NIOLockedValueBox(false)
+    /// What has something to offer, while the test says when; nil while it is offered at once.
+    fileprivate let heldSources = NIOLockedValueBox<[any FrameSource]?>(nil)
     fileprivate let unacknowledgedFrameCount = NIOLockedValueBox<Int?>(nil)
     /// What the connection tells of the last bytes that came.
     fileprivate let lastInbound = NIOLockedValueBox<MonotonicTime?>(nil)
@@ -154,6 +156,19 @@ struct ScriptedPeer: Sendable {
 
     /// Lets the client's close wait for `close`.
     func holdClosing() { holdsClosing.withLockedValue { $0 = true } }
+
+    /// Has the client hold back what it would offer, where it can, as on a loop that runs its tasks.
+    func holdOffers() { heldSources.withLockedValue { $0 = [] } }
+
+    /// Has it offer that now, and hold back the next. Returns how many held something back.
+    func takeOffers() -> Int {
+        let sources = heldSources.withLockedValue { sources in
+            defer { sources = [] }
+            return sources ?? []
+        }
+        for source in sources { source.offer() }
+        return sources.count
+    }
 
     /// Why the client has cut the connection, if it has.
     var abortReason: ConnectionError? { aborted.value }
@@ -283,6 +298,13 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
         switch try outbound.offer(frames, count: count) {
         case .accepted: nil
         case .pending(let pending): pending
+        }
+    }
+
+    func offerLater(_ source: any FrameSource) -> Bool {
+        peer.heldSources.withLockedValue { sources in
+            sources?.append(source)
+            return sources != nil
         }
     }
 

@@ -1,0 +1,79 @@
+import LifelineCore
+import LifelineProtos
+import LifelineTestSupport
+import LifelineTransport
+import Testing
+
+@testable import Lifeline
+
+/// What a session has to send, where its connection says when to offer it.
+@Suite(.timeLimit(.minutes(1))) struct SessionOffersTests {
+    @Test func whatIsSentTogetherIsOfferedTogether() async throws {
+        try await withSession { harness, client, server in
+            server.peer.holdOffers()
+            for number in 1...3 { try await client.push("t.T/P", TestMessage(number: number)) }
+            let call = Task { try await client.call("t.T/A", TestMessage(number: 4), returning: TestMessage.self) }
+            try await until { harness.requestCount == 1 }
+            #expect(server.peer.read().isEmpty)
+            #expect(server.peer.takeOffers() == 1)
+            for number in 1...3 { #expect(try await server.next().push.payload == payload(number)) }
+            let request = try await server.next()
+            #expect(request.request.payload == (try payload(4)))
+            try server.reply(to: request, urgentSequence: 1)
+            _ = try await call.value
+            // And again; the acknowledgement of the response goes with it.
+            try await client.push("t.T/P", TestMessage(number: 5))
+            #expect(server.peer.takeOffers() == 1)
+            let push = try await server.next()
+            #expect(push.push.payload == (try payload(5)) && push.urgentAcknowledgement == 1)
+            #expect(server.peer.takeOffers() == 0)
+        }
+    }
+
+    @Test func whatIsNotOneOfManyIsOfferedAtOnceBehindTheOthers() async throws {
+        try await withSession { _, client, server in
+            server.peer.holdOffers()
+            server.peer.holdClosing()
+            try await client.push("t.T/P", TestMessage(number: 1))
+            let closing = Task { await client.close() }
+            #expect(try await server.next().push.payload == payload(1))
+            try server.send(.with { $0.acknowledgement = 1 })
+            #expect(try await server.next().goodbye.code == .closed)
+            server.peer.close(nil)
+            await closing.value
+        }
+    }
+
+    /// The connection that was to say when is gone, and so is what it was offered.
+    @Test func theNextConnectionWaitsForNoOther() async throws {
+        try await withSession { harness, client, server in
+            server.peer.holdOffers()
+            try await client.push("t.T/P", TestMessage(number: 1))
+            server.peer.close(.lost)
+            try await harness.waitForBackoff()
+            let next = try await harness.accept()
+            try await next.welcome(resumed: true)
+            #expect(try await next.next().push.payload == payload(1))
+            try await client.push("t.T/P", TestMessage(number: 2))
+            #expect(try await next.next().push.payload == payload(2))
+            // Which says so at last.
+            #expect(server.peer.takeOffers() == 1)
+            #expect(next.peer.read().isEmpty)
+        }
+    }
+
+    private func payload(_ number: Int) throws -> [UInt8] { try TestMessage(number: number).serializedBytes() }
+
+    private func withSession(
+        _ body: (SessionClientHarness, SessionClient, ScriptedSessionServer) async throws -> Void
+    ) async throws {
+        let harness = SessionClientHarness()
+        try await harness.run { client in
+            let server = try await harness.accept()
+            try await server.welcome()
+            // Before that, what opens the session would wait, too.
+            try await until { client.statistics.openingCount == 1 }
+            try await body(harness, client, server)
+        }
+    }
+}
