@@ -5,12 +5,32 @@ internal import LifelineProtos
 extension SessionEngine {
     func perform(_ actions: [Machine.Action], in state: inout State) {
         if actions.isEmpty { return }
+        if actions.count == 1, let effect = Self.effect(of: actions[0]) { return state.effects.append(effect) }
+        performAll(actions, in: &state)
+    }
+
+    /// What most events come to, looked at first: that takes less than half of what any other takes.
+    @inline(__always)
+    private static func effect(of action: borrowing Machine.Action) -> Effect? {
+        switch action {
+        case .complete(let call, .response(let response)): .resolve(call, .success(response))
+        case .beginRequest(let request, let deadline, .request(let content)):
+            .begin(request, deadline: deadline, content)
+        default: nil
+        }
+    }
+
+    private func performAll(_ actions: [Machine.Action], in state: inout State) {
         var isLost = false
         var (inDoubt, refused): ([SessionMessageInDoubt], [SessionMessageInDoubt]) = ([], [])
         let endReason = state.endReason
         lazy var end = actions.lazy.compactMap(\.end).first.map { endReason ?? $0 }
         func loss() -> SessionError { actions.lazy.compactMap(\.loss).first ?? .sessionLost }
         for action in actions {
+            if let effect = Self.effect(of: action) {
+                state.effects.append(effect)
+                continue
+            }
             switch action {
             case .opened(let credentials, let isResumed):
                 if isLost { state.effects.append(.tell(.lost(loss(), inDoubt))) }
@@ -26,8 +46,6 @@ extension SessionEngine {
                 }
             case .admitted(let numbers):
                 for number in numbers { admitted(number, in: &state) }
-            case .complete(let call, .response(let response)):
-                state.effects.append(.resolve(call, .success(response)))
             case .complete(let call, _):
                 // Nothing else completes a request.
                 state.effects.append(.resolve(call, .failure(.sessionLost)))
@@ -39,8 +57,6 @@ extension SessionEngine {
                 state.effects.append(.deliver(push, receipt, state.machine.waiter(serial: serial)))
             case .deliverPush(_, _, let receipt):
                 state.machine.finish(receipt, now: clock.now)
-            case .beginRequest(let request, let deadline, .request(let content)):
-                state.effects.append(.begin(request, deadline: deadline, content))
             case .beginRequest(let request, _, _), .refuseRequest(let request, _):
                 state.effects.append(.refuse(request))
             case .cancelRequest(let request):

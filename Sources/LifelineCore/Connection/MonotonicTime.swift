@@ -52,10 +52,7 @@ extension Duration {
 
     /// Whole nanoseconds, towards zero; at the edge of `Int64` where they do not fit.
     package var saturatedNanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        let (sum, overflow2) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
-        return overflow || overflow2 ? (seconds < 0 ? .min : .max) : sum
+        Int64(clamping: attoseconds / 1_000_000_000)
     }
 
     /// The nearest duration of at least `least` and at most 365 days.
