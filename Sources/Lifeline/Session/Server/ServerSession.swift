@@ -206,7 +206,8 @@ extension ServerSession: SessionHost {
             method.name,
             method.kind,
             metadata: content.metadata.asMetadata,
-            timeLimit: deadline.map { $0 - engine.clock.now },
+            // For interceptors: a handler asks its context.
+            timeLimit: interceptors.isEmpty ? nil : deadline.map { $0 - engine.clock.now },
             isImplemented: found != nil,
             content: .request(content)
         )
