@@ -237,8 +237,8 @@ final class LoopExecutor: TaskExecutor {
         }
     }
 
-    /// What is to do next: tasks first, then what they have for their connections, then what was sent. Nil when there is nothing, so that what comes next asks the
-    /// loop for it.
+    /// What is to do next: tasks first, then what they have for their connections, then what was sent. Nil when there is
+    /// nothing, so that what comes next asks the loop for it.
     private func takeWork(leaving spare: inout Spare) -> Work? {
         state.withLockedValue { state in
             if state.begun.areLeft {
@@ -269,7 +269,8 @@ final class LoopExecutor: TaskExecutor {
 
     private var hasJobs: Bool { state.withLockedValue { !$0.jobs.isEmpty } }
 
-    /// Before the loop's activity ends, as connections are flushed with it then.
+    /// Before the loop's activity ends, as connections are flushed with it then. What has something to offer from here on is
+    /// asked when the loop comes back to the tasks.
     private func offerAll() {
         let sources = state.withLockedValue { state in
             defer { state.sources = [] }
