@@ -35,13 +35,16 @@ package protocol FrameReceiver: FrameRunSink, SendableMetatype {
     associatedtype Inbox: Sendable
     /// Where a consumer on another thread finds what was received.
     var inbox: Inbox { get }
-    /// Where the receiver writes what is to be sent when all frames of a read have been received; nil: nowhere.
+    /// Where the receiver writes what is to be sent when all frames of a part have been received; nil: nowhere.
     var replyBuffer: ReplyBuffer? { get }
     /// The connection stands. Called once, before any frame is received.
     mutating func opened(_ connection: any TransportConnection)
     /// Whether frames may have to be answered also when none is for the inbox any more.
     var answersPings: Bool { get }
-    /// All frames of one read have been received. Tells whether to read on.
+    /// How many bytes of a read are received, with the frames that begin within them, before the tasks that these wake run. At
+    /// least 1.
+    var partLength: Int { get }
+    /// All frames of one read, or of a part of it, have been received. Tells whether to read on.
     mutating func finishBatch() -> ReadDemand
     /// Frames, prefixes included, that answer what has come and are to be written at once: mostly none. Called after each
     /// `finishBatch()`; what it throws fails the connection.
@@ -58,6 +61,7 @@ package protocol FrameReceiver: FrameRunSink, SendableMetatype {
 
 extension FrameReceiver {
     package var replyBuffer: ReplyBuffer? { nil }
+    package var partLength: Int { .max }
     package mutating func opened(_ connection: any TransportConnection) {}
 }
 
@@ -95,7 +99,8 @@ package protocol TransportConnection: AnyObject, Sendable {
     /// - Returns: nil when they were accepted; a place in the line when they have to wait for room: see `wait(for:)`.
     func offer(_ frames: UnsafeRawBufferPointer, count: Int) throws(ConnectionError) -> PendingSend?
     /// Has a source offer frames when the tasks that run where the connection's frames come in have run for a while, so that
-    /// those of many tasks are offered together.
+    /// those of many tasks are offered together. May be called with a lock held that the source takes: it is never asked from
+    /// within.
     ///
     /// - Returns: false where no such tasks are running; the source has to offer them now.
     func offerLater(_ source: any FrameSource) -> Bool

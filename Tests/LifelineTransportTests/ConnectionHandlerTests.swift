@@ -1,5 +1,6 @@
 import LifelineCore
 import MetricsTestKit
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
 import Testing
@@ -16,6 +17,52 @@ import Testing
         try test.channel.writeInbound(ByteBuffer(bytes: [0x01]))
         #expect(test.record.batches == [[[0xA1], []], [[0xB1, 0xB2]], []])
         #expect(test.record.end == nil)
+    }
+
+    /// Tasks have their turn between the parts, and may do what they like there.
+    @Test(arguments: [nil, "stop", "fail", "pause"]) func oneBatchForEachPartOfARead(action: String?) throws {
+        let test = try HandlerTest()
+        let loop = test.channel.embeddedEventLoop
+        let executor = LoopExecutor(loop)
+        test.handler.executor = executor
+        test.record.partLength = 2
+        test.record.demand = action == "pause" ? .pause : .more
+        let handler = NIOLoopBound(test.handler, eventLoop: loop)
+        let record = test.record
+        let batchCounts = NIOLockedValueBox<[Int]>([])
+        record.whenBatchEnded = {
+            Task(executorPreference: executor) {
+                batchCounts.withLockedValue { $0.append(record.batches.count) }
+                switch action {
+                case "stop": handler.value.stopReceiving()
+                case "fail": handler.value.fail(.closedLocally, resetting: true)
+                case "pause": handler.value.resumeReading()
+                default: break
+                }
+            }
+        }
+        test.record.answersPings = false
+        test.channel.read()
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x00, 0x01, 0xA1, 0x01, 0xB1, 0x00, 0x00, 0x01]))
+        let all: [[[UInt8]]] = [[[], [0xA1]], [[0xB1]], [[], []], []]
+        let ends = action == "stop" || action == "fail"
+        #expect(test.record.batches == (ends ? Array(all[..<1]) : all))
+        #expect(batchCounts.withLockedValue { $0 } == Array(1...(ends ? 1 : 4)), "each task before the next part")
+        if ends { return }
+        try test.channel.writeInbound(ByteBuffer(bytes: [0xC1]))
+        #expect(test.record.batches == all + [[[0xC1]]])
+        let received = ["bytes", "frames"].map {
+            test.metrics.counterTotal(label: "lifeline.received.\($0)", dimensions: [("role", "test")])
+        }
+        #expect(received == [9, 6])
+    }
+
+    /// Behind layers nobody knows what they are in the middle of.
+    @Test func withoutAnExecutorAReadIsOneBatch() throws {
+        let test = try HandlerTest()
+        test.record.partLength = 1
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x00, 0x00, 0x00]))
+        #expect(test.record.batches == [[[], [], []]])
     }
 
     @Test func bytesAndFramesAreCounted() throws {
@@ -274,6 +321,8 @@ final class Record: @unchecked Sendable {
     var end: ConnectionError?
     var whenEnded: () -> Void = {}
     var demand = ReadDemand.more
+    var partLength = Int.max
+    var whenBatchEnded: () -> Void = {}
     var answersPings = true
     /// What the receiver replies to the next batch.
     var replies: Result<[UInt8], ConnectionError> = .success([])
@@ -295,6 +344,7 @@ struct RecordingReceiver: FrameReceiver, FrameSink {
     init(inbox: Record) { self.inbox = inbox }
 
     var answersPings: Bool { inbox.answersPings }
+    var partLength: Int { inbox.partLength }
 
     mutating func receive(frame: UnsafeRawBufferPointer) throws {
         if frame.first == 0xFF { throw Undecodable() }
@@ -304,6 +354,7 @@ struct RecordingReceiver: FrameReceiver, FrameSink {
     mutating func finishBatch() -> ReadDemand {
         inbox.batches.append(batch)
         batch = []
+        inbox.whenBatchEnded()
         return inbox.demand
     }
 

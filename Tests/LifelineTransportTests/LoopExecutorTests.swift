@@ -84,7 +84,7 @@ import Testing
     private func wait(for time: TimeAmount, of loop: any EventLoop) async {
         await withCheckedContinuation { continuation in
             loop.execute {
-                Self.spin(for: time)
+                spin(for: time)
                 continuation.resume()
             }
         }
@@ -92,7 +92,7 @@ import Testing
 
     /// As long as the loop looks at its sockets by itself, there is no need to hold tasks for it, which puts answers off.
     @Test(arguments: [true, false]) func tasksAreHeldOnlyWhereNoSocketIsRead(reading: Bool) async {
-        let clock = Clock()
+        let clock = TestClock()
         let executor = LoopExecutor(loop) { clock.now }
         executor.socketWasRead()
         await Task(executorPreference: executor) {
@@ -108,7 +108,7 @@ import Testing
 
     /// A loop that has nothing to do looks at its sockets, though it finds nothing to read there.
     @Test func tasksThatComeNowAndThenAreHardlyHeld() async throws {
-        let clock = Clock()
+        let clock = TestClock()
         let executor = LoopExecutor(loop) { clock.now }
         for _ in 0..<200 {
             await Task(executorPreference: executor) { clock.advance(by: .microseconds(50)) }.value
@@ -119,16 +119,6 @@ import Testing
         #expect(3...5 ~= executor.pauseCount)
     }
 
-    private final class Clock: Sendable {
-        private let time = NIOLockedValueBox(NIODeadline.uptimeNanoseconds(1_000_000_000))
-
-        var now: NIODeadline { time.withLockedValue { $0 } }
-
-        func advance(by amount: TimeAmount) {
-            time.withLockedValue { $0 = $0 + amount }
-        }
-    }
-
     /// However often the loop does something else between them.
     @Test func tasksRunInTheOrderInWhichTheyCame() async throws {
         let executor = LoopExecutor(loop)
@@ -137,7 +127,7 @@ import Testing
             numbers.map { number in
                 Task(executorPreference: executor) {
                     order.withLockedValue { $0.append(number) }
-                    Self.spin(for: .microseconds(50))
+                    spin(for: .microseconds(50))
                 }
             }
         }
@@ -170,7 +160,7 @@ import Testing
             (0..<40).map { number in
                 Task(executorPreference: executor) {
                     if number == 0 { loop.execute { wasWritten.withLockedValue { $0 = true } } }
-                    Self.spin(for: .microseconds(50))
+                    spin(for: .microseconds(50))
                     return wasWritten.withLockedValue { $0 }
                 }
             }
@@ -187,11 +177,11 @@ import Testing
 
     /// How many of tasks that take 10 µs each run before the loop writes what the first has sent.
     private func taskCountBeforeWrite(reading: Bool) async throws -> Int {
-        let clock = Clock()
+        let clock = TestClock()
         let (loop, executor) = (loop, LoopExecutor(loop) { clock.now })
         let count = NIOLockedValueBox((run: 0, beforeWrite: 0))
         let writer = try await loop.submit {
-            Writer { count.withLockedValue { $0.beforeWrite = $0.run } }.bound(to: loop)
+            WritingConnection { count.withLockedValue { $0.beforeWrite = $0.run } }.bound(to: loop)
         }.get()
         // Or they were held, as the loop may not have looked at its sockets for long.
         executor.socketWasRead()
@@ -207,7 +197,7 @@ import Testing
                     }
                 }
             }
-            if reading { executor.read(isAll: true, begin) } else { begin() }
+            if reading { executor.readAtOnce(isAll: true, begin) } else { begin() }
             return tasks
         }.get()
         for task in tasks { await task.value }
@@ -216,7 +206,7 @@ import Testing
 
     /// The loop looks at its sockets when it has nothing else to do: what it is asked for must not add up.
     @Test func readsThatLeaveTasksAskTheLoopOnce() async throws {
-        let clock = Clock()
+        let clock = TestClock()
         let (loop, executor) = (loop, LoopExecutor(loop) { clock.now })
         let isOver = NIOLockedValueBox(false)
         let steps = NIOLockedValueBox(0)
@@ -229,7 +219,7 @@ import Testing
         }
         let stepsBehindReads = await withCheckedContinuation { continuation in
             loop.execute {
-                for _ in 0..<20 { executor.read(isAll: true) {} }
+                for _ in 0..<20 { executor.readAtOnce(isAll: true) {} }
                 let before = steps.withLockedValue { $0 }
                 loop.execute { continuation.resume(returning: steps.withLockedValue { $0 } - before) }
             }
@@ -245,12 +235,12 @@ import Testing
         let steps = NIOLockedValueBox<[String]>([])
         @Sendable func note(_ step: String) { steps.withLockedValue { $0.append(step) } }
         let task = try await loop.submit {
-            let writer = Writer { note("written") }.bound(to: loop)
+            let writer = WritingConnection { note("written") }.bound(to: loop)
             var task: Task<Void, Never>?
-            executor.read(isAll: true) {
+            executor.readAtOnce(isAll: true) {
                 executor.flush(writer)
                 // One within another, as where a write that fails has NIO read what is left.
-                executor.read(isAll: true) {}
+                executor.readAtOnce(isAll: true) {}
                 task = Task(executorPreference: executor) { note("run") }
                 note("received")
             }
@@ -263,21 +253,21 @@ import Testing
 
     /// Behind all tasks of a slice, and before connections write: at its end, too, and before a pause.
     @Test(arguments: [0, 1, 2, 3]) func whatTasksHaveForAConnectionIsOfferedBeforeItWrites(slices: Int) async throws {
-        let clock = Clock()
+        let clock = TestClock()
         let (loop, executor) = (loop, LoopExecutor(loop) { clock.now })
         // What the first takes, in µs. The last is longer than the loop may be without a look at its sockets.
         let durations: [Int64] = [1, 30, 200, 6_000]
         let steps = NIOLockedValueBox<[String]>([])
         @Sendable func note(_ step: String) { steps.withLockedValue { $0.append(step) } }
-        let writer = try await loop.submit { Writer { note("written") }.bound(to: loop) }.get()
-        let source = Source {
+        let writer = try await loop.submit { WritingConnection { note("written") }.bound(to: loop) }.get()
+        let source = OfferingSource {
             note("offered")
             executor.flush(writer)
         }
         #expect(!executor.offerLater(source))
         let tasks = try await loop.submit {
             var tasks: [Task<Void, Never>] = []
-            executor.read(isAll: true) {
+            executor.readAtOnce(isAll: true) {
                 tasks = (0..<2).map { number in
                     Task(executorPreference: executor) {
                         note("run")
@@ -297,15 +287,44 @@ import Testing
         #expect(executor.pauseCount == (slices == 3 ? 1 : 0))
     }
 
+    /// A task that waits for what it offers, and then offers more, as one that pushes at most once does.
+    @Test func whatIsOfferedAgainAndAgainIsWrittenAfterASlice() async throws {
+        let clock = TestClock()
+        let (loop, executor) = (loop, LoopExecutor(loop) { clock.now })
+        let count = NIOLockedValueBox((offered: 0, beforeWrite: 0))
+        let writer = try await loop.submit {
+            WritingConnection { count.withLockedValue { $0.beforeWrite = $0.offered } }.bound(to: loop)
+        }.get()
+        let next = NIOLockedValueBox<CheckedContinuation<Void, Never>?>(nil)
+        let source = OfferingSource {
+            count.withLockedValue { $0.offered += 1 }
+            executor.flush(writer)
+            next.withLockedValue { $0.take() }?.resume()
+        }
+        executor.socketWasRead()
+        await Task(executorPreference: executor) {}.value
+        await Task(executorPreference: executor) {
+            while count.withLockedValue({ $0.beforeWrite == 0 && $0.offered < 100 }) {
+                clock.advance(by: .microseconds(10))
+                await withCheckedContinuation { continuation in
+                    next.withLockedValue { $0 = continuation }
+                    #expect(executor.offerLater(source))
+                }
+            }
+        }.value
+        // After 100 µs.
+        #expect(count.withLockedValue { $0.beforeWrite } == 11)
+    }
+
     /// One that writing has woken, as it does where a task waits for room.
     @Test func whatAWriteWakesRuns() async throws {
         let (loop, executor) = (loop, LoopExecutor(loop))
         let task = try await loop.submit {
             let woken = NIOLockedValueBox<Task<Bool, Never>?>(nil)
-            let writer = Writer {
+            let writer = WritingConnection {
                 woken.withLockedValue { $0 = Task(executorPreference: executor) { loop.inEventLoop } }
             }.bound(to: loop)
-            executor.read(isAll: true) { executor.flush(writer) }
+            executor.readAtOnce(isAll: true) { executor.flush(writer) }
             return woken.withLockedValue { $0 }
         }.get()
         #expect(await task?.value == true)
@@ -316,8 +335,8 @@ import Testing
         let (loop, executor) = (loop, LoopExecutor(loop))
         await withCheckedContinuation { continuation in
             loop.execute {
-                let writer = Writer { continuation.resume() }.bound(to: loop)
-                executor.read(isAll: true) {}
+                let writer = WritingConnection { continuation.resume() }.bound(to: loop)
+                executor.readAtOnce(isAll: true) {}
                 Task.detached { executor.flush(writer) }
             }
         }
@@ -328,8 +347,8 @@ import Testing
         let early = NIOLockedValueBox<[Bool]>([])
         let task = try await loop.submit {
             var task: Task<Void, Never>?
-            executor.read(isAll: true) {}
-            executor.read(isAll: isAll) {
+            executor.readAtOnce(isAll: true) {}
+            executor.readAtOnce(isAll: isAll) {
                 task = Task(executorPreference: executor) {
                     early.withLockedValue { $0 = [executor.takesEarlyWrite(), executor.takesEarlyWrite()] }
                 }
@@ -344,42 +363,9 @@ import Testing
     @Test(arguments: [true, false]) func noWriteIsEarlyOtherwise(wakes: Bool) async throws {
         let executor = LoopExecutor(loop)
         try await loop.submit {
-            executor.read(isAll: true) { if wakes { Task(executorPreference: executor) {} } }
+            executor.readAtOnce(isAll: true) { if wakes { Task(executorPreference: executor) {} } }
         }.get()
         #expect(await Task(executorPreference: executor) { executor.takesEarlyWrite() }.value == false)
-    }
-
-    /// A session that has something to send.
-    private final class Source: FrameSource {
-        private let whenAsked: @Sendable () -> Void
-
-        init(whenAsked: @escaping @Sendable () -> Void) { self.whenAsked = whenAsked }
-
-        func offer() { whenAsked() }
-    }
-
-    /// A connection that has something to write.
-    private final class Writer: ConnectionControl {
-        private let whenFlushed: () -> Void
-
-        init(whenFlushed: @escaping () -> Void) { self.whenFlushed = whenFlushed }
-
-        /// Call it on the loop.
-        func bound(to loop: any EventLoop) -> NIOLoopBound<any ConnectionControl> {
-            NIOLoopBound<any ConnectionControl>(self, eventLoop: loop)
-        }
-
-        func flush() { whenFlushed() }
-        func probe() {}
-        func resumeReading() {}
-        func stopReceiving() {}
-        func close() {}
-        func fail(_: ConnectionError, resetting _: Bool) {}
-    }
-
-    private static func spin(for time: TimeAmount) {
-        let end = NIODeadline.now() + time
-        while NIODeadline.now() < end {}
     }
 
     @Test func aTransportOnOneLoopRunsTasksThere() async {

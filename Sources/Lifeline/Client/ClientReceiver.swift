@@ -134,6 +134,7 @@ struct ClientReceiver<Received: DelimitedMessage>: FrameReceiver {
     }
 
     var answersPings: Bool { base.answersPings }
+    var partLength: Int { base.partLength }
 
     mutating func receive(_ run: FrameRun) throws {
         try base.receive(run)

@@ -64,21 +64,35 @@ package struct FrameAssembler: Sendable {
     /// - Throws: `FramingError` when the stream is no longer one of frames, after the frames before that place were
     ///   handed on, and from then on at every call; or what the sink throws, after which the stream must be given up.
     package mutating func receive(_ chunk: UnsafeRawBufferPointer, into sink: inout some FrameRunSink) throws {
+        _ = try receivePart(of: chunk, length: .max, into: &sink)
+    }
+
+    /// The same with a part of `chunk`.
+    ///
+    /// - Parameter length: how many bytes to take behind one that earlier chunks began, at least 1: the frames that begin within
+    ///   them.
+    /// - Returns: how many bytes were taken. The rest is to come with the next call.
+    package mutating func receivePart(
+        of chunk: UnsafeRawBufferPointer,
+        length: Int,
+        into sink: inout some FrameRunSink
+    ) throws -> Int {
         if let failure { throw failure }
         do {
-            guard let offset = try completePartialFrame(from: chunk, into: &sink) else { return }
-            let scan = decoder.scan(chunk, from: offset)
+            guard let offset = try completePartialFrame(from: chunk, into: &sink) else { return chunk.count }
+            let scan = decoder.scan(chunk, from: offset, partLength: length)
             if scan.count > 0 {
                 let whole = UnsafeRawBufferPointer(rebasing: chunk[offset..<scan.end])
                 statistics.frameCount &+= scan.count
                 try sink.receive(FrameRun(unchecked: whole, count: scan.count))
             }
             switch scan.stop {
-            case .end: return
+            case .end: return scan.end
             case .failure(let error): throw error
             case .incomplete(let missing):
                 self.missing = missing
                 append(chunk[scan.end...], stillMissing: missing)
+                return chunk.count
             }
         } catch let error as FramingError {
             failure = error

@@ -66,7 +66,7 @@ extension FrameDecoder {
     struct Scan {
         /// Why it ends where it does.
         enum Stop {
-            /// There is no further byte.
+            /// There is no further byte, or no more is to be looked at.
             case end
             /// The bytes end inside a frame, which needs at least so many more.
             case incomplete(missing: Int)
@@ -81,13 +81,14 @@ extension FrameDecoder {
         var stop = Stop.end
     }
 
-    /// Finds all whole frames that start at `offset`, which must not be past the end of `bytes`.
-    func scan(_ bytes: UnsafeRawBufferPointer, from offset: Int) -> Scan {
+    /// Finds all whole frames that start within `partLength` bytes from `offset` on, which must not be past the end of `bytes`.
+    func scan(_ bytes: UnsafeRawBufferPointer, from offset: Int, partLength: Int = .max) -> Scan {
         guard let base = bytes.baseAddress else { return Scan(end: offset) }
         // In locals for the length of the scan.
         let (byteCount, limit) = (bytes.count, maximumFrameLength)
+        let partEnd = offset + min(byteCount - offset, partLength)
         var (end, count) = (offset, 0)
-        while end < byteCount {
+        while end < partEnd {
             // Most prefixes have a byte, or two; what they declare is mostly there.
             var length = Int(base.load(fromByteOffset: end, as: UInt8.self))
             var start = end &+ 1

@@ -121,27 +121,35 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     // MARK: Input
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let bytes = unwrapInboundIn(data)
+        var bytes = unwrapInboundIn(data)
+        let byteCount = bytes.readableBytes
+        if liveness?.received(now: now()) == true { armLivenessTimer() }
         guard let executor, !hasLayers else {
             // A layer may be in the middle of what it has read: tasks come after that.
             self.executor?.socketWasRead()
-            return receive(bytes)
+            receive(&bytes, partLength: .max)
+            return finishRead(bytes, byteCount: byteCount)
         }
-        executor.read(isAll: bytes.readableBytes < readLength) { receive(bytes) }
+        executor.read(isAll: byteCount < readLength) {
+            receive(&bytes, partLength: receiver.partLength)
+            if bytes.readableBytes > 0 { return true }
+            finishRead(bytes, byteCount: byteCount)
+            return false
+        }
     }
 
-    private func receive(_ bytes: ByteBuffer) {
-        if liveness?.received(now: now()) == true { armLivenessTimer() }
-        defer { if sharedReadLength != nil { SpareBuffer.forReading(bytes.capacity).giveBack(bytes) } }
+    /// Takes in what was read, about so many bytes of it, or all of it where nobody wants more.
+    private func receive(_ bytes: inout ByteBuffer, partLength: Int) {
+        var byteCount = bytes.readableBytes
+        defer { bytes.moveReaderIndex(forwardBy: byteCount) }
         let action = machine.receivedBytes()
         if action == .discard || (action == .answer && (cannotAnswer || !receiver.answersPings)) { return }
         let before = assembler.statistics.frameCount
-        defer {
-            let frameCount = assembler.statistics.frameCount - before
-            metrics.received(byteCount: bytes.readableBytes, frameCount: frameCount)
-        }
+        defer { metrics.received(byteCount: byteCount, frameCount: assembler.statistics.frameCount - before) }
         do {
-            try bytes.withUnsafeReadableBytes { try assembler.receive($0, into: &receiver) }
+            byteCount = try bytes.withUnsafeReadableBytes {
+                try assembler.receivePart(of: $0, length: partLength, into: &receiver)
+            }
         } catch let error as ConnectionError {
             // The receiver's own doing.
             _ = receiver.finishBatch()
@@ -150,7 +158,6 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             _ = receiver.finishBatch()
             return framingViolated(.protocolViolation(error), action)
         }
-        setReadLength(after: bytes.readableBytes)
         if receiver.finishBatch() == .pause { pauseReading(.receiver) }
         if let replyBuffer { sendReplies(in: replyBuffer) }
         do throws(ConnectionError) {
@@ -158,6 +165,11 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         } catch {
             fail(error, resetting: true)
         }
+    }
+
+    private func finishRead(_ bytes: ByteBuffer, byteCount: Int) {
+        setReadLength(after: byteCount)
+        if sharedReadLength != nil { SpareBuffer.forReading(bytes.capacity).giveBack(bytes) }
     }
 
     /// Has a channel read into its loop's buffer, which this handler gives back. For the handler next to the socket.

@@ -7,82 +7,6 @@ internal import NIOCore
 ///
 /// A task that blocks its thread holds up every connection of the loop. The loop has to outlive its tasks.
 final class LoopExecutor: TaskExecutor {
-    private struct State {
-        /// Those that have come, behind those of which some were run.
-        var jobs: [UnownedJob] = []
-        var begun = Jobs()
-        /// Whether the loop has been asked to run them, and need not be again.
-        var isScheduled = false
-        /// Which time it was asked for last: earlier ones count no more.
-        var lastRequest: UInt64 = 0
-        /// Whether the loop is at it, or reads and does so next. Then nobody need ask it, to run tasks or to write.
-        var isActive = false
-        /// Whether it has read all that there was, so that a peer may have nothing to do until it hears something.
-        var isPeerIdle = false
-        /// Those that have something to offer to their connections, before these write.
-        var sources: [any FrameSource] = []
-        /// The connections that have something to write.
-        var writers: [NIOLoopBound<any ConnectionControl>] = []
-        /// Until when tasks have the loop before it looks at its sockets.
-        var turnEnd = NIODeadline.uptimeNanoseconds(0)
-        /// When the loop ran out of them; nil while it has some.
-        var idleSince: NIODeadline? = .uptimeNanoseconds(0)
-        /// When the loop had certainly looked at its sockets.
-        var lastLook = NIODeadline.uptimeNanoseconds(0)
-        /// How often a socket was read: until now, and until the last look that is known of.
-        var (readCount, seenReadCount) = (0, 0)
-        var pauseCount = 0
-
-        var hasWork: Bool { !jobs.isEmpty || begun.areLeft || !sources.isEmpty || !writers.isEmpty }
-
-        /// Returns which time the loop is asked for.
-        mutating func request() -> UInt64 {
-            isScheduled = true
-            lastRequest += 1
-            return lastRequest
-        }
-
-        /// Returns who has something to write.
-        mutating func endActivity() -> [NIOLoopBound<any ConnectionControl>] {
-            (isActive, isPeerIdle) = (false, false)
-            defer { writers = [] }
-            return writers
-        }
-    }
-
-    private struct Turn {
-        /// Until when tasks have the loop before it looks at its sockets.
-        let end: NIODeadline
-        /// How long tasks run before the loop writes what they have sent.
-        let slice: TimeAmount
-    }
-
-    private struct Jobs {
-        var jobs: [UnownedJob] = []
-        /// Those before this index were run.
-        var next = 0
-
-        var areLeft: Bool { next < jobs.count }
-    }
-
-    private enum Work {
-        case jobs(Jobs)
-        case offers([any FrameSource])
-        /// The connections in `Spare.writers` are to be flushed.
-        case writes
-    }
-
-    /// Memory for what comes, so that it need not be allocated anew.
-    private struct Spare {
-        var jobs: [UnownedJob] = []
-        var writers: [NIOLoopBound<any ConnectionControl>] = []
-
-        mutating func flushWriters() {
-            for writer in writers { writer.value.flush() }
-            writers.removeAll(keepingCapacity: writers.count <= LoopExecutor.longestSpare)
-        }
-    }
-
     /// How long tasks have the loop before it looks at its sockets: 5 ms, which is short beside the time in which peers are
     /// answered over most networks. The loop does not look by itself while anything is due, and tasks that wake one another,
     /// yield, or wait for a write always are.
@@ -101,7 +25,7 @@ final class LoopExecutor: TaskExecutor {
     /// How many tasks run before the clock is looked at, which costs as much as a small one: the first, then ever more.
     private static let longestStep = 8
     /// How many jobs the memory of the last ones is kept for: 64, which are half a kilobyte.
-    private static let longestSpare = 64
+    static let longestSpare = 64
 
     private let loop: any EventLoop
     private let now: @Sendable () -> NIODeadline
@@ -149,21 +73,26 @@ final class LoopExecutor: TaskExecutor {
     ///
     /// - Parameters:
     ///   - isAll: whether there was no more to be read.
-    ///   - receive: takes in what was read.
-    func read(isAll: Bool, _ receive: () -> Void) {
+    ///   - receive: takes in what was read, or a part of it, after which tasks may run; tells whether there is more of it.
+    func read(isAll: Bool, _ receive: () -> Bool) {
         let isNested = state.withLockedValue { state in
             state.readCount += 1
             state.isPeerIdle = isAll
             defer { state.isActive = true }
             return state.isActive
         }
-        receive()
+        var ranTasks = false
+        while receive() {
+            if isNested { continue }
+            runBetweenParts()
+            ranTasks = true
+        }
         if isNested { return }
-        let hasWork = state.withLockedValue { state in
-            if !state.hasWork { (state.isActive, state.isPeerIdle) = (false, false) }
+        let goesOn = state.withLockedValue { state in
+            if !state.hasWork, !ranTasks { (state.isActive, state.isPeerIdle) = (false, false) }
             return state.isActive
         }
-        if hasWork { run() }
+        if goesOn { run() }
     }
 
     /// Whether to write what there is before tasks have gone on: once behind a read, so that both sides work at the same time.
@@ -187,40 +116,63 @@ final class LoopExecutor: TaskExecutor {
     }
 
     private func run(afterPause: Bool = false) {
-        let begin = now()
-        let turn = beginTurn(at: begin, afterPause: afterPause)
-        let executor = asUnownedTaskExecutor()
-        var (step, count) = (1, 0)
+        var turn = beginTurn(afterPause: afterPause)
         var spare = Spare()
         while let work = takeWork(leaving: &spare) {
-            var jobs: Jobs
             switch work {
-            case .jobs(let some): jobs = some
+            case .jobs(var jobs):
+                switch run(&jobs, in: &turn) {
+                case .done: spare.jobs = jobs.emptied()
+                case .sliceOver: return goOn(with: jobs)
+                case .turnOver: return pause(before: jobs)
+                }
             case .offers(let sources):
                 for source in sources { source.offer() }
-                continue
+                // Tasks that wait for what was offered would put the writes off for as long as they offer more.
+                if hasJobs, now() - turn.begin > turn.slice { return goOn(with: Jobs()) }
             case .writes:
                 spare.flushWriters()
-                continue
             }
-            while jobs.areLeft {
-                jobs.jobs[jobs.next].runSynchronously(on: executor)
-                jobs.next += 1
-                count += 1
-                guard count == step || !jobs.areLeft else { continue }
-                (step, count) = (min(2 * step, Self.longestStep), 0)
-                let time = now()
-                if time > turn.end { return pause(before: jobs) }
-                if time - begin > turn.slice, jobs.areLeft || hasJobs { return goOn(with: jobs) }
-            }
-            jobs.jobs.removeAll(keepingCapacity: jobs.jobs.count <= Self.longestSpare)
-            spare.jobs = jobs.jobs
         }
     }
 
+    /// Runs tasks while more of what was read is to be taken in, for a slice at most. What they send is written with what the
+    /// next ones do, unless it took them a slice.
+    private func runBetweenParts() {
+        var turn = beginTurn()
+        var spare = Spare()
+        while var jobs = state.withLockedValue({ $0.takeJobs(leaving: &spare) }) {
+            guard run(&jobs, in: &turn) == .done else {
+                state.withLockedValue { $0.putBack(jobs) }
+                break
+            }
+            spare.jobs = jobs.emptied()
+        }
+        state.withLockedValue { $0.takeBack(&spare) }
+        if now() - turn.begin <= turn.slice { return }
+        offerAll()
+        for writer in state.withLockedValue({ $0.takeWriters() }) { writer.value.flush() }
+    }
+
+    private func run(_ jobs: inout Jobs, in turn: inout Turn) -> Progress {
+        let executor = asUnownedTaskExecutor()
+        while jobs.areLeft {
+            jobs.jobs[jobs.next].runSynchronously(on: executor)
+            jobs.next += 1
+            turn.count += 1
+            guard turn.count == turn.step || !jobs.areLeft else { continue }
+            (turn.step, turn.count) = (min(2 * turn.step, Self.longestStep), 0)
+            let time = now()
+            if time > turn.end { return .turnOver }
+            if time - turn.begin > turn.slice, jobs.areLeft || hasJobs { return .sliceOver }
+        }
+        return .done
+    }
+
     /// Returns the turn: a new one, if the loop has looked at its sockets.
-    private func beginTurn(at time: NIODeadline, afterPause: Bool) -> Turn {
-        state.withLockedValue { state in
+    private func beginTurn(afterPause: Bool = false) -> Turn {
+        let time = now()
+        return state.withLockedValue { state in
             let isBehindRead = state.readCount != state.seenReadCount
             if afterPause || isBehindRead {
                 state.lastLook = time
@@ -233,7 +185,7 @@ final class LoopExecutor: TaskExecutor {
             }
             state.idleSince = nil
             state.isActive = true
-            return Turn(end: state.turnEnd, slice: isBehindRead ? Self.firstSlice : Self.slice)
+            return Turn(begin: time, end: state.turnEnd, slice: isBehindRead ? Self.firstSlice : Self.slice)
         }
     }
 
@@ -241,25 +193,13 @@ final class LoopExecutor: TaskExecutor {
     /// nothing, so that what comes next asks the loop for it.
     private func takeWork(leaving spare: inout Spare) -> Work? {
         state.withLockedValue { state in
-            if state.begun.areLeft {
-                defer { state.begun = Jobs() }
-                return .jobs(state.begun)
-            }
-            if !state.jobs.isEmpty {
-                defer { spare.jobs = [] }
-                swap(&state.jobs, &spare.jobs)
-                return .jobs(Jobs(jobs: spare.jobs))
-            }
-            if !state.sources.isEmpty {
-                defer { state.sources = [] }
-                return .offers(state.sources)
-            }
+            if let jobs = state.takeJobs(leaving: &spare) { return .jobs(jobs) }
+            if !state.sources.isEmpty { return .offers(state.takeSources()) }
             if !state.writers.isEmpty {
                 swap(&state.writers, &spare.writers)
                 return .writes
             }
-            if spare.jobs.capacity > state.jobs.capacity { swap(&state.jobs, &spare.jobs) }
-            if spare.writers.capacity > state.writers.capacity { swap(&state.writers, &spare.writers) }
+            state.takeBack(&spare)
             state.isScheduled = false
             (state.isActive, state.isPeerIdle) = (false, false)
             state.idleSince = now()
@@ -272,18 +212,14 @@ final class LoopExecutor: TaskExecutor {
     /// Before the loop's activity ends, as connections are flushed with it then. What has something to offer from here on is
     /// asked when the loop comes back to the tasks.
     private func offerAll() {
-        let sources = state.withLockedValue { state in
-            defer { state.sources = [] }
-            return state.sources
-        }
-        for source in sources { source.offer() }
+        for source in state.withLockedValue({ $0.takeSources() }) { source.offer() }
     }
 
     /// Behind what is due now.
     private func goOn(with jobs: Jobs) {
         offerAll()
         let (request, writers) = state.withLockedValue { state in
-            state.begun = jobs.areLeft ? jobs : Jobs()
+            state.putBack(jobs)
             return (state.request(), state.endActivity())
         }
         for writer in writers { writer.value.flush() }
@@ -293,7 +229,7 @@ final class LoopExecutor: TaskExecutor {
     private func pause(before jobs: Jobs) {
         offerAll()
         let (request, writers) = state.withLockedValue { state in
-            state.begun = jobs.areLeft ? jobs : Jobs()
+            state.putBack(jobs)
             state.pauseCount += 1
             return (state.request(), state.endActivity())
         }
@@ -303,19 +239,4 @@ final class LoopExecutor: TaskExecutor {
             loop.scheduleTask(in: Self.pause) { self.run(request, afterPause: true) }
         }
     }
-}
-
-/// The executors of the loops of a group.
-struct LoopExecutors: Sendable {
-    private let executors: [ObjectIdentifier: LoopExecutor]
-
-    init(_ group: any EventLoopGroup) {
-        executors = Dictionary(
-            group.makeIterator().map { (ObjectIdentifier($0), LoopExecutor($0)) },
-            uniquingKeysWith: { first, _ in first }
-        )
-    }
-
-    /// That of a loop of the group's.
-    subscript(loop: any EventLoop) -> LoopExecutor? { executors[ObjectIdentifier(loop)] }
 }

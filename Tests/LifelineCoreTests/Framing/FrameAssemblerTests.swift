@@ -85,6 +85,45 @@ import Testing
         #expect(try frames(in: chunks) == lengths.map { payload($0) })
     }
 
+    /// What begins within a part is taken with it, also where it straddles chunks; nothing else is.
+    @Test(arguments: UInt64(0)..<100) func partsOfChunks(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let lengths = (0..<100).map { _ in Int.random(in: 0...Int.random(in: 0...400, using: &random), using: &random) }
+        var rest = lengths.flatMap { frame($0) }[...]
+        var assembler = FrameAssembler(limit: 1 << 20)
+        var sink = Frames()
+        while !rest.isEmpty {
+            var chunk = rest.prefix(Int.random(in: 1...3_000, using: &random))
+            rest = rest.dropFirst(chunk.count)
+            while !chunk.isEmpty {
+                let (length, before) = (Int.random(in: 1...500, using: &random), sink.payloads.count)
+                let isAtBoundary = assembler.pendingLength == 0
+                let taken = try Array(chunk).withUnsafeBytes {
+                    try assembler.receivePart(of: $0, length: length, into: &sink)
+                }
+                try #require(taken > 0)
+                let last = sink.payloads.last.map { $0.count + leb128(UInt64($0.count)).count } ?? 0
+                if isAtBoundary, sink.payloads.count > before, assembler.pendingLength == 0 {
+                    #expect(taken - last < length, "the last one began within the part")
+                }
+                #expect(taken == chunk.count || taken >= length, "the part was taken whole")
+                chunk = chunk.dropFirst(taken)
+            }
+        }
+        try assembler.finish()
+        #expect(sink.payloads == lengths.map { payload($0) })
+    }
+
+    @Test func whatIsBehindAPartIsNotLookedAt() throws {
+        var assembler = FrameAssembler(limit: 10)
+        var sink = Frames()
+        let bytes: [UInt8] = [0x01, 0xA1, 0x00, 0x0B]
+        let taken = try bytes.withUnsafeBytes { try assembler.receivePart(of: $0, length: 3, into: &sink) }
+        #expect(taken == 3)
+        #expect(sink.payloads == [[0xA1], []])
+        #expect(throws: FramingError.self) { try assembler.receive(bytes[taken...], into: &sink) }
+    }
+
     @Test func prefixesOfEveryLengthAtEverySplitOfThePrefix() throws {
         for length in [127, 128, 16_383, 16_384, 2_097_151, 2_097_152] {
             let bytes = frame(length)

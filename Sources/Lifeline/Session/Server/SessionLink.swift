@@ -138,6 +138,7 @@ struct SessionReceiver: FrameReceiver {
     }
 
     var answersPings: Bool { base.answersPings }
+    var partLength: Int { base.partLength }
 
     mutating func receive(_ run: FrameRun) throws { try base.receive(run) }
     mutating func finishBatch() -> ReadDemand { base.finishBatch() }

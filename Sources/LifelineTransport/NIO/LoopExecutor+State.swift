@@ -1,0 +1,130 @@
+internal import NIOCore
+
+extension LoopExecutor {
+    struct State {
+        /// Those that have come, behind those of which some were run.
+        var jobs: [UnownedJob] = []
+        var begun = Jobs()
+        /// Whether the loop has been asked to run them, and need not be again.
+        var isScheduled = false
+        /// Which time it was asked for last: earlier ones count no more.
+        var lastRequest: UInt64 = 0
+        /// Whether the loop is at it, or reads and does so next. Then nobody need ask it, to run tasks or to write.
+        var isActive = false
+        /// Whether it has read all that there was, so that a peer may have nothing to do until it hears something.
+        var isPeerIdle = false
+        /// Those that have something to offer to their connections, before these write.
+        var sources: [any FrameSource] = []
+        /// The connections that have something to write.
+        var writers: [NIOLoopBound<any ConnectionControl>] = []
+        /// Until when tasks have the loop before it looks at its sockets.
+        var turnEnd = NIODeadline.uptimeNanoseconds(0)
+        /// When the loop ran out of them; nil while it has some.
+        var idleSince: NIODeadline? = .uptimeNanoseconds(0)
+        /// When the loop had certainly looked at its sockets.
+        var lastLook = NIODeadline.uptimeNanoseconds(0)
+        /// How often a socket was read: until now, and until the last look that is known of.
+        var (readCount, seenReadCount) = (0, 0)
+        var pauseCount = 0
+
+        var hasWork: Bool { !jobs.isEmpty || begun.areLeft || !sources.isEmpty || !writers.isEmpty }
+
+        /// Returns which time the loop is asked for.
+        mutating func request() -> UInt64 {
+            isScheduled = true
+            lastRequest += 1
+            return lastRequest
+        }
+
+        /// What is to be run next: what is left of those that were begun comes first.
+        mutating func takeJobs(leaving spare: inout Spare) -> Jobs? {
+            if begun.areLeft {
+                defer { begun = Jobs() }
+                return begun
+            }
+            if jobs.isEmpty { return nil }
+            defer { spare.jobs = [] }
+            swap(&jobs, &spare.jobs)
+            return Jobs(jobs: spare.jobs)
+        }
+
+        /// - Parameter jobs: those that `takeJobs` gave, of which some were run.
+        mutating func putBack(_ jobs: Jobs) {
+            if jobs.areLeft { begun = jobs }
+        }
+
+        mutating func takeSources() -> [any FrameSource] {
+            defer { sources = [] }
+            return sources
+        }
+
+        mutating func takeWriters() -> [NIOLoopBound<any ConnectionControl>] {
+            defer { writers = [] }
+            return writers
+        }
+
+        mutating func takeBack(_ spare: inout Spare) {
+            if spare.jobs.capacity > jobs.capacity { swap(&jobs, &spare.jobs) }
+            if spare.writers.capacity > writers.capacity { swap(&writers, &spare.writers) }
+        }
+
+        /// Returns who has something to write.
+        mutating func endActivity() -> [NIOLoopBound<any ConnectionControl>] {
+            (isActive, isPeerIdle) = (false, false)
+            return takeWriters()
+        }
+    }
+
+    struct Jobs {
+        var jobs: [UnownedJob] = []
+        /// Those before this index were run.
+        var next = 0
+
+        var areLeft: Bool { next < jobs.count }
+
+        /// The memory of those that were run.
+        consuming func emptied() -> [UnownedJob] {
+            jobs.removeAll(keepingCapacity: jobs.count <= LoopExecutor.longestSpare)
+            return jobs
+        }
+    }
+
+    /// Memory for what comes, so that it need not be allocated anew.
+    struct Spare {
+        var jobs: [UnownedJob] = []
+        var writers: [NIOLoopBound<any ConnectionControl>] = []
+
+        mutating func flushWriters() {
+            for writer in writers { writer.value.flush() }
+            writers.removeAll(keepingCapacity: writers.count <= LoopExecutor.longestSpare)
+        }
+    }
+
+    /// The time that tasks have.
+    struct Turn {
+        let begin: NIODeadline
+        /// Until when tasks have the loop before it looks at its sockets.
+        let end: NIODeadline
+        /// How long tasks run before the loop writes what they have sent.
+        let slice: TimeAmount
+        /// How many tasks run until the clock is looked at, and how many of them have.
+        var step = 1
+        var count = 0
+    }
+
+    enum Work {
+        case jobs(Jobs)
+        case offers([any FrameSource])
+        /// The connections in `Spare.writers` are to be flushed.
+        case writes
+    }
+
+    /// How far jobs were run.
+    enum Progress {
+        case done
+        /// The loop has to write what tasks have sent.
+        case sliceOver
+        /// The loop has to look at its sockets.
+        case turnOver
+    }
+}

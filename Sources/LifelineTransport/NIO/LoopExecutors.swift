@@ -1,0 +1,16 @@
+internal import NIOCore
+
+/// The executors of the loops of a group.
+struct LoopExecutors: Sendable {
+    private let executors: [ObjectIdentifier: LoopExecutor]
+
+    init(_ group: any EventLoopGroup) {
+        executors = Dictionary(
+            group.makeIterator().map { (ObjectIdentifier($0), LoopExecutor($0)) },
+            uniquingKeysWith: { first, _ in first }
+        )
+    }
+
+    /// That of a loop of the group's.
+    subscript(loop: any EventLoop) -> LoopExecutor? { executors[ObjectIdentifier(loop)] }
+}
