@@ -91,6 +91,9 @@ extension SessionEngine {
         let isTracked = request == nil
         return try change(isOneOfMany: true) { state, now -> Result<AcceptedPush?, SessionError> in
             if let end = state.end { return .failure(end) }
+            if delivery.isAtMostOnce, !state.machine.hasRoom(forPush: .outgoing(payload)) {
+                offerHeld(&state, now: now)
+            }
             let (offer, actions) = state.machine.push(
                 .outgoing(payload),
                 of: request,
@@ -191,7 +194,8 @@ extension SessionEngine {
     ///
     /// - Parameter reason: what users are told; nil: what the goodbye means.
     func abandon(_ goodbye: SessionGoodbye, reason: SessionError? = nil) {
-        change { state, _ in
+        change { state, now in
+            offerHeld(&state, now: now)
             if state.end == nil { state.endReason = reason }
             perform(state.machine.abandon(goodbye), in: &state)
         }

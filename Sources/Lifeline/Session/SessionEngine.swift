@@ -3,13 +3,14 @@ internal import LifelineProtos
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
-/// Drives the machine of one end of a session: takes events from any thread under one lock, and writes what there is to write
-/// before it is given back, so that frames go out in the machine's order. What the machine decides otherwise runs after it, in
-/// the same order for everybody: whoever finds somebody at it leaves it to them. What frames bring that came together waits for
-/// the last of them.
+/// Drives the machine of one end of a session: takes events from any thread under one lock, and offers what there is to send
+/// before it is given back, so that frames go out in the machine's order. Where many events are to be expected, the connection
+/// may have it offered later instead, once the tasks that it runs have run. What the machine decides otherwise runs after the
+/// lock is free, in the same order for everybody: whoever finds somebody at it leaves it to them. What frames bring that came
+/// together waits for the last of them.
 ///
-/// Nothing of it runs by itself: a timer is set while the machine has a deadline, and a task waits where the connection has no
-/// room. Both end with the session.
+/// Nothing of it runs by itself: a timer is set while the machine has a deadline, a task waits where the connection has no room,
+/// and the connection asks for what it has offered later. All of them end with the session.
 final class SessionEngine: Sendable {
     typealias Machine = SessionMachine<MemoryStore<SessionPayload>, PendingCall>
     typealias Receipt = Machine.Receipt
@@ -160,6 +161,12 @@ final class SessionEngine: Sendable {
         return true
     }
 
+    /// Offers what the connection was to have offered later. For what may not find that waiting: where there is room, it was as
+    /// good as sent.
+    func offerHeld(_ state: inout State, now: MonotonicTime) {
+        if state.outlet?.offersLater == true { pump(&state, now: now) }
+    }
+
     private func runEffects() {
         while true {
             let effects = state.withLockedValue { state in
@@ -293,6 +300,7 @@ extension SessionEngine {
         change { state, now in
             guard state.armedDeadline == deadline else { return }
             state.armedDeadline = nil
+            offerHeld(&state, now: now)
             perform(state.machine.timerFired(now: now), in: &state)
         }
     }

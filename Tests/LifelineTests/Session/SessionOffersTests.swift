@@ -62,12 +62,71 @@ import Testing
         }
     }
 
+    /// Over a connection with room it was as good as sent when it was accepted.
+    @Test func whatIsNotWorthSendingLaterIsOfferedBeforeItExpires() async throws {
+        try await withSession { _, client, server in
+            server.peer.holdOffers()
+            try await client.push("t.T/P", TestMessage(number: 1), delivery: .expiring(after: .zero))
+            #expect(try await server.next().push.payload == payload(1))
+            #expect(client.statistics.droppedPushCount == 0)
+        }
+    }
+
+    /// Nor are messages dropped for room that those have which are about to be sent.
+    @Test func whatIsSentAtMostOnceFindsTheRoomOfTheConnection() async throws {
+        try await withSession(configure: { $0.limits.maximumKeptMessageCount = 4 }) { _, client, server in
+            server.peer.holdOffers()
+            for number in 1...9 {
+                try await client.push("t.T/P", TestMessage(number: number), delivery: .atMostOnce)
+            }
+            #expect(server.peer.takeOffers() == 1)
+            for number in 1...9 { #expect(try await server.next().push.payload == payload(number)) }
+            #expect(client.statistics.droppedPushCount == 0)
+        }
+    }
+
+    @Test func whatWasAcceptedBeforeTheEndIsOfferedBeforeTheGoodbye() async throws {
+        try await withSession { harness, client, server in
+            server.peer.holdOffers()
+            server.peer.holdClosing()
+            try await client.push("t.T/P", TestMessage(number: 1))
+            harness.client.engine.abandon(SessionGoodbye(.closed))
+            #expect(try await server.next().push.payload == payload(1))
+            #expect(try await server.next().goodbye.code == .closed)
+            server.peer.close(nil)
+        }
+    }
+
+    @Test func ofARequestThatIsCancelledBeforeItIsOfferedNothingIsSent() async throws {
+        try await withSession { harness, client, server in
+            server.peer.holdOffers()
+            let call = Task { try await client.call("t.T/A", TestMessage(number: 1), returning: TestMessage.self) }
+            try await until { harness.requestCount == 1 }
+            call.cancel()
+            #expect(await sessionError { try await call.value }?.code == .cancelled)
+            try await client.push("t.T/P", TestMessage(number: 2))
+            #expect(server.peer.takeOffers() == 1)
+            #expect(try await server.next().push.payload == payload(2))
+        }
+    }
+
+    /// It takes no goodbye to close the connection.
+    @Test func theConnectionOfASessionThatHasEndedIsClosedWhenItAsks() async throws {
+        try await withSession { _, _, server in
+            server.peer.holdOffers()
+            try server.send(.with { $0.goodbye.code = .violation })
+            #expect(server.peer.takeOffers() == 1)
+            try await server.peer.waitForClose()
+        }
+    }
+
     private func payload(_ number: Int) throws -> [UInt8] { try TestMessage(number: number).serializedBytes() }
 
     private func withSession(
+        configure: (inout SessionClientConfiguration) -> Void = { _ in },
         _ body: (SessionClientHarness, SessionClient, ScriptedSessionServer) async throws -> Void
     ) async throws {
-        let harness = SessionClientHarness()
+        let harness = SessionClientHarness(configure: configure)
         try await harness.run { client in
             let server = try await harness.accept()
             try await server.welcome()

@@ -30,11 +30,14 @@ extension SessionMachine {
         if let request, !running.isWaitedFor(request) { return (.dropped, []) }
         guard content.maximumFrameLength <= peerFrameLimit else { return (.tooLong(limit: peerFrameLimit), []) }
         let message = Message.push(serial: request?.serial ?? 0, content)
-        if delivery.isAtMostOnce, state != .open || !outbound.hasRoom(for: message) { return (.dropped, []) }
+        if delivery.isAtMostOnce, state != .open || !hasRoom(forPush: content) { return (.dropped, []) }
         let (number, isAdmitted, replaced) = try outbound.accept(message, delivery, isObserved: isObserved, now: now)
         if let request { running.pushed(request) }
         return (.accepted(number, isAdmitted: isAdmitted), tell(replaced.map { [$0] } ?? [], now: now))
     }
+
+    /// Whether a push that is accepted now needs not wait for room.
+    package func hasRoom(forPush content: Content) -> Bool { outbound.hasRoom(for: .push(serial: 0, content)) }
 
     /// Asks for a response.
     ///
