@@ -303,6 +303,8 @@ import Testing
         }
         executor.socketWasRead()
         await Task(executorPreference: executor) {}.value
+        // Its slice is over.
+        try await loop.submit {}.get()
         await Task(executorPreference: executor) {
             while count.withLockedValue({ $0.beforeWrite == 0 && $0.offered < 100 }) {
                 clock.advance(by: .microseconds(10))
