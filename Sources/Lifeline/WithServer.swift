@@ -121,7 +121,7 @@ struct ServerLoop<Inbox: Sendable>: Sendable {
     let serve: @Sendable (OpenedConnection<Inbox>) async throws -> Void
 
     func run() async {
-        // Where handlers run on loops, a connection goes from its accepting to its handler without a switch of threads.
+        // Where handlers run on loops, a connection of the loop that accepts goes to its handler without a switch of threads.
         await withTaskExecutorPreference(handlerExecutor.executor(of: listener)) { await accept() }
     }
 

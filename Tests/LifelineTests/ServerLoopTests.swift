@@ -57,7 +57,7 @@ import Testing
         await listener.close()
     }
 
-    /// Where they run on loops, a connection goes from its accepting to its handler without a switch of threads.
+    /// Where they run on loops, a connection of the loop that accepts goes to its handler without a switch of threads.
     @Test(arguments: [true, false]) func connectionsAreTakenWhereHandlersRun(areOnLoop: Bool) async throws {
         let executor = SerialExecutor()
         let listener = NoConnections(executor: executor)

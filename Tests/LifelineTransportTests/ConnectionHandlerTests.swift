@@ -1,3 +1,4 @@
+import Glibc
 import LifelineCore
 import MetricsTestKit
 import NIOConcurrencyHelpers
@@ -55,6 +56,37 @@ import Testing
             test.metrics.counterTotal(label: "lifeline.received.\($0)", dimensions: [("role", "test")])
         }
         #expect(received == [9, 6])
+    }
+
+    /// Where a write fails, NIO reads what is left there and then.
+    @Test func whatIsReadBetweenPartsComesBehindThem() throws {
+        let test = try HandlerTest()
+        let pipeline = NIOLoopBound(test.channel.pipeline.syncOperations, eventLoop: test.channel.embeddedEventLoop)
+        try test.receiveInParts([0x00, 0x01, 0xA1, 0x00, 0x02, 0xB1]) {
+            pipeline.value.fireChannelRead(NIOAny(ByteBuffer(bytes: [0xB2, 0x00])))
+        }
+        // For the outer read nothing is left.
+        #expect(test.record.batches == [[[], [0xA1]], [[]], [[0xB1, 0xB2], []], []])
+        #expect(test.record.end == nil)
+    }
+
+    /// What a peer has said before it left is not lost with what it could not be told.
+    @Test(arguments: ["write", "error", "end"]) func whatWasReadIsReceivedBeforeAFailure(of cause: String) throws {
+        let test = try HandlerTest(holdingWrites: true)
+        _ = try test.offer([0x00])
+        test.handler.flush()
+        let channel = NIOLoopBound(test.channel, eventLoop: test.channel.embeddedEventLoop)
+        let writes = NIOLoopBound(test.writes, eventLoop: test.channel.embeddedEventLoop)
+        try test.receiveInParts([0x00, 0x01, 0xA1, 0x00, 0x01, 0xB1]) {
+            switch cause {
+            case "write": writes.value.held.removeFirst().promise?.fail(IOError(errnoCode: EPIPE, reason: "write"))
+            case "error": channel.value.pipeline.fireErrorCaught(IOError(errnoCode: ECONNRESET, reason: "read"))
+            default: channel.value.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+            }
+        }
+        #expect(test.record.batches == [[[], [0xA1]], [[], [0xB1]]])
+        #expect(test.record.hasEnded)
+        #expect((test.record.end == nil) == (cause == "end"))
     }
 
     /// Behind layers nobody knows what they are in the middle of.
@@ -307,6 +339,19 @@ struct HandlerTest {
         if holdingWrites { try channel.pipeline.syncOperations.addHandler(writes) }
         try channel.pipeline.syncOperations.addHandlers(reads, handler)
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+    }
+
+    /// Reads bytes, two and the frame that begins with the last of them at a time, and has a task run behind the first part.
+    func receiveInParts(_ bytes: [UInt8], _ body: @escaping @Sendable () -> Void) throws {
+        let executor = LoopExecutor(channel.embeddedEventLoop)
+        handler.executor = executor
+        record.partLength = 2
+        let record = record
+        record.whenBatchEnded = {
+            record.whenBatchEnded = {}
+            Task(executorPreference: executor) { body() }
+        }
+        try channel.writeInbound(ByteBuffer(bytes: bytes))
     }
 
     func offer(_ bytes: [UInt8]) throws -> OutboundQueue.Offer {

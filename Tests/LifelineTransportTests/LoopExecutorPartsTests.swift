@@ -64,6 +64,34 @@ import Testing
         #expect(executor.pauseCount == 0)
     }
 
+    /// From other threads, at any time: between the parts of a read, too.
+    @Test func nothingThatComesMeanwhileIsLost() async throws {
+        let (loop, executor) = (loop, LoopExecutor(loop))
+        let isOver = NIOLockedValueBox(false)
+        @Sendable func readInParts() {
+            var part = 0
+            executor.read(isAll: true) {
+                part += 1
+                for _ in 0..<8 { Task(executorPreference: executor) {} }
+                return part < 100
+            }
+            if !isOver.withLockedValue({ $0 }) { loop.execute(readInParts) }
+        }
+        loop.execute(readInParts)
+        let count = await withTaskGroup(of: Int.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    var count = 0
+                    for _ in 0..<2_000 { count += await Task(executorPreference: executor) { 1 }.value }
+                    return count
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        isOver.withLockedValue { $0 = true }
+        #expect(count == 8_000)
+    }
+
     private var taken: [String] { steps.withLockedValue { $0 } }
 
     /// Has each part wake tasks which take so long, and have something to offer and to write.

@@ -287,6 +287,34 @@ import Testing
         #expect(executor.pauseCount == (slices == 3 ? 1 : 0))
     }
 
+    /// At the end of a slice, and before a pause: where a write fails, NIO reads at once what is left.
+    @Test(arguments: [200, 6_000]) func noTaskRunsWithinAWrite(microseconds: Int64) async throws {
+        let clock = TestClock()
+        let (loop, executor) = (loop, LoopExecutor(loop) { clock.now })
+        let steps = NIOLockedValueBox<[String]>([])
+        @Sendable func note(_ step: String) { steps.withLockedValue { $0.append(step) } }
+        let tasks = try await loop.submit {
+            let writer = WritingConnection {
+                note("write")
+                executor.readAtOnce(isAll: true) { note("read") }
+                note("written")
+            }.bound(to: loop)
+            var tasks: [Task<Void, Never>] = []
+            executor.readAtOnce(isAll: true) {
+                executor.flush(writer)
+                tasks = (0..<2).map { _ in
+                    Task(executorPreference: executor) {
+                        note("run")
+                        clock.advance(by: .microseconds(microseconds))
+                    }
+                }
+            }
+            return tasks
+        }.get()
+        for task in tasks { await task.value }
+        #expect(steps.withLockedValue { $0 } == ["run", "write", "read", "written", "run"])
+    }
+
     /// A task that waits for what it offers, and then offers more, as one that pushes at most once does.
     @Test func whatIsOfferedAgainAndAgainIsWrittenAfterASlice() async throws {
         let clock = TestClock()

@@ -52,6 +52,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     /// Nil when this handler does not say how much is read.
     private var sharedReadLength: NIOLoopBoundBox<Int>?
     private var readLength = ReadLength.normal
+    /// What is left of a read that is taken in by parts.
+    private var rest = ByteBuffer()
     /// What is being written; its memory is used on afterwards.
     private var bytesInFlight = ByteBuffer()
 
@@ -121,34 +123,42 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     // MARK: Input
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        var bytes = unwrapInboundIn(data)
-        let byteCount = bytes.readableBytes
+        // This may be within another read: where a write fails, NIO reads at once what is left.
+        receiveRest()
+        let bytes = unwrapInboundIn(data)
+        rest = bytes
         if liveness?.received(now: now()) == true { armLivenessTimer() }
-        guard let executor, !hasLayers else {
+        if let executor, !hasLayers {
+            executor.read(isAll: bytes.writableBytes > 0) {
+                receivePart(length: receiver.partLength)
+                return rest.readableBytes > 0
+            }
+        } else {
             // A layer may be in the middle of what it has read: tasks come after that.
-            self.executor?.socketWasRead()
-            receive(&bytes, partLength: .max)
-            return finishRead(bytes, byteCount: byteCount)
+            executor?.socketWasRead()
+            receivePart(length: .max)
         }
-        executor.read(isAll: byteCount < readLength) {
-            receive(&bytes, partLength: receiver.partLength)
-            if bytes.readableBytes > 0 { return true }
-            finishRead(bytes, byteCount: byteCount)
-            return false
-        }
+        setReadLength(after: bytes.readableBytes)
+        if sharedReadLength != nil { SpareBuffer.forReading(bytes.capacity).giveBack(bytes) }
     }
 
-    /// Takes in what was read, about so many bytes of it, or all of it where nobody wants more.
-    private func receive(_ bytes: inout ByteBuffer, partLength: Int) {
-        var byteCount = bytes.readableBytes
-        defer { bytes.moveReaderIndex(forwardBy: byteCount) }
+    /// Takes in what is left of a read, before what came after it.
+    private func receiveRest() {
+        if rest.readableBytes > 0 { receivePart(length: .max) }
+    }
+
+    /// Takes in about so many bytes of what was read, or all of it where nobody wants more.
+    private func receivePart(length: Int) {
+        let bytes = rest
+        rest = ByteBuffer()
         let action = machine.receivedBytes()
         if action == .discard || (action == .answer && (cannotAnswer || !receiver.answersPings)) { return }
         let before = assembler.statistics.frameCount
+        var byteCount = bytes.readableBytes
         defer { metrics.received(byteCount: byteCount, frameCount: assembler.statistics.frameCount - before) }
         do {
             byteCount = try bytes.withUnsafeReadableBytes {
-                try assembler.receivePart(of: $0, length: partLength, into: &receiver)
+                try assembler.receivePart(of: $0, length: length, into: &receiver)
             }
         } catch let error as ConnectionError {
             // The receiver's own doing.
@@ -158,6 +168,10 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             _ = receiver.finishBatch()
             return framingViolated(.protocolViolation(error), action)
         }
+        if byteCount < bytes.readableBytes {
+            rest = bytes
+            rest.moveReaderIndex(forwardBy: byteCount)
+        }
         if receiver.finishBatch() == .pause { pauseReading(.receiver) }
         if let replyBuffer { sendReplies(in: replyBuffer) }
         do throws(ConnectionError) {
@@ -165,11 +179,6 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         } catch {
             fail(error, resetting: true)
         }
-    }
-
-    private func finishRead(_ bytes: ByteBuffer, byteCount: Int) {
-        setReadLength(after: byteCount)
-        if sharedReadLength != nil { SpareBuffer.forReading(bytes.capacity).giveBack(bytes) }
     }
 
     /// Has a channel read into its loop's buffer, which this handler gives back. For the handler next to the socket.
@@ -239,6 +248,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        receiveRest()
         if case .inputClosed? = event as? ChannelEvent {
             liveness?.inputEnded()
             perform(machine.inputEnded())
@@ -314,7 +324,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private func completeWrite(_ result: Result<Void, any Error>) {
         switch result {
         case .failure(let error):
-            fail(ConnectionError(ioError: error), resetting: false)
+            ioFailed(error)
         case .success:
             isWriting = false
             if replyBuffer != nil { SpareBuffer.forWriting.giveBack(bytesInFlight) }
@@ -332,7 +342,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private func completeOutput(_ result: Result<Void, any Error>) {
         switch result {
         case .failure(let error):
-            fail(ConnectionError(ioError: error), resetting: false)
+            ioFailed(error)
         case .success:
             outputEnded.open(with: nil)
             perform(machine.outputEnded())
@@ -399,6 +409,12 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        ioFailed(error)
+    }
+
+    private func ioFailed(_ error: any Error) {
+        // What had come before is still the receiver's.
+        receiveRest()
         fail(ConnectionError(ioError: error), resetting: false)
     }
 

@@ -36,13 +36,16 @@ extension LoopExecutor {
             return lastRequest
         }
 
-        /// What is to be run next: what is left of those that were begun comes first.
+        /// What is to be run next: what is left of those that were begun comes first. Leaves room for those that come meanwhile.
         mutating func takeJobs(leaving spare: inout Spare) -> Jobs? {
             if begun.areLeft {
                 defer { begun = Jobs() }
                 return begun
             }
-            if jobs.isEmpty { return nil }
+            if jobs.isEmpty {
+                if spare.jobs.capacity > jobs.capacity { swap(&jobs, &spare.jobs) }
+                return nil
+            }
             defer { spare.jobs = [] }
             swap(&jobs, &spare.jobs)
             return Jobs(jobs: spare.jobs)
@@ -63,15 +66,17 @@ extension LoopExecutor {
             return writers
         }
 
-        mutating func takeBack(_ spare: inout Spare) {
-            if spare.jobs.capacity > jobs.capacity { swap(&jobs, &spare.jobs) }
-            if spare.writers.capacity > writers.capacity { swap(&writers, &spare.writers) }
+        mutating func takeWriters(leaving spare: inout Spare) -> Bool {
+            if writers.isEmpty {
+                if spare.writers.capacity > writers.capacity { swap(&writers, &spare.writers) }
+                return false
+            }
+            swap(&writers, &spare.writers)
+            return true
         }
 
-        /// Returns who has something to write.
-        mutating func endActivity() -> [NIOLoopBound<any ConnectionControl>] {
+        mutating func endActivity() {
             (isActive, isPeerIdle) = (false, false)
-            return takeWriters()
         }
     }
 

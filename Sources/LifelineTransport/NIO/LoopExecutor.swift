@@ -89,7 +89,7 @@ final class LoopExecutor: TaskExecutor {
         }
         if isNested { return }
         let goesOn = state.withLockedValue { state in
-            if !state.hasWork, !ranTasks { (state.isActive, state.isPeerIdle) = (false, false) }
+            if !state.hasWork, !ranTasks { state.endActivity() }
             return state.isActive
         }
         if goesOn { run() }
@@ -148,10 +148,7 @@ final class LoopExecutor: TaskExecutor {
             }
             spare.jobs = jobs.emptied()
         }
-        state.withLockedValue { $0.takeBack(&spare) }
-        if now() - turn.begin <= turn.slice { return }
-        offerAll()
-        for writer in state.withLockedValue({ $0.takeWriters() }) { writer.value.flush() }
+        if now() - turn.begin > turn.slice { writeAll { _ in } }
     }
 
     private func run(_ jobs: inout Jobs, in turn: inout Turn) -> Progress {
@@ -195,13 +192,9 @@ final class LoopExecutor: TaskExecutor {
         state.withLockedValue { state in
             if let jobs = state.takeJobs(leaving: &spare) { return .jobs(jobs) }
             if !state.sources.isEmpty { return .offers(state.takeSources()) }
-            if !state.writers.isEmpty {
-                swap(&state.writers, &spare.writers)
-                return .writes
-            }
-            state.takeBack(&spare)
+            if state.takeWriters(leaving: &spare) { return .writes }
             state.isScheduled = false
-            (state.isActive, state.isPeerIdle) = (false, false)
+            state.endActivity()
             state.idleSince = now()
             return nil
         }
@@ -209,34 +202,42 @@ final class LoopExecutor: TaskExecutor {
 
     private var hasJobs: Bool { state.withLockedValue { !$0.jobs.isEmpty } }
 
-    /// Before the loop's activity ends, as connections are flushed with it then. What has something to offer from here on is
-    /// asked when the loop comes back to the tasks.
-    private func offerAll() {
-        for source in state.withLockedValue({ $0.takeSources() }) { source.offer() }
-    }
-
     /// Behind what is due now.
     private func goOn(with jobs: Jobs) {
-        offerAll()
-        let (request, writers) = state.withLockedValue { state in
-            state.putBack(jobs)
-            return (state.request(), state.endActivity())
-        }
-        for writer in writers { writer.value.flush() }
+        let request = endSlice(leaving: jobs)
         loop.execute { self.run(request) }
     }
 
     private func pause(before jobs: Jobs) {
-        offerAll()
-        let (request, writers) = state.withLockedValue { state in
-            state.putBack(jobs)
-            state.pauseCount += 1
-            return (state.request(), state.endActivity())
-        }
-        for writer in writers { writer.value.flush() }
+        let request = endSlice(leaving: jobs) { $0.pauseCount += 1 }
         // Behind what the tasks have left to do, which would take the pause up.
         loop.execute { [loop] in
             loop.scheduleTask(in: Self.pause) { self.run(request, afterPause: true) }
+        }
+    }
+
+    /// Returns which time the loop is to be asked for.
+    private func endSlice(leaving jobs: Jobs, _ change: (inout State) -> Void = { _ in }) -> UInt64 {
+        writeAll { state in
+            state.putBack(jobs)
+            state.endActivity()
+            change(&state)
+            return state.request()
+        }
+    }
+
+    /// Has everything offered and written that there is. Whether that makes tasks go on, or has sockets read, is left for later.
+    ///
+    /// - Parameter change: what to do when there is nothing left, before there can be more.
+    private func writeAll<Result>(then change: (inout State) -> Result) -> Result {
+        while true {
+            let (sources, writers, result) = state.withLockedValue { state in
+                let (sources, writers) = (state.takeSources(), state.takeWriters())
+                return (sources, writers, sources.isEmpty && writers.isEmpty ? change(&state) : nil)
+            }
+            if let result { return result }
+            for source in sources { source.offer() }
+            for writer in writers { writer.value.flush() }
         }
     }
 }
