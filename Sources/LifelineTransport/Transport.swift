@@ -42,7 +42,7 @@ package protocol FrameReceiver: FrameRunSink, SendableMetatype {
     /// Whether frames may have to be answered also when none is for the inbox any more.
     var answersPings: Bool { get }
     /// How many bytes of a read are received, with the frames that begin within them, before the tasks that these wake run. At
-    /// least 1.
+    /// least 1, and always the same.
     var partLength: Int { get }
     /// All frames of one read, or of a part of it, have been received. Tells whether to read on.
     mutating func finishBatch() -> ReadDemand

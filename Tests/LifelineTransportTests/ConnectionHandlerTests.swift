@@ -22,11 +22,10 @@ import Testing
 
     /// Tasks have their turn between the parts, and may do what they like there.
     @Test(arguments: [nil, "stop", "fail", "pause"]) func oneBatchForEachPartOfARead(action: String?) throws {
-        let test = try HandlerTest()
+        let test = try HandlerTest(partLength: 2)
         let loop = test.channel.embeddedEventLoop
         let executor = LoopExecutor(loop)
         test.handler.executor = executor
-        test.record.partLength = 2
         test.record.demand = action == "pause" ? .pause : .more
         let handler = NIOLoopBound(test.handler, eventLoop: loop)
         let record = test.record
@@ -60,7 +59,7 @@ import Testing
 
     /// Where a write fails, NIO reads what is left there and then.
     @Test func whatIsReadBetweenPartsComesBehindThem() throws {
-        let test = try HandlerTest()
+        let test = try HandlerTest(partLength: 2)
         let pipeline = NIOLoopBound(test.channel.pipeline.syncOperations, eventLoop: test.channel.embeddedEventLoop)
         try test.receiveInParts([0x00, 0x01, 0xA1, 0x00, 0x02, 0xB1]) {
             pipeline.value.fireChannelRead(NIOAny(ByteBuffer(bytes: [0xB2, 0x00])))
@@ -72,7 +71,7 @@ import Testing
 
     /// What a peer has said before it left is not lost with what it could not be told.
     @Test(arguments: ["write", "error", "end"]) func whatWasReadIsReceivedBeforeAFailure(of cause: String) throws {
-        let test = try HandlerTest(holdingWrites: true)
+        let test = try HandlerTest(partLength: 2, holdingWrites: true)
         _ = try test.offer([0x00])
         test.handler.flush()
         let channel = NIOLoopBound(test.channel, eventLoop: test.channel.embeddedEventLoop)
@@ -91,8 +90,7 @@ import Testing
 
     /// Behind layers nobody knows what they are in the middle of.
     @Test func withoutAnExecutorAReadIsOneBatch() throws {
-        let test = try HandlerTest()
-        test.record.partLength = 1
+        let test = try HandlerTest(partLength: 1)
         try test.channel.writeInbound(ByteBuffer(bytes: [0x00, 0x00, 0x00]))
         #expect(test.record.batches == [[[], [], []]])
     }
@@ -316,6 +314,7 @@ struct HandlerTest {
 
     init(
         limit: Int = 1000,
+        partLength: Int = .max,
         holdingWrites: Bool = false,
         liveness: LivenessOptions = LivenessOptions(),
         tracksDelivery: Bool = false
@@ -323,7 +322,7 @@ struct HandlerTest {
         let loop = channel.embeddedEventLoop
         let record = record
         handler = ConnectionHandler(
-            receiver: RecordingReceiver(inbox: record),
+            receiver: RecordingReceiver(inbox: record, partLength: partLength),
             options: ConnectionOptions(
                 maximumFrameLength: limit,
                 connectTimeout: .seconds(1),
@@ -341,11 +340,10 @@ struct HandlerTest {
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
     }
 
-    /// Reads bytes, two and the frame that begins with the last of them at a time, and has a task run behind the first part.
+    /// Reads bytes in parts, and has a task run behind the first part.
     func receiveInParts(_ bytes: [UInt8], _ body: @escaping @Sendable () -> Void) throws {
         let executor = LoopExecutor(channel.embeddedEventLoop)
         handler.executor = executor
-        record.partLength = 2
         let record = record
         record.whenBatchEnded = {
             record.whenBatchEnded = {}
@@ -366,7 +364,6 @@ final class Record: @unchecked Sendable {
     var end: ConnectionError?
     var whenEnded: () -> Void = {}
     var demand = ReadDemand.more
-    var partLength = Int.max
     var whenBatchEnded: () -> Void = {}
     var answersPings = true
     /// What the receiver replies to the next batch.
@@ -384,13 +381,15 @@ struct RecordingReceiver: FrameReceiver, FrameSink {
     struct Undecodable: Error {}
 
     let inbox: Record
+    let partLength: Int
     private var batch: [[UInt8]] = []
 
-    init(inbox: Record) { self.inbox = inbox }
+    init(inbox: Record, partLength: Int = .max) {
+        self.inbox = inbox
+        self.partLength = partLength
+    }
 
     var answersPings: Bool { inbox.answersPings }
-    var partLength: Int { inbox.partLength }
-
     mutating func receive(frame: UnsafeRawBufferPointer) throws {
         if frame.first == 0xFF { throw Undecodable() }
         batch.append(Array(frame))

@@ -52,6 +52,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     /// Nil when this handler does not say how much is read.
     private var sharedReadLength: NIOLoopBoundBox<Int>?
     private var readLength = ReadLength.normal
+    /// The receiver's: asking it would copy that.
+    private let partLength: Int
     /// What is left of a read that is taken in by parts.
     private var rest = ByteBuffer()
     /// What is being written; its memory is used on afterwards.
@@ -88,6 +90,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         self.livenessOptions = options.liveness
         self.replies = ReplyBacklog(marks: options.outboundMarks)
         self.replyBuffer = receiver.replyBuffer
+        self.partLength = receiver.partLength
         self.now = now
         self.acknowledgedByteCount = acknowledgedByteCount
         self.unacknowledgedByteCount = unacknowledgedByteCount
@@ -130,7 +133,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         if liveness?.received(now: now()) == true { armLivenessTimer() }
         if let executor, !hasLayers {
             executor.read(isAll: bytes.writableBytes > 0) {
-                receivePart(length: receiver.partLength)
+                receivePart(length: partLength)
                 return rest.readableBytes > 0
             }
         } else {

@@ -37,18 +37,22 @@ extension LoopExecutor {
         }
 
         /// What is to be run next: what is left of those that were begun comes first. Leaves room for those that come meanwhile.
-        mutating func takeJobs(leaving spare: inout Spare) -> Jobs? {
+        ///
+        /// - Returns: whether there is anything.
+        mutating func takeJobs(into next: inout Jobs, leaving spare: inout Spare) -> Bool {
             if begun.areLeft {
-                defer { begun = Jobs() }
-                return begun
+                next = begun
+                begun = Jobs()
+                return true
             }
             if jobs.isEmpty {
                 if spare.jobs.capacity > jobs.capacity { swap(&jobs, &spare.jobs) }
-                return nil
+                return false
             }
-            defer { spare.jobs = [] }
-            swap(&jobs, &spare.jobs)
-            return Jobs(jobs: spare.jobs)
+            next = Jobs(jobs: jobs)
+            jobs = spare.jobs
+            spare.jobs = []
+            return true
         }
 
         /// - Parameter jobs: those that `takeJobs` gave, of which some were run.
@@ -87,9 +91,10 @@ extension LoopExecutor {
 
         var areLeft: Bool { next < jobs.count }
 
-        /// The memory of those that were run.
-        consuming func emptied() -> [UnownedJob] {
+        /// Takes the memory of those that were run. Nobody else may hold it.
+        mutating func takeMemory() -> [UnownedJob] {
             jobs.removeAll(keepingCapacity: jobs.count <= LoopExecutor.longestSpare)
+            defer { self = Jobs() }
             return jobs
         }
     }
@@ -118,7 +123,8 @@ extension LoopExecutor {
     }
 
     enum Work {
-        case jobs(Jobs)
+        /// They are the caller's now.
+        case jobs
         case offers([any FrameSource])
         /// The connections in `Spare.writers` are to be flushed.
         case writes

@@ -117,12 +117,12 @@ final class LoopExecutor: TaskExecutor {
 
     private func run(afterPause: Bool = false) {
         var turn = beginTurn(afterPause: afterPause)
-        var spare = Spare()
-        while let work = takeWork(leaving: &spare) {
+        var (jobs, spare) = (Jobs(), Spare())
+        while let work = takeWork(into: &jobs, leaving: &spare) {
             switch work {
-            case .jobs(var jobs):
+            case .jobs:
                 switch run(&jobs, in: &turn) {
-                case .done: spare.jobs = jobs.emptied()
+                case .done: spare.jobs = jobs.takeMemory()
                 case .sliceOver: return goOn(with: jobs)
                 case .turnOver: return pause(before: jobs)
                 }
@@ -140,13 +140,13 @@ final class LoopExecutor: TaskExecutor {
     /// next ones do, unless it took them a slice.
     private func runBetweenParts() {
         var turn = beginTurn()
-        var spare = Spare()
-        while var jobs = state.withLockedValue({ $0.takeJobs(leaving: &spare) }) {
+        var (jobs, spare) = (Jobs(), Spare())
+        while state.withLockedValue({ $0.takeJobs(into: &jobs, leaving: &spare) }) {
             guard run(&jobs, in: &turn) == .done else {
                 state.withLockedValue { $0.putBack(jobs) }
                 break
             }
-            spare.jobs = jobs.emptied()
+            spare.jobs = jobs.takeMemory()
         }
         if now() - turn.begin > turn.slice { writeAll { _ in } }
     }
@@ -188,9 +188,9 @@ final class LoopExecutor: TaskExecutor {
 
     /// What is to do next: tasks first, then what they have for their connections, then what was sent. Nil when there is
     /// nothing, so that what comes next asks the loop for it.
-    private func takeWork(leaving spare: inout Spare) -> Work? {
+    private func takeWork(into jobs: inout Jobs, leaving spare: inout Spare) -> Work? {
         state.withLockedValue { state in
-            if let jobs = state.takeJobs(leaving: &spare) { return .jobs(jobs) }
+            if state.takeJobs(into: &jobs, leaving: &spare) { return .jobs }
             if !state.sources.isEmpty { return .offers(state.takeSources()) }
             if state.takeWriters(leaving: &spare) { return .writes }
             state.isScheduled = false
