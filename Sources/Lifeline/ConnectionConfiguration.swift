@@ -27,7 +27,7 @@ public struct ConnectionConfiguration: Sendable {
     /// wire. Over `high` the socket is not read, and so the peer is held up; from `low` on it is read again. Default:
     /// 64 KiB and 256 KiB: two of the largest reads.
     ///
-    /// One read more may come in, of up to 128 KiB, and when the peer ends its side, what the kernel still holds.
+    /// One read more may come in, of up to 256 KiB, and when the peer ends its side, what the kernel still holds.
     public var inboundWaterMarks = WaterMarks(low: 64 << 10, high: 256 << 10)
 
     /// How much may wait for the peer to read it, in bytes not yet taken by the kernel. At `high` sends wait; they go on

@@ -50,7 +50,7 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
 
     var answersPings: Bool { heartbeat != nil }
 
-    /// 32 KiB. The messages of a longest read, 128 KiB, took some 400 KiB, which glibc gave back to the kernel each time they
+    /// 32 KiB. The messages of a read of 128 KiB took some 400 KiB, which glibc gave back to the kernel each time they
     /// were freed, as it does from 128 KiB on (`M_TRIM_THRESHOLD`): chat messages of 300 bytes took 0.75 µs in place of 0.48. Each
     /// further part costs what waking the task that takes its messages does, some 10,000 instructions.
     ///
