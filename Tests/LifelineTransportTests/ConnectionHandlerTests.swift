@@ -51,10 +51,7 @@ import Testing
         if ends { return }
         try test.channel.writeInbound(ByteBuffer(bytes: [0xC1]))
         #expect(test.record.batches == all + [[[0xC1]]])
-        let received = ["bytes", "frames"].map {
-            test.metrics.counterTotal(label: "lifeline.received.\($0)", dimensions: [("role", "test")])
-        }
-        #expect(received == [9, 6])
+        #expect(test.counts("received") == [9, 6])
     }
 
     /// Where a write fails, NIO reads what is left there and then.
@@ -88,6 +85,17 @@ import Testing
         #expect((test.record.end == nil) == (cause == "end"))
     }
 
+    /// Its failure has the rest taken in within the first part.
+    @Test func whatComesWithAReplyThatFailsIsCountedOnce() throws {
+        let test = try HandlerTest(partLength: 2, holdingWrites: true)
+        test.handler.executor = LoopExecutor(test.channel.embeddedEventLoop)
+        test.writes.failure = IOError(errnoCode: EPIPE, reason: "write")
+        test.record.replies = .success([0x00])
+        try test.channel.writeInbound(ByteBuffer(bytes: [0x00, 0x01, 0xA1, 0x01, 0xB1]))
+        #expect(test.record.batches == [[[], [0xA1]], [[0xB1]]])
+        #expect(test.counts("received") == [5, 3])
+    }
+
     /// Behind layers nobody knows what they are in the middle of.
     @Test func withoutAnExecutorAReadIsOneBatch() throws {
         let test = try HandlerTest(partLength: 1)
@@ -101,10 +109,8 @@ import Testing
         try test.channel.writeInbound(ByteBuffer(bytes: [0xB2]))
         for frame in [[0x00], [0x01, 0xC1]] as [[UInt8]] { _ = try test.offer(frame) }
         test.handler.flush()
-        let totals = ["received.bytes", "received.frames", "sent.bytes", "sent.frames"].map {
-            test.metrics.counterTotal(label: "lifeline.\($0)", dimensions: [("role", "test")])
-        }
-        #expect(totals == [6, 3, 3, 2])
+        #expect(test.counts("received") == [6, 3])
+        #expect(test.counts("sent") == [3, 2])
     }
 
     /// As on a Unix socket, where nobody would ever say what has arrived.
@@ -352,6 +358,13 @@ struct HandlerTest {
         try channel.writeInbound(ByteBuffer(bytes: bytes))
     }
 
+    /// Of bytes, and of frames.
+    func counts(_ direction: String) -> [Int64] {
+        ["bytes", "frames"].map {
+            metrics.counterTotal(label: "lifeline.\(direction).\($0)", dimensions: [("role", "test")])
+        }
+    }
+
     func offer(_ bytes: [UInt8]) throws -> OutboundQueue.Offer {
         try bytes.withUnsafeBytes { try handler.outbound.offer($0) }
     }
@@ -390,6 +403,7 @@ struct RecordingReceiver: FrameReceiver, FrameSink {
     }
 
     var answersPings: Bool { inbox.answersPings }
+
     mutating func receive(frame: UnsafeRawBufferPointer) throws {
         if frame.first == 0xFF { throw Undecodable() }
         batch.append(Array(frame))
@@ -429,9 +443,15 @@ final class ReadCounter: ChannelOutboundHandler {
 final class WriteHolder: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     var held: [(data: ByteBuffer, promise: EventLoopPromise<Void>?)] = []
+    /// What every write fails with.
+    var failure: IOError?
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        held.append((unwrapOutboundIn(data), promise))
+        if let failure {
+            promise?.fail(failure)
+        } else {
+            held.append((unwrapOutboundIn(data), promise))
+        }
     }
 
     /// A socket's output ends alone, which an embedded channel's does not.

@@ -158,8 +158,9 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         if action == .discard || (action == .answer && (cannotAnswer || !receiver.answersPings)) { return }
         let before = assembler.statistics.frameCount
         var byteCount = bytes.readableBytes
-        defer { metrics.received(byteCount: byteCount, frameCount: assembler.statistics.frameCount - before) }
         do {
+            // At once: what follows may take in the rest.
+            defer { metrics.received(byteCount: byteCount, frameCount: assembler.statistics.frameCount - before) }
             byteCount = try bytes.withUnsafeReadableBytes {
                 try assembler.receivePart(of: $0, length: length, into: &receiver)
             }
