@@ -2,6 +2,7 @@ import LifelineCore
 import LifelineTestSupport
 import NIOConcurrencyHelpers
 import NIOCore
+import NIOEmbedded
 import NIOPosix
 import Testing
 
@@ -104,6 +105,27 @@ import Testing
         }.value
         // One for 5 ms, of 60.
         #expect(reading ? executor.pauseCount == 0 : 10...12 ~= executor.pauseCount)
+    }
+
+    /// A read shows that the loop has looked at its sockets, however long the pause is to last.
+    @Test func tasksThatAPauseHoldsRunBehindARead() throws {
+        let (clock, loop) = (TestClock(), EmbeddedEventLoop())
+        let executor = LoopExecutor(loop) { clock.now }
+        let order = NIOLockedValueBox<[Int]>([])
+        func run(_ number: Int) {
+            Task(executorPreference: executor) {
+                order.withLockedValue { $0.append(number) }
+                if number == 1 { clock.advance(by: .milliseconds(6)) }
+            }
+        }
+        executor.readAtOnce(isAll: true) { for number in 1...3 { run(number) } }
+        loop.run()
+        #expect(order.withLockedValue { $0 } == [1])
+        #expect(executor.pauseCount == 1)
+        executor.readAtOnce(isAll: true) { run(4) }
+        #expect(order.withLockedValue { $0 } == [1, 2, 3, 4])
+        loop.advanceTime(by: .milliseconds(1))
+        #expect(order.withLockedValue { $0 } == [1, 2, 3, 4], "none is left for the end of the pause")
     }
 
     /// A loop that has nothing to do looks at its sockets, though it finds nothing to read there.
