@@ -38,10 +38,13 @@ package struct Program: Sendable {
         try input.write(to: files[0])
         for file in files[1...] { try Data().write(to: file) }
 
+        let streams = try [FileHandle(forReadingFrom: files[0])] + files[1...].map { try FileHandle(forWritingTo: $0) }
+        // Foundation never lets go of a process, nor of what it was given.
+        defer { for stream in streams { try? stream.close() } }
         let process = try makeProcess()
-        process.standardInput = try FileHandle(forReadingFrom: files[0])
-        process.standardOutput = try FileHandle(forWritingTo: files[1])
-        process.standardError = try FileHandle(forWritingTo: files[2])
+        process.standardInput = streams[0]
+        process.standardOutput = streams[1]
+        process.standardError = streams[2]
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             process.terminationHandler = { _ in continuation.resume() }
             do { try process.start() } catch { continuation.resume(throwing: error) }
