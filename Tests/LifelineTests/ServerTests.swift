@@ -111,8 +111,8 @@ import Testing
     @Test func shutdownEndsSequencesAndLetsHandlersFinish() async throws {
         let served = Event()
         // A port that the system chose may be another test's as soon as it is free.
-        let own = Endpoint.tcp(host: "127.0.0.1", port: try TestPort.next())
-        try await withTestServer(on: own) { connection in
+        let port = try TestPort.next()
+        try await withTestServer(on: .tcp(host: "127.0.0.1", port: port)) { connection in
             var last: TestMessage?
             for try await message in connection.messages {
                 last = message
@@ -128,6 +128,7 @@ import Testing
                 #expect(try await messages.next()?.number == 101, "the handler's last word")
                 #expect(try await messages.next() == nil, "a regular end")
                 try await served.wait()
+                try await TestPort.waitUntilFree(port)
                 let error = await connectionError { try await withTestConnection(to: server.endpoint) { _ in } }
                 #expect(error?.code == .connectFailed, "nobody listens any more")
                 try await connection.finishSending()
@@ -275,16 +276,17 @@ import Testing
         var configuration = ServerConfiguration()
         configuration.shutdownGracePeriod = .zero
         // A port that the system chose may be another test's as soon as it is free.
-        let own = Endpoint.tcp(host: "127.0.0.1", port: try TestPort.next())
-        let endpoint = try await withTestServer(on: own, configuration: configuration) { connection in
+        let port = try TestPort.next()
+        let endpoint = Endpoint.tcp(host: "127.0.0.1", port: port)
+        try await withTestServer(on: endpoint, configuration: configuration) { connection in
             started.signal()
             for try await _ in connection.messages {}
-        } _: { server in
-            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+        } _: { _ in
+            let peer = try await RawSocket.connect(toPort: Int(port))
             try await started.wait()
             withExtendedLifetime(peer) {}
-            return server.endpoint
         }
+        try await TestPort.waitUntilFree(port)
         let error = await connectionError { try await withTestConnection(to: endpoint) { _ in } }
         #expect(error?.code == .connectFailed)
     }

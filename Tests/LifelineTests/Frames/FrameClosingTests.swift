@@ -174,8 +174,7 @@ import Testing
     }
 
     @Test func aConnectionThatIsNotMadeHasNoHandler() async throws {
-        // Nobody listens there any more.
-        let port = UInt16(try await RawSocket.listen().port)
+        let port = try TestPort.next()
         let error = await connectionError {
             try await withFrameConnection(to: .tcp(host: "127.0.0.1", port: port)) { _ -> TestHandler in
                 Issue.record("A handler was made.")
