@@ -42,6 +42,26 @@ import Testing
         #expect(!handler.isReading)
     }
 
+    /// A read goes on until it has accepted as many as it may, whatever is set meanwhile.
+    @Test func noReadAcceptsMoreThanThereIsRoomFor() throws {
+        func acceptsPerRead() throws -> UInt? { try channel.syncOptions?.getOption(.maxMessagesPerRead) }
+        let handler = try addHandler(maximumConnections: 6)
+        #expect(try acceptsPerRead() == 4, "as many as a read accepts at most")
+        accept()
+        accept()
+        #expect(try acceptsPerRead() == 4)
+        accept()
+        #expect(try acceptsPerRead() == 3)
+        for _ in 0..<3 { accept() }
+        #expect(!handler.isReading)
+        #expect(try acceptsPerRead() == 1, "NIO takes no 0")
+        handler.releaseConnection()
+        #expect(handler.isReading)
+        #expect(try acceptsPerRead() == 1)
+        for _ in 0..<5 { handler.releaseConnection() }
+        #expect(try acceptsPerRead() == 4)
+    }
+
     @Test func anErrorIsLoggedAndPausesForAMoment() throws {
         let handler = try addHandler(maximumConnections: 2)
         let error = IOError(errnoCode: 24, reason: "accept")

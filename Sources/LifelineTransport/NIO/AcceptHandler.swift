@@ -11,6 +11,8 @@ final class AcceptHandler: ChannelInboundHandler {
 
     /// How long to wait after a failed accept: long enough not to spin, short enough not to be seen.
     private static let pauseAfterError = TimeAmount.milliseconds(100)
+    /// SwiftNIO's default.
+    private static let mostAcceptsPerRead = 4
 
     private let maximumConnections: Int
     private let logger: Logger
@@ -20,6 +22,8 @@ final class AcceptHandler: ChannelInboundHandler {
     private var connectionCount = 0
     private var isPausedAfterError = false
     private(set) var isReading = true
+    /// How many connections a read accepts, if as many wait. Set before the first one.
+    private(set) var acceptsPerRead: UInt = 0
 
     /// - Parameter executor: runs tasks on the loop.
     init(
@@ -36,6 +40,7 @@ final class AcceptHandler: ChannelInboundHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        updateReading()
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -74,11 +79,19 @@ final class AcceptHandler: ChannelInboundHandler {
         context.fireChannelInactive()
     }
 
+    /// Either option's setting fails only when the socket is closed, and then nothing is read.
     private func updateReading() {
-        let shouldRead = connectionCount < maximumConnections && !isPausedAfterError
-        guard shouldRead != isReading else { return }
-        isReading = shouldRead
-        // Fails only when the socket is closed, and then nothing is read.
-        try? context?.channel.syncOptions?.setOption(.autoRead, value: shouldRead)
+        // A read that has begun goes on to its end, which must not be past the limit.
+        let room = maximumConnections - connectionCount
+        let acceptCount = UInt(min(max(1, room), AcceptHandler.mostAcceptsPerRead))
+        if acceptCount != acceptsPerRead {
+            acceptsPerRead = acceptCount
+            try? context?.channel.syncOptions?.setOption(.maxMessagesPerRead, value: acceptCount)
+        }
+        let shouldRead = room > 0 && !isPausedAfterError
+        if shouldRead != isReading {
+            isReading = shouldRead
+            try? context?.channel.syncOptions?.setOption(.autoRead, value: shouldRead)
+        }
     }
 }

@@ -61,17 +61,14 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
             let backlog = Int32(clamping: max(1, options.backlog))
             let bootstrap = ServerBootstrap(group: loop, childGroup: group)
                 .serverChannelOption(.backlog, value: backlog)
-                // One at a time, so that none is accepted past the connection limit.
-                .serverChannelOption(.maxMessagesPerRead, value: 1)
                 .serverChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
                         try channel.pipeline.syncOperations.addHandler(acceptor.value)
                     }
                 }
-                .childChannelOption(.allowRemoteHalfClosure, value: true)
-                .childChannelOption(.maxMessagesPerRead, value: NIOTransport.readsPerTick)
                 .childChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
+                        try channel.setConnectionOptions()
                         let release: @Sendable () -> Void = { loop.execute { acceptor.value.releaseConnection() } }
                         try initialize(
                             channel,
