@@ -1,4 +1,4 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 
 import PackageDescription
 
@@ -7,6 +7,402 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
+
+// MARK: - Targets, by kind
+
+/// C, which uses libprotobuf-c.
+func c(_ name: String, path: String? = nil, _ dependencies: Target.Dependency...) -> Target {
+    .target(name: name, dependencies: ["CProtobufC"] + dependencies, path: path)
+}
+
+/// A library in Swift.
+func swift(_ name: String, path: String? = nil, _ dependencies: Target.Dependency...) -> Target {
+    .target(name: name, dependencies: dependencies, path: path, swiftSettings: strict)
+}
+
+/// An executable in Swift.
+func program(_ name: String, path: String? = nil, _ dependencies: Target.Dependency...) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, path: path, swiftSettings: strict)
+}
+
+/// The tests in the folder of their name.
+func tests(_ name: String, exclude: [String] = [], _ dependencies: Target.Dependency...) -> Target {
+    .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
+}
+
+// MARK: - Products of other packages
+
+extension Target.Dependency {
+    static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
+    static let coreMetrics = product(name: "CoreMetrics", package: "swift-metrics")
+    static let crypto = product(name: "Crypto", package: "swift-crypto")
+    static let inMemoryTracing = product(name: "InMemoryTracing", package: "swift-distributed-tracing")
+    static let logging = product(name: "Logging", package: "swift-log")
+    static let metrics = product(name: "Metrics", package: "swift-metrics")
+    static let metricsTestKit = product(name: "MetricsTestKit", package: "swift-metrics")
+    static let nioConcurrencyHelpers = product(name: "NIOConcurrencyHelpers", package: "swift-nio")
+    static let nioCore = product(name: "NIOCore", package: "swift-nio")
+    static let nioEmbedded = product(name: "NIOEmbedded", package: "swift-nio")
+    static let nioHTTP1 = product(name: "NIOHTTP1", package: "swift-nio")
+    static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
+    static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl")
+    static let nioTLS = product(name: "NIOTLS", package: "swift-nio")
+    static let nioWebSocket = product(name: "NIOWebSocket", package: "swift-nio")
+    static let serviceLifecycle = product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+    static let serviceLifecycleTestKit = product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle")
+    static let swiftASN1 = product(name: "SwiftASN1", package: "swift-asn1")
+    static let swiftProtobuf = product(name: "SwiftProtobuf", package: "swift-protobuf")
+    static let swiftProtobufPluginLibrary = product(name: "SwiftProtobufPluginLibrary", package: "swift-protobuf")
+    static let tracing = product(name: "Tracing", package: "swift-distributed-tracing")
+    static let unixSignals = product(name: "UnixSignals", package: "swift-service-lifecycle")
+    static let x509 = product(name: "X509", package: "swift-certificates")
+}
+
+// MARK: - codegen/: everything that makes code
+
+let codegen: [Target] = [
+    swift("LifelineCodegen", path: "codegen/LifelineCodegen", .swiftProtobuf, .swiftProtobufPluginLibrary),
+    program(
+        "protoc-gen-lifeline",
+        path: "codegen/protoc-gen-lifeline",
+        "LifelineCodegen",
+        .swiftProtobuf,
+        .swiftProtobufPluginLibrary
+    ),
+    .plugin(
+        name: "GenerateMessages",
+        capability: .command(
+            intent: .custom(
+                verb: "generate-messages",
+                description: "Generates C and Swift for the package's .proto files."
+            ),
+            permissions: [
+                .writeToPackageDirectory(reason: "It writes generated code into two of the package's targets.")
+            ]
+        ),
+        dependencies: ["protoc-gen-lifeline"],
+        path: "codegen/GenerateMessages"
+    ),
+]
+
+// MARK: - Sources/: messages
+
+let messages: [Target] = [
+    .systemLibrary(name: "CProtobufC", pkgConfig: "libprotobuf-c", providers: [.apt(["libprotobuf-c-dev"])]),
+    c("CLifelineMessages"),
+    swift("LifelineMessages", "CProtobufC", "CLifelineMessages"),
+    c("CLifelineWellKnownTypes", "CLifelineMessages"),
+    swift("LifelineWellKnownTypes", "LifelineMessages", "CLifelineWellKnownTypes"),
+    c("CLifelineProtos", "CLifelineMessages", "CLifelineWellKnownTypes"),
+    swift("LifelineProtos", "LifelineMessages", "LifelineWellKnownTypes", "CLifelineProtos"),
+]
+
+// MARK: - Sources/: connections
+
+let connections: [Target] = [
+    swift("LifelineCore"),
+    .systemLibrary(name: "CLifelineNetlink"),
+    swift(
+        "LifelineReachability",
+        "CLifelineNetlink",
+        "LifelineCore",
+        .logging,
+        .nioConcurrencyHelpers,
+        .nioCore,
+        .nioPosix
+    ),
+    swift(
+        "LifelineTransport",
+        "LifelineCore",
+        .coreMetrics,
+        .crypto,
+        .logging,
+        .nioConcurrencyHelpers,
+        .nioCore,
+        .nioHTTP1,
+        .nioPosix,
+        .nioSSL,
+        .nioTLS,
+        .nioWebSocket,
+        .swiftASN1,
+        .x509
+    ),
+]
+
+// MARK: - Sources/: clients, servers and sessions
+
+let lifeline: [Target] = [
+    swift(
+        "Lifeline",
+        "LifelineCore",
+        "LifelineMessages",
+        "LifelineProtos",
+        "LifelineReachability",
+        "LifelineTransport",
+        "LifelineWellKnownTypes",
+        .logging,
+        .metrics,
+        .nioConcurrencyHelpers,
+        .serviceLifecycle,
+        .tracing
+    ),
+    swift("LifelineTesting", "Lifeline", "LifelineCore"),
+    swift("SampleServices", "Lifeline", "LifelineProtos"),
+    program(
+        "LifelineCLI",
+        "Lifeline",
+        "LifelineCore",
+        "LifelineMessages",
+        "LifelineProtos",
+        "LifelineReachability",
+        "LifelineWellKnownTypes",
+        "SampleServices",
+        .argumentParser,
+        .logging
+    ),
+]
+
+// MARK: - Examples/
+
+let examples: [Target] = [
+    program(
+        "WebChatServer",
+        path: "Examples/web-chat/server",
+        "Lifeline",
+        "LifelineProtos",
+        "LifelineWellKnownTypes",
+        .argumentParser,
+        .unixSignals
+    )
+]
+
+// MARK: - Tests/: one target for each of Sources/ and codegen/, and what they share
+
+let unitTests: [Target] = [
+    swift(
+        "LifelineTestSupport",
+        path: "Tests/LifelineTestSupport",
+        .crypto,
+        .logging,
+        .nioConcurrencyHelpers,
+        .nioPosix,
+        .swiftASN1,
+        .x509
+    ),
+    c("CTestProtos", path: "Tests/CTestProtos", "CLifelineMessages", "CLifelineWellKnownTypes"),
+    swift("TestProtos", path: "Tests/TestProtos", "LifelineMessages", "LifelineWellKnownTypes", "CTestProtos"),
+    c("CTestServices", path: "Tests/CTestServices", "CLifelineMessages", "CLifelineWellKnownTypes"),
+    swift(
+        "TestServices",
+        path: "Tests/TestServices",
+        "CTestServices",
+        "Lifeline",
+        "LifelineMessages",
+        "LifelineWellKnownTypes",
+        "TestProtos"
+    ),
+    tests("LifelineCodegenTests", "LifelineCodegen", .swiftProtobuf, .swiftProtobufPluginLibrary),
+    tests(
+        "LifelineMessagesTests",
+        "LifelineMessages",
+        "LifelineProtos",
+        "LifelineTestSupport",
+        "LifelineWellKnownTypes",
+        "TestProtos"
+    ),
+    tests("LifelineCoreTests", "LifelineCore", "LifelineTestSupport"),
+    tests(
+        "LifelineReachabilityTests",
+        "FaultClient",
+        "FaultPeer",
+        "FaultSupport",
+        "LifelineCLI",
+        "LifelineCore",
+        "LifelineReachability",
+        "LifelineTestSupport",
+        .logging,
+        .nioCore,
+        .nioEmbedded,
+        .nioPosix
+    ),
+    tests(
+        "LifelineTransportTests",
+        "LifelineCore",
+        "LifelineTestSupport",
+        "LifelineTransport",
+        .coreMetrics,
+        .logging,
+        .metricsTestKit,
+        .nioConcurrencyHelpers,
+        .nioCore,
+        .nioEmbedded,
+        .nioHTTP1,
+        .nioPosix,
+        .nioSSL,
+        .nioWebSocket
+    ),
+    tests(
+        "LifelineTests",
+        "Lifeline",
+        "LifelineCore",
+        "LifelineProtos",
+        "LifelineTestSupport",
+        "LifelineTransport",
+        "LifelineWellKnownTypes",
+        .inMemoryTracing,
+        .logging,
+        .metrics,
+        .metricsTestKit,
+        .nioConcurrencyHelpers,
+        .nioCore,
+        .nioPosix,
+        .serviceLifecycle,
+        .serviceLifecycleTestKit,
+        .tracing
+    ),
+    tests(
+        "GeneratedServiceTests",
+        "Lifeline",
+        "LifelineMessages",
+        "LifelineProtos",
+        "LifelineWellKnownTypes",
+        "SampleServices",
+        "TestServices"
+    ),
+    tests(
+        "LifelineCLITests",
+        "Lifeline",
+        "LifelineCLI",
+        "LifelineCore",
+        "LifelineMessages",
+        "LifelineProtos",
+        "LifelineTestSupport",
+        "LifelineWellKnownTypes",
+        "SampleServices"
+    ),
+]
+
+// MARK: - Tests/: random stories on simulated time
+
+let simulations: [Target] = [
+    swift(
+        "LifelineScenarios",
+        path: "Tests/LifelineScenarios",
+        "Lifeline",
+        "LifelineCore",
+        "LifelineProtos",
+        "LifelineTesting"
+    ),
+    program("ScenarioSoak", path: "Tests/ScenarioSoak", "LifelineScenarios"),
+    tests("LifelineTestingTests", "LifelineScenarios", "LifelineTesting"),
+]
+
+// MARK: - Tests/: other people's programs
+
+let interop: [Target] = [
+    tests(
+        "InteropTests",
+        exclude: ["Peers"],
+        "Lifeline",
+        "LifelineCLI",
+        "LifelineCore",
+        "LifelineProtos",
+        "LifelineTestSupport",
+        "LifelineWellKnownTypes",
+        "WebChatServer",
+        .logging,
+        .nioConcurrencyHelpers
+    ),
+    // The client and server that Autobahn's WebSocket test suite talks to.
+    program("AutobahnPeer", path: "Tests/AutobahnPeer", "Lifeline", .argumentParser, .logging),
+]
+
+// MARK: - Tests/: faults of real networks
+
+let faults: [Target] = [
+    swift("FaultSupport", path: "Tests/FaultSupport", "LifelineCore", "LifelineTransport"),
+    program(
+        "FaultClient",
+        path: "Tests/FaultPrograms/Client",
+        "FaultSupport",
+        "Lifeline",
+        "LifelineCore",
+        "LifelineProtos",
+        .argumentParser,
+        .logging
+    ),
+    program(
+        "FaultPeer",
+        path: "Tests/FaultPrograms/Peer",
+        "FaultSupport",
+        "Lifeline",
+        "LifelineProtos",
+        .argumentParser,
+        .logging
+    ),
+    program("FaultTable", path: "Tests/FaultPrograms/Table", "FaultSupport", .argumentParser),
+    tests("FaultTests", "FaultClient", "FaultPeer", "FaultSupport", "LifelineCore"),
+]
+
+// MARK: - Tests/: sessions whose connections are cut
+
+let sessionCuts: [Target] = [
+    swift(
+        "SessionCutSupport",
+        path: "Tests/SessionCutSupport",
+        "Lifeline",
+        "LifelineCore",
+        "LifelineProtos",
+        .argumentParser,
+        .logging
+    ),
+    program(
+        "SessionCutClient",
+        path: "Tests/SessionCutPrograms/Client",
+        "FaultSupport",
+        "Lifeline",
+        "LifelineProtos",
+        "SessionCutSupport",
+        .argumentParser
+    ),
+    program(
+        "SessionCutServer",
+        path: "Tests/SessionCutPrograms/Server",
+        "FaultSupport",
+        "Lifeline",
+        "LifelineProtos",
+        "SessionCutSupport",
+        .argumentParser
+    ),
+    program(
+        "SessionCutRelay",
+        path: "Tests/SessionCutPrograms/Relay",
+        "FaultSupport",
+        "LifelineTestSupport",
+        "SessionCutSupport",
+        .argumentParser
+    ),
+    program(
+        "SessionCutProof",
+        path: "Tests/SessionCutPrograms/Proof",
+        "FaultSupport",
+        "LifelineTestSupport",
+        "SessionCutSupport",
+        .argumentParser
+    ),
+    tests(
+        "SessionCutTests",
+        "FaultSupport",
+        "LifelineTestSupport",
+        "SessionCutClient",
+        "SessionCutProof",
+        "SessionCutRelay",
+        "SessionCutServer",
+        "SessionCutSupport"
+    ),
+]
+
+// MARK: - The package
 
 let package = Package(
     name: "lifeline",
@@ -25,455 +421,18 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1.git", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.1"),
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
-        // In the interceptors that carry a trace from a client to its server.
+        // The interceptors that carry a trace from a client to its server.
         .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
-        // In the protoc plugin only.
+        // The protoc plugin only.
         .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
     ],
-    targets: [
-        // Code generation
-        .target(
-            name: "LifelineCodegen",
-            dependencies: [
-                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
-                .product(name: "SwiftProtobufPluginLibrary", package: "swift-protobuf"),
-            ],
-            path: "codegen/LifelineCodegen",
-            swiftSettings: strict
-        ),
-        .executableTarget(
-            name: "protoc-gen-lifeline",
-            dependencies: [
-                "LifelineCodegen",
-                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
-                .product(name: "SwiftProtobufPluginLibrary", package: "swift-protobuf"),
-            ],
-            path: "codegen/protoc-gen-lifeline",
-            swiftSettings: strict
-        ),
-        .plugin(
-            name: "GenerateMessages",
-            capability: .command(
-                intent: .custom(
-                    verb: "generate-messages",
-                    description: "Generates C and Swift for the package's .proto files."
-                ),
-                permissions: [
-                    .writeToPackageDirectory(reason: "It writes generated code into two of the package's targets.")
-                ]
-            ),
-            dependencies: ["protoc-gen-lifeline"],
-            path: "codegen/GenerateMessages"
-        ),
-        // Messages
-        .systemLibrary(
-            name: "CProtobufC",
-            pkgConfig: "libprotobuf-c",
-            providers: [.apt(["libprotobuf-c-dev"])]
-        ),
-        .target(name: "CLifelineMessages", dependencies: ["CProtobufC"]),
-        .target(
-            name: "LifelineMessages",
-            dependencies: ["CProtobufC", "CLifelineMessages"],
-            swiftSettings: strict
-        ),
-        .target(name: "CLifelineWellKnownTypes", dependencies: ["CProtobufC", "CLifelineMessages"]),
-        .target(
-            name: "LifelineWellKnownTypes",
-            dependencies: ["LifelineMessages", "CLifelineWellKnownTypes"],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "CLifelineProtos",
-            dependencies: ["CProtobufC", "CLifelineMessages", "CLifelineWellKnownTypes"]
-        ),
-        .target(
-            name: "LifelineProtos",
-            dependencies: ["LifelineMessages", "LifelineWellKnownTypes", "CLifelineProtos"],
-            swiftSettings: strict
-        ),
-        // Connections
-        .target(name: "LifelineCore", swiftSettings: strict),
-        .systemLibrary(name: "CLifelineNetlink"),
-        .target(
-            name: "LifelineReachability",
-            dependencies: [
-                "CLifelineNetlink",
-                "LifelineCore",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "LifelineTransport",
-            dependencies: [
-                "LifelineCore",
-                .product(name: "CoreMetrics", package: "swift-metrics"),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "NIOTLS", package: "swift-nio"),
-                .product(name: "SwiftASN1", package: "swift-asn1"),
-                .product(name: "X509", package: "swift-certificates"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
-            ],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "Lifeline",
-            dependencies: [
-                "LifelineCore",
-                "LifelineMessages",
-                "LifelineProtos",
-                "LifelineReachability",
-                "LifelineTransport",
-                "LifelineWellKnownTypes",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Metrics", package: "swift-metrics"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
-            ],
-            swiftSettings: strict
-        ),
-        .target(name: "LifelineTesting", dependencies: ["Lifeline", "LifelineCore"], swiftSettings: strict),
-        .executableTarget(
-            name: "LifelineCLI",
-            dependencies: [
-                "Lifeline",
-                "LifelineCore",
-                "LifelineMessages",
-                "LifelineProtos",
-                "LifelineReachability",
-                "LifelineWellKnownTypes",
-                "SampleServices",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            swiftSettings: strict
-        ),
-        // Examples
-        .executableTarget(
-            name: "WebChatServer",
-            dependencies: [
-                "Lifeline",
-                "LifelineProtos",
-                "LifelineWellKnownTypes",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
-            ],
-            path: "Examples/web-chat/server",
-            swiftSettings: strict
-        ),
-        // Tests
-        .target(
-            name: "CTestProtos",
-            dependencies: ["CProtobufC", "CLifelineMessages", "CLifelineWellKnownTypes"],
-            path: "Tests/CTestProtos"
-        ),
-        .target(
-            name: "TestProtos",
-            dependencies: ["LifelineMessages", "LifelineWellKnownTypes", "CTestProtos"],
-            path: "Tests/TestProtos",
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "LifelineCodegenTests",
-            dependencies: [
-                "LifelineCodegen",
-                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
-                .product(name: "SwiftProtobufPluginLibrary", package: "swift-protobuf"),
-            ],
-            swiftSettings: strict
-        ),
-        // Generated services
-        .target(
-            name: "SampleServices",
-            dependencies: ["Lifeline", "LifelineProtos"],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "CTestServices",
-            dependencies: ["CProtobufC", "CLifelineMessages", "CLifelineWellKnownTypes"],
-            path: "Tests/CTestServices"
-        ),
-        .target(
-            name: "TestServices",
-            dependencies: [
-                "CTestServices", "Lifeline", "LifelineMessages", "LifelineWellKnownTypes", "TestProtos",
-            ],
-            path: "Tests/TestServices",
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "GeneratedServiceTests",
-            dependencies: [
-                "Lifeline", "LifelineMessages", "LifelineProtos", "LifelineWellKnownTypes", "SampleServices",
-                "TestServices",
-            ],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "LifelineMessagesTests",
-            dependencies: [
-                "LifelineMessages", "LifelineProtos", "LifelineTestSupport", "LifelineWellKnownTypes", "TestProtos",
-            ],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "LifelineTestSupport",
-            dependencies: [
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "SwiftASN1", package: "swift-asn1"),
-                .product(name: "X509", package: "swift-certificates"),
-            ],
-            path: "Tests/LifelineTestSupport",
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "LifelineCoreTests",
-            dependencies: ["LifelineCore", "LifelineTestSupport"],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "LifelineScenarios",
-            dependencies: ["Lifeline", "LifelineCore", "LifelineProtos", "LifelineTesting"],
-            path: "Tests/LifelineScenarios",
-            swiftSettings: strict
-        ),
-        .executableTarget(
-            name: "ScenarioSoak",
-            dependencies: ["LifelineScenarios"],
-            path: "Tests/ScenarioSoak",
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "LifelineTestingTests",
-            dependencies: ["LifelineScenarios", "LifelineTesting"],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "LifelineReachabilityTests",
-            dependencies: [
-                "FaultClient",
-                "FaultPeer",
-                "FaultSupport",
-                "LifelineCLI",
-                "LifelineCore",
-                "LifelineReachability",
-                "LifelineTestSupport",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "LifelineTransportTests",
-            dependencies: [
-                "LifelineCore",
-                "LifelineTestSupport",
-                "LifelineTransport",
-                .product(name: "CoreMetrics", package: "swift-metrics"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "MetricsTestKit", package: "swift-metrics"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
-            ],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "LifelineTests",
-            dependencies: [
-                "Lifeline",
-                "LifelineCore",
-                "LifelineProtos",
-                "LifelineTestSupport",
-                "LifelineTransport",
-                "LifelineWellKnownTypes",
-                .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Metrics", package: "swift-metrics"),
-                .product(name: "MetricsTestKit", package: "swift-metrics"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
-            ],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "LifelineCLITests",
-            dependencies: [
-                "Lifeline", "LifelineCLI", "LifelineCore", "LifelineMessages", "LifelineProtos", "LifelineTestSupport",
-                "LifelineWellKnownTypes", "SampleServices",
-            ],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "InteropTests",
-            dependencies: [
-                "Lifeline",
-                "LifelineCLI",
-                "LifelineCore",
-                "LifelineProtos",
-                "LifelineTestSupport",
-                "LifelineWellKnownTypes",
-                "WebChatServer",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-            ],
-            exclude: ["Peers"],
-            swiftSettings: strict
-        ),
-        // What Autobahn's WebSocket test suite talks to
-        .executableTarget(
-            name: "AutobahnPeer",
-            dependencies: [
-                "Lifeline",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            path: "Tests/AutobahnPeer",
-            swiftSettings: strict
-        ),
-        // Faults of real networks
-        .target(
-            name: "FaultSupport",
-            dependencies: ["LifelineCore", "LifelineTransport"],
-            path: "Tests/FaultSupport",
-            swiftSettings: strict
-        ),
-        .executableTarget(
-            name: "FaultClient",
-            dependencies: [
-                "FaultSupport",
-                "Lifeline",
-                "LifelineCore",
-                "LifelineProtos",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            path: "Tests/FaultPrograms/Client",
-            swiftSettings: strict
-        ),
-        .executableTarget(
-            name: "FaultPeer",
-            dependencies: [
-                "FaultSupport",
-                "Lifeline",
-                "LifelineProtos",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            path: "Tests/FaultPrograms/Peer",
-            swiftSettings: strict
-        ),
-        .executableTarget(
-            name: "FaultTable",
-            dependencies: [
-                "FaultSupport",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            path: "Tests/FaultPrograms/Table",
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "FaultTests",
-            dependencies: ["FaultClient", "FaultPeer", "FaultSupport", "LifelineCore"],
-            swiftSettings: strict
-        ),
-        // Sessions whose connections are cut
-        .target(
-            name: "SessionCutSupport",
-            dependencies: [
-                "Lifeline",
-                "LifelineCore",
-                "LifelineProtos",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            path: "Tests/SessionCutSupport",
-            swiftSettings: strict
-        ),
-        .executableTarget(
-            name: "SessionCutClient",
-            dependencies: [
-                "FaultSupport",
-                "Lifeline",
-                "LifelineProtos",
-                "SessionCutSupport",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            path: "Tests/SessionCutPrograms/Client",
-            swiftSettings: strict
-        ),
-        .executableTarget(
-            name: "SessionCutServer",
-            dependencies: [
-                "FaultSupport",
-                "Lifeline",
-                "LifelineProtos",
-                "SessionCutSupport",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            path: "Tests/SessionCutPrograms/Server",
-            swiftSettings: strict
-        ),
-        .executableTarget(
-            name: "SessionCutRelay",
-            dependencies: [
-                "FaultSupport",
-                "LifelineTestSupport",
-                "SessionCutSupport",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            path: "Tests/SessionCutPrograms/Relay",
-            swiftSettings: strict
-        ),
-        .executableTarget(
-            name: "SessionCutProof",
-            dependencies: [
-                "FaultSupport",
-                "LifelineTestSupport",
-                "SessionCutSupport",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            path: "Tests/SessionCutPrograms/Proof",
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "SessionCutTests",
-            dependencies: [
-                "FaultSupport", "LifelineTestSupport", "SessionCutClient", "SessionCutProof", "SessionCutRelay",
-                "SessionCutServer", "SessionCutSupport",
-            ],
-            swiftSettings: strict
-        ),
-    ],
+    targets: codegen + messages + connections + lifeline + examples + unitTests + simulations + interop + faults
+        + sessionCuts,
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11
 )

@@ -1,4 +1,4 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 import PackageDescription
 
 let messages = Target.Dependency.product(name: "LifelineMessages", package: "lifeline")
