@@ -101,11 +101,13 @@ let messages: [Target] = [
 
 let connections: [Target] = [
     swift("LifelineCore"),
+    swift("LifelineRuntime", "LifelineCore", .nioConcurrencyHelpers, .nioCore),
     .systemLibrary(name: "CLifelineNetlink"),
     swift(
         "LifelineReachability",
         "CLifelineNetlink",
         "LifelineCore",
+        "LifelineRuntime",
         .logging,
         .nioConcurrencyHelpers,
         .nioCore,
@@ -114,6 +116,7 @@ let connections: [Target] = [
     swift(
         "LifelineTransport",
         "LifelineCore",
+        "LifelineRuntime",
         .coreMetrics,
         .crypto,
         .logging,
@@ -138,6 +141,7 @@ let lifeline: [Target] = [
         "LifelineMessages",
         "LifelineProtos",
         "LifelineReachability",
+        "LifelineRuntime",
         "LifelineTransport",
         "LifelineWellKnownTypes",
         .logging,
@@ -219,6 +223,7 @@ let unitTests: [Target] = [
         "LifelineCLI",
         "LifelineCore",
         "LifelineReachability",
+        "LifelineRuntime",
         "LifelineTestSupport",
         .logging,
         .nioCore,
@@ -228,6 +233,7 @@ let unitTests: [Target] = [
     tests(
         "LifelineTransportTests",
         "LifelineCore",
+        "LifelineRuntime",
         "LifelineTestSupport",
         "LifelineTransport",
         .coreMetrics,
@@ -246,6 +252,7 @@ let unitTests: [Target] = [
         "Lifeline",
         "LifelineCore",
         "LifelineProtos",
+        "LifelineRuntime",
         "LifelineTestSupport",
         "LifelineTransport",
         "LifelineWellKnownTypes",
@@ -320,7 +327,7 @@ let interop: [Target] = [
 // MARK: - Tests/: faults of real networks
 
 let faults: [Target] = [
-    swift("FaultSupport", path: "Tests/FaultSupport", "LifelineCore", "LifelineTransport"),
+    swift("FaultSupport", path: "Tests/FaultSupport", "LifelineCore", "LifelineRuntime", "LifelineTransport"),
     program(
         "FaultClient",
         path: "Tests/FaultPrograms/Client",

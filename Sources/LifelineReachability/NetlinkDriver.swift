@@ -1,6 +1,7 @@
 internal import CLifelineNetlink
 internal import Glibc
 internal import LifelineCore
+internal import LifelineRuntime
 internal import Logging
 internal import NIOCore
 
@@ -40,7 +41,7 @@ final class NetlinkDriver {
     }
 
     func start() {
-        run(machine.started(now: .now))
+        run(machine.started(now: .now()))
     }
 
     func stop() {
@@ -65,9 +66,9 @@ final class NetlinkDriver {
 
     private func setTimer() {
         guard !isStopped, let deadline = machine.nextDeadline else { return }
-        timer.set(to: deadline, now: .now, on: loop) {
+        timer.set(to: deadline, now: .now(), on: loop) {
             self.timer.rang()
-            self.run(self.machine.timerFired(now: .now))
+            self.run(self.machine.timerFired(now: .now()))
         }
     }
 
@@ -94,7 +95,7 @@ final class NetlinkDriver {
             switch result {
             case .success(let channel) where number == self.socketNumber && !self.isStopped:
                 (self.channel, self.port) = (channel, socket.port)
-                self.run(self.machine.opened(now: .now))
+                self.run(self.machine.opened(now: .now()))
             case .success(let channel):
                 channel.close(promise: nil)
             case .failure(let error):
@@ -105,7 +106,7 @@ final class NetlinkDriver {
 
     private func openingFailed(_ error: any Error) {
         warn("The kernel lets no netlink socket be opened; the network counts as there", error)
-        run(machine.openingFailed(now: .now))
+        run(machine.openingFailed(now: .now()))
     }
 
     private func closeSocket() {
@@ -125,7 +126,7 @@ final class NetlinkDriver {
             logger.debug("Events came faster than they were read; everything is read anew")
         }
         closeSocket()
-        run(machine.socketFailed(now: .now))
+        run(machine.socketFailed(now: .now()))
     }
 
     private func warn(_ message: Logger.Message, _ error: any Error) {
@@ -157,7 +158,7 @@ final class NetlinkDriver {
                 } else if Int(header.type) == NLMSG_OVERRUN {
                     throw .refused(ENOBUFS)
                 } else if let subject = Self.subjects[header.type] {
-                    machine.receivedEvent(about: subject, now: .now)
+                    machine.receivedEvent(about: subject, now: .now())
                 }
             }
             setTimer()
@@ -173,7 +174,7 @@ final class NetlinkDriver {
         case .finish(let tables, let isConsistent)?:
             (dump, hasWarned) = (nil, false)
             let path = NetworkPath(tables, kind: kinds.kind(of:))
-            run(machine.dumpEnded(path, isConsistent: isConsistent, now: .now))
+            run(machine.dumpEnded(path, isConsistent: isConsistent, now: .now()))
         case .some(.none), nil:
             break
         }
@@ -210,14 +211,5 @@ private final class NetlinkHandler: ChannelInboundHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         driver.socketFailed(nil, number: socketNumber)
-    }
-}
-
-extension MonotonicTime {
-    /// Now, on the clock that goes on while the machine sleeps.
-    static var now: MonotonicTime {
-        var time = timespec()
-        clock_gettime(CLOCK_BOOTTIME, &time)
-        return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 }

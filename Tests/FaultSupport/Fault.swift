@@ -1,5 +1,6 @@
 internal import Glibc
 internal import LifelineCore
+internal import LifelineRuntime
 internal import LifelineTransport
 
 /// Something that goes wrong between a client and its peer, and how it is put right.

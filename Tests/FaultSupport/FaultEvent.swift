@@ -1,5 +1,6 @@
 internal import Foundation
 package import LifelineCore
+internal import LifelineRuntime
 internal import LifelineTransport
 internal import Synchronization
 

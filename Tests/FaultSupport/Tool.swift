@@ -1,6 +1,7 @@
 internal import Dispatch
 internal import Glibc
 package import LifelineCore
+internal import LifelineRuntime
 internal import LifelineTransport
 
 /// Runs the system's programs for networks: `ip`, `nft` and `ss`.

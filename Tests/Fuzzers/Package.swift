@@ -37,10 +37,7 @@ let package = Package(
         .target(
             name: "Netlink",
             dependencies: ["CNetlink"],
-            path: "Links/LifelineReachability",
-            sources: [
-                "IPAddress.swift", "Netlink", "NetworkInterface.swift", "NetworkPath+Tables.swift", "NetworkPath.swift",
-            ],
+            path: "Links/Netlink",
             swiftSettings: strict
         ),
         .systemLibrary(name: "CLibFuzzer", path: "CLibFuzzer"),

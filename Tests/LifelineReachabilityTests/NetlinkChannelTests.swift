@@ -1,6 +1,7 @@
 import Foundation
 import LifelineCore
 import LifelineReachability
+import LifelineRuntime
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded

@@ -234,37 +234,3 @@ import Testing
         #expect(NetworkPath(interfaces: []).status == .unsatisfied)
     }
 }
-
-@Suite struct IPAddressTests {
-    @Test(arguments: ["0.0.0.0", "192.0.2.255", "::", "::1", "2001:db8::2", "fe80::1:2:3:4", "::ffff:192.0.2.1"])
-    func textFormIsRead(text: String) throws {
-        let address = try #require(IPAddress(text))
-        #expect("\(address)" == text)
-        #expect(IPAddress(version: address.version, bytes: address.bytes.span.bytes) == address)
-    }
-
-    @Test(arguments: ["", "1.2.3", "1.2.3.256", "1.2.3.4 ", "example.org", ":::", "fe80::1%eth0", "[::1]"])
-    func otherTextIsRefused(text: String) {
-        #expect(IPAddress(text) == nil)
-    }
-
-    @Test func otherNumbersOfBytesAreRefused() {
-        for count in 0..<20 {
-            let bytes = [UInt8](repeating: 1, count: count)
-            #expect((IPAddress(version: .v4, bytes: bytes.span.bytes) != nil) == (count == 4))
-            #expect((IPAddress(version: .v6, bytes: bytes.span.bytes) != nil) == (count == 16))
-        }
-    }
-
-    @Test func addressesThatStandForOthers() throws {
-        #expect(IPAddress("::ffff:192.0.2.1")?.unmapped == IPAddress("192.0.2.1"))
-        #expect(IPAddress("::1")?.unmapped == IPAddress("::1"))
-    }
-
-    @Test(arguments: [
-        ("169.254.0.1", true), ("169.253.255.255", false), ("fe80::1", true), ("febf::1", true), ("fec0::1", false),
-    ])
-    func linkLocal(text: String, expected: Bool) throws {
-        #expect(try #require(IPAddress(text)).isLinkLocal == expected)
-    }
-}

@@ -1,4 +1,5 @@
 import LifelineCore
+import LifelineRuntime
 import NIOCore
 import NIOEmbedded
 import Testing

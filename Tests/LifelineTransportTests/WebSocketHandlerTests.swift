@@ -1,4 +1,5 @@
 import LifelineCore
+import LifelineRuntime
 import MetricsTestKit
 import NIOCore
 import NIOEmbedded

@@ -1,5 +1,6 @@
 public import LifelineCore
 internal import LifelineMessages
+internal import LifelineRuntime
 internal import LifelineTransport
 
 extension Client {

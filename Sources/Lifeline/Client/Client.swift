@@ -1,5 +1,6 @@
 public import LifelineCore
 public import LifelineMessages
+package import LifelineRuntime
 package import LifelineTransport
 public import Logging
 package import Metrics

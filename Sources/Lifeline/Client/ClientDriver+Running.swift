@@ -1,4 +1,5 @@
 internal import LifelineCore
+internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
@@ -35,16 +36,7 @@ extension ClientDriver {
 
     /// Calls the machines when their deadlines come, until the task is cancelled.
     func keepTime() async {
-        while !Task.isCancelled {
-            let deadline = nextDeadline()
-            await withTaskGroup { group in
-                group.addTask { await self.timerBell.wait() }
-                if let deadline { group.addTask { try? await self.clock.sleep(until: deadline) } }
-                await group.next()
-                group.cancelAll()
-            }
-            timerFired()
-        }
+        await timerBell.keepTime(by: clock, nextDeadline: { nextDeadline() }, fire: { timerFired() })
     }
 
     /// Makes the connection of an attempt, hands over what waits, and stays to its end.

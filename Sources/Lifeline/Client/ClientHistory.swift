@@ -1,4 +1,5 @@
 internal import LifelineCore
+internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
@@ -21,7 +22,7 @@ final class ClientHistory: Sendable {
         var entries: [Entry] = []
         /// The number of the last step that may be seen.
         var visibleNumber: UInt64 = 0
-        var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
+        var waiters: [UInt64: Waiter] = [:]
         var lastWaiter: UInt64 = 0
 
         var firstNumber: UInt64 { entries.first?.transition.number ?? 1 }
@@ -34,11 +35,17 @@ final class ClientHistory: Sendable {
             defer { waiters = [:] }
             return Wakeup(waiters: Array(waiters.values))
         }
+
+        mutating func park(_ waiter: Waiter, _ id: UInt64, until number: UInt64) -> Bool {
+            guard number > visibleNumber else { return false }
+            waiters[id] = waiter
+            return true
+        }
     }
 
     /// Who is to be woken, once no lock is held.
     struct Wakeup {
-        fileprivate var waiters: [CheckedContinuation<Void, Never>] = []
+        fileprivate var waiters: [Waiter] = []
 
         func run() {
             for waiter in waiters { waiter.resume() }
@@ -119,11 +126,10 @@ final class ClientHistory: Sendable {
     /// Waits until the step of this number may be seen; false when the task is cancelled first.
     nonisolated(nonsending) func wait(for number: UInt64) async -> Bool {
         let id = makeWaiterID()
-        await withTaskCancellationHandler {
-            // A cancellation before the waiter is there ran its handler in vain; one after it finds the waiter.
-            await wait(for: number, as: id, unless: { Task.isCancelled })
-        } onCancel: {
-            state.withLockedValue { $0.waiters.removeValue(forKey: id) }?.resume()
+        await state.wait {
+            $0.park($1, id, until: number)
+        } withdraw: {
+            $0.waiters.removeValue(forKey: id)
         }
         return !Task.isCancelled
     }
@@ -131,28 +137,13 @@ final class ClientHistory: Sendable {
     /// Waits until the step of this number may be seen, whether or not the task is cancelled.
     nonisolated(nonsending) func waitUninterrupted(for number: UInt64) async {
         let id = makeWaiterID()
-        await wait(for: number, as: id, unless: { false })
+        await state.waitUninterrupted { $0.park($1, id, until: number) }
     }
 
     private func makeWaiterID() -> UInt64 {
         state.withLockedValue { state in
             state.lastWaiter += 1
             return state.lastWaiter
-        }
-    }
-
-    private nonisolated(nonsending) func wait(
-        for number: UInt64,
-        as id: UInt64,
-        unless isOver: () -> Bool
-    ) async {
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            let waits = state.withLockedValue { state in
-                guard number > state.visibleNumber, !isOver() else { return false }
-                state.waiters[id] = continuation
-                return true
-            }
-            if !waits { continuation.resume() }
         }
     }
 }

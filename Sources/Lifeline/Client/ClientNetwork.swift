@@ -1,5 +1,6 @@
 internal import LifelineCore
 internal import LifelineReachability
+internal import LifelineRuntime
 internal import NIOConcurrencyHelpers
 
 /// Whether there is a network that leads to a client's endpoint.

@@ -1,5 +1,6 @@
 internal import LifelineCore
 internal import LifelineMessages
+internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 

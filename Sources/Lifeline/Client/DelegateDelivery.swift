@@ -1,5 +1,6 @@
 internal import LifelineCore
 internal import LifelineMessages
+internal import LifelineRuntime
 internal import LifelineTransport
 
 /// Makes a delegate's calls: puts events, messages and pings into one order.

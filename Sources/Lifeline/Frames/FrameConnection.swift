@@ -1,5 +1,6 @@
 public import LifelineCore
 public import LifelineMessages
+internal import LifelineRuntime
 internal import LifelineTransport
 
 /// A connection whose frames a `FrameHandler` takes. It may be used, and kept, on any thread.

@@ -1,5 +1,6 @@
 internal import LifelineCore
 internal import LifelineMessages
+internal import LifelineRuntime
 internal import LifelineTransport
 
 /// Has a connection's frames handled on its loop, by a handler that lives as long as frames may come.

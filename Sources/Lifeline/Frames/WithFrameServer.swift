@@ -1,4 +1,5 @@
 public import LifelineCore
+internal import LifelineRuntime
 internal import LifelineTransport
 public import Logging
 

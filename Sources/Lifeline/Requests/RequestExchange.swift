@@ -1,4 +1,5 @@
 internal import LifelineCore
+internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
@@ -117,23 +118,14 @@ where Matching.Head == Message.Head {
 
     /// Ends requests at their deadlines while `body` runs, and those that are left after it.
     nonisolated(nonsending) func run(_ body: nonisolated(nonsending) () async throws -> Void) async throws {
-        async let _: Void = keepTime()
-        defer { endAll { $0.closed(.clientClosed) } }
-        try await body()
-    }
-
-    private func keepTime() async {
-        while !Task.isCancelled {
-            let deadline = machine.withLockedValue { $0.timerWillBeSet() }
-            await withTaskGroup { group in
-                group.addTask { await self.timerBell.wait() }
-                if let deadline { group.addTask { try? await self.clock.sleep(until: deadline) } }
-                await group.next()
-                group.cancelAll()
-            }
+        async let _: Void = timerBell.keepTime(by: clock) {
+            machine.withLockedValue { $0.timerWillBeSet() }
+        } fire: {
             let now = clock.now
             endAll { $0.timerFired(now: now) }
         }
+        defer { endAll { $0.closed(.clientClosed) } }
+        try await body()
     }
 }
 

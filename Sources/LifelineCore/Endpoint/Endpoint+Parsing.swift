@@ -51,45 +51,33 @@ extension Endpoint {
         of text: String
     ) throws(ConnectionError) -> Address {
         if authority.contains("@") { throw invalid(text, "it names a user. Credentials belong in the configuration") }
-        let (host, portText) = try splitAuthority(authority, scheme: scheme, of: text)
-        guard let portText = portText ?? defaultPort.map({ "\($0)" }) else {
+        let parts: Authority
+        do throws(Authority.Problem) {
+            parts = try Authority(authority)
+        } catch {
+            throw invalid(text, reason(for: error, scheme: scheme))
+        }
+        if parts.portText == nil, defaultPort == nil {
             throw invalid(text, "the port is missing. Write \(scheme)://host:port")
         }
+        let host = parts.host
         if host.isEmpty { throw invalid(text, "the host is missing. Write \(scheme)://host:port") }
         if host.contains(where: { $0 == "/" || $0.isWhitespace || $0 == "\0" }) {
             throw invalid(text, "the host has a character that no host has")
         }
-        guard portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(portText) else {
-            // It is not repeated: it may be a password, of a URL without a host.
+        guard let port = parts.portText == nil ? defaultPort : parts.port else {
+            // The text is not repeated: it may be a password, of a URL without a host.
             throw invalid(text, "the port is no number from 0 to 65535")
         }
         return .tcp(host: String(host), port: Int(port))
     }
 
-    /// The host, without brackets, and the port's text where there is a colon.
-    private static func splitAuthority(
-        _ authority: Substring,
-        scheme: String,
-        of text: String
-    ) throws(ConnectionError) -> (host: Substring, port: String?) {
-        guard authority.first == "[" else {
-            guard let colon = authority.lastIndex(of: ":") else { return (authority, nil) }
-            let host = authority[..<colon]
-            if host.contains(":") {
-                throw invalid(text, "an IPv6 address needs brackets. Write \(scheme)://[address]:port")
-            }
-            return (host, String(authority[authority.index(after: colon)...]))
+    private static func reason(for problem: Authority.Problem, scheme: String) -> String {
+        switch problem {
+        case .addressWithoutBrackets: "an IPv6 address needs brackets. Write \(scheme)://[address]:port"
+        case .unclosedBracket: "the bracket of the IPv6 address is not closed"
+        case .unexpectedAfterBracket: "after the bracket comes no port. Write \(scheme)://[address]:port"
         }
-        guard let bracket = authority.firstIndex(of: "]") else {
-            throw invalid(text, "the bracket of the IPv6 address is not closed")
-        }
-        let host = authority[authority.index(after: authority.startIndex)..<bracket]
-        let rest = authority[authority.index(after: bracket)...]
-        if rest.isEmpty { return (host, nil) }
-        guard rest.first == ":" else {
-            throw invalid(text, "after the bracket comes no port. Write \(scheme)://[address]:port")
-        }
-        return (host, String(rest.dropFirst()))
     }
 
     private static func parseUnix(_ path: Substring, of text: String) throws(ConnectionError) -> Address {

@@ -20,7 +20,7 @@ struct HTTPConnectHandshake: ProxyHandshake {
         let authority = route.endpoint.address.authority
         var head = "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n"
         if let credentials = route.proxy.credentials {
-            let pair = base64(Array("\(credentials.user):\(credentials.password)".utf8))
+            let pair = Base64.encode("\(credentials.user):\(credentials.password)".utf8)
             head += "Proxy-Authorization: Basic \(pair)\r\n"
         }
         greeting = Array("\(head)\r\n".utf8)
@@ -161,17 +161,4 @@ private func elements(of list: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
 /// A part of what a peer sent as text that does no harm where it is printed.
 private func printable(_ bytes: ArraySlice<UInt8>) -> String {
     String(decoding: bytes.prefix(200).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
-}
-
-/// RFC 4648, section 4.
-private func base64(_ bytes: [UInt8]) -> String {
-    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-    var text: [UInt8] = []
-    for start in stride(from: 0, to: bytes.count, by: 3) {
-        let group = bytes[start..<min(start + 3, bytes.count)]
-        let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
-        let digits = [18, 12, 6, 0].map { alphabet[bits >> $0 & 63] }
-        text += digits[...group.count] + Array(repeating: UInt8(ascii: "="), count: 3 - group.count)
-    }
-    return String(decoding: text, as: UTF8.self)
 }

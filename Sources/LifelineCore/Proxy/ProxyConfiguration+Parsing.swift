@@ -65,32 +65,23 @@ extension ProxyConfiguration {
         _ authority: Substring,
         of url: String
     ) throws(ConnectionError) -> (host: String, port: UInt16) {
-        let host: Substring
-        let rest: Substring
-        if authority.first == "[" {
-            guard let bracket = authority.firstIndex(of: "]") else {
-                throw .invalidProxy(url, "the bracket of the IPv6 address is not closed")
+        do throws(Authority.Problem) {
+            let parts = try Authority(authority)
+            if parts.portText == nil { return (String(parts.host), 1080) }
+            if let port = parts.port { return (String(parts.host), port) }
+        } catch {
+            switch error {
+            case .addressWithoutBrackets: throw .invalidProxy(url, "an IPv6 address needs brackets")
+            case .unclosedBracket: throw .invalidProxy(url, "the bracket of the IPv6 address is not closed")
+            case .unexpectedAfterBracket: break
             }
-            host = authority[..<bracket].dropFirst()
-            rest = authority[bracket...].dropFirst()
-        } else {
-            let colon = authority.firstIndex(of: ":") ?? authority.endIndex
-            host = authority[..<colon]
-            rest = authority[colon...]
-            if rest.dropFirst().contains(":") { throw .invalidProxy(url, "an IPv6 address needs brackets") }
         }
-        if rest.isEmpty { return (String(host), 1080) }
-        // What is no number is not named: of a URL that is not encoded as it must be it may be a part of the password.
-        let digits = rest.dropFirst()
-        guard rest.first == ":", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(digits)
-        else {
-            throw .invalidProxy(
-                url,
-                "after the host comes neither the end nor a colon and a port from 1 to 65535. In user and password, "
-                    + "percent-encode what has a meaning in URLs, such as / as %2F"
-            )
-        }
-        return (String(host), port)
+        // The port's text is not repeated: in a URL that is not encoded as it must be, it may be a part of the password.
+        throw .invalidProxy(
+            url,
+            "after the host comes neither the end nor a colon and a port from 1 to 65535. In user and password, "
+                + "percent-encode what has a meaning in URLs, such as / as %2F"
+        )
     }
 }
 

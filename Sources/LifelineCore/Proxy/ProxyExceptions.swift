@@ -7,7 +7,7 @@ struct ProxyExceptions {
             case all
             /// In small letters, without dots at its ends.
             case domain(String)
-            case network(NumericAddress, prefixLength: Int)
+            case network(IPAddress, prefixLength: Int)
         }
         let hosts: Hosts
         /// Nil for every port.
@@ -21,7 +21,7 @@ struct ProxyExceptions {
     }
 
     func contain(host: String, port: Int) -> Bool {
-        let address = NumericAddress(host.withoutZone)?.unmapped
+        let address = IPAddress(host.withoutZone)?.unmapped
         let name = host.lowercased().withoutTrailingDot
         return entries.contains { entry in
             if let only = entry.port, only != port { return false }
@@ -69,8 +69,8 @@ extension ProxyExceptions.Entry.Hosts {
         let slash = text.firstIndex(of: "/")
         if text == "*" {
             self = .all
-        } else if let address = NumericAddress(text[..<(slash ?? text.endIndex)].withoutZone) {
-            var length = address.bytes.count * 8
+        } else if let address = IPAddress(text[..<(slash ?? text.endIndex)].withoutZone) {
+            var length = address.version.byteCount * 8
             if let slash {
                 guard let number = UInt8(text[slash...].dropFirst()), number <= length else { return nil }
                 length = Int(number)

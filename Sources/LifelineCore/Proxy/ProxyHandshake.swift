@@ -42,7 +42,7 @@ package struct ProxyRoute: Sendable, Hashable {
     }
 
     enum Host: Hashable {
-        case address(NumericAddress)
+        case address(IPAddress)
         case name(String)
     }
 
@@ -51,7 +51,7 @@ package struct ProxyRoute: Sendable, Hashable {
         guard case .tcp(let host, let port) = endpoint.address, let port = UInt16(exactly: port), port > 0 else {
             throw invalidEndpoint("It has no port to connect to.")
         }
-        if let address = NumericAddress(host) { return (.address(address), port) }
+        if let address = IPAddress(host) { return (.address(address), port) }
         if host.contains(":") {
             throw invalidEndpoint("It is on this machine's own link, to which no proxy leads. Set no proxy for it.")
         }

@@ -28,7 +28,7 @@ struct SOCKS5Handshake: ProxyHandshake {
         // CONNECT, a reserved byte, then the type of address.
         var request = [SOCKS5Handshake.version, 1, 0]
         switch target.host {
-        case .address(let address): request += [address.bytes.count == 4 ? 1 : 4] + address.bytes
+        case .address(let address): request += [address.version == .v4 ? 1 : 4] + address.bytes
         case .name(let name): request += [3, UInt8(name.utf8.count)] + Array(name.utf8)
         }
         self.request = request + [UInt8(target.port >> 8), UInt8(target.port & 0xFF)]

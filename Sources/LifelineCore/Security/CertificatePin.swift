@@ -31,9 +31,7 @@ public struct CertificatePin: Sendable, Hashable {
             var encoded = text.dropFirst(prefix.count)
             // Base64 may begin with a slash of its own.
             if encoded.utf8.count == 45, encoded.first == "/" { encoded.removeFirst() }
-            guard
-                let digest = CertificatePin.digest(base64: encoded.utf8)
-            else {
+            guard let digest = Base64.decode(encoded), digest.count == CertificatePin.digestLength else {
                 throw CertificatePin.invalid(
                     text,
                     "after sha256/ must come the 44 characters of a SHA-256 digest in Base64"
@@ -52,25 +50,6 @@ public struct CertificatePin: Sendable, Hashable {
     }
 
     private static let digestLength = 32
-
-    private static func digest(base64 text: Substring.UTF8View) -> [UInt8]? {
-        // 32 bytes are 43 digits, two bits of which are of no use and must be zero, and a sign that fills the last group.
-        guard text.count == 44, text.last == UInt8(ascii: "=") else { return nil }
-        var (bytes, bits, bitCount) = ([UInt8](), UInt32(0), 0)
-        for character in text.dropLast() {
-            guard let value = alphabet.firstIndex(of: character) else { return nil }
-            bits = bits << 6 | UInt32(value)
-            bitCount += 6
-            if bitCount >= 8 {
-                bitCount -= 8
-                bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(bitCount)))
-                bits &= (1 << UInt32(bitCount)) - 1
-            }
-        }
-        return bits == 0 ? bytes : nil
-    }
-
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
     private static func digest(hexadecimal text: String.UTF8View) -> [UInt8]? {
         let text = Array(text)
@@ -106,24 +85,8 @@ extension CertificatePin: CustomStringConvertible {
     /// The pin in the form that `init(_:)` reads.
     public var description: String {
         switch kind {
-        case .publicKey: "sha256/\(CertificatePin.base64(digest))"
+        case .publicKey: "sha256/\(Base64.encode(digest))"
         case .certificate: digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         }
-    }
-
-    private static func base64(_ digest: [UInt8]) -> String {
-        var (characters, bits, bitCount) = ([UInt8](), UInt32(0), 0)
-        for byte in digest {
-            bits = bits << 8 | UInt32(byte)
-            bitCount += 8
-            while bitCount >= 6 {
-                bitCount -= 6
-                characters.append(alphabet[Int(bits >> UInt32(bitCount)) & 63])
-            }
-            bits &= (1 << UInt32(bitCount)) - 1
-        }
-        // 32 bytes leave four bits.
-        characters.append(alphabet[Int(bits << 2) & 63])
-        return String(decoding: characters, as: UTF8.self) + "="
     }
 }

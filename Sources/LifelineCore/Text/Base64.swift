@@ -2,6 +2,7 @@
 enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
+    /// Returns the text for some bytes.
     static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         var (bits, bitCount) = (UInt32(0), 0)
@@ -18,8 +19,8 @@ enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Nil when the text is no Base64, is not padded, or has bits that no encoder makes.
-    static func decode(_ text: String) -> [UInt8]? {
+    /// Returns the bytes, or nil if the text is no Base64, is not padded, or has bits set that no encoder sets.
+    static func decode(_ text: some StringProtocol) -> [UInt8]? {
         let characters = Array(text.utf8)
         guard characters.count % 4 == 0 else { return nil }
         let digits = characters.prefix { $0 != UInt8(ascii: "=") }

@@ -65,10 +65,12 @@ package struct WebSocketRequest: Sendable {
 package struct WebSocketClientHandshake: Sendable {
     private let request: WebSocketRequest
     private let key: String
+    private let sha1: WebSocketAcceptance.SHA1
 
     /// - Parameter nonce: 16 random bytes.
-    package init(_ request: WebSocketRequest, nonce: [UInt8]) {
+    package init(_ request: WebSocketRequest, nonce: [UInt8], sha1: @escaping WebSocketAcceptance.SHA1) {
         self.request = request
+        self.sha1 = sha1
         key = Base64.encode(nonce)
     }
 
@@ -100,7 +102,8 @@ package struct WebSocketClientHandshake: Sendable {
             throw .badWebSocketAnswer("switches to another protocol")
         }
         let accept = fields.values(of: "Sec-WebSocket-Accept")
-        guard accept.count == 1, HTTPFields.trimmed(accept[0][...]) == WebSocketHandshake.acceptance(of: key) else {
+        guard accept.count == 1, HTTPFields.trimmed(accept[0][...]) == WebSocketAcceptance.text(for: key, sha1: sha1)
+        else {
             throw .badWebSocketAnswer("does not prove that it read the request (Sec-WebSocket-Accept)")
         }
         // permessage-deflate would be offered in the request, and looked for here.
@@ -115,10 +118,14 @@ package struct WebSocketClientHandshake: Sendable {
     }
 }
 
-package enum WebSocketHandshake {
-    /// What proves that a server has read the request with this key (RFC 6455, section 4.2.2).
-    static func acceptance(of key: String) -> String {
-        Base64.encode(SHA1.digest(of: (key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
+/// The value of `Sec-WebSocket-Accept`, which proves that a server has read the request (RFC 6455, section 4.2.2).
+package enum WebSocketAcceptance {
+    /// Returns a text's SHA-1 digest. It protects nothing here. The transport has a library for it.
+    package typealias SHA1 = @Sendable (_ text: String) -> [UInt8]
+
+    /// Returns the value for the request's key.
+    static func text(for key: String, sha1: SHA1) -> String {
+        Base64.encode(sha1(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
     }
 }
 

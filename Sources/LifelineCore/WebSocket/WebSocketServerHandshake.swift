@@ -42,8 +42,8 @@ package struct WebSocketServerHandshake: Sendable {
         case refuse(Answer)
     }
 
-    /// Looks at a request.
-    package func decide(_ request: Request) -> Decision {
+    /// Decides over a request.
+    package func decide(_ request: Request, sha1: WebSocketAcceptance.SHA1) -> Decision {
         do throws(Refusal) {
             let target = try checkForm(of: request)
             let key = try checkUpgrade(request.fields)
@@ -53,7 +53,7 @@ package struct WebSocketServerHandshake: Sendable {
             let offered = request.fields.elements(of: "Sec-WebSocket-Protocol")
             let subprotocol = configuration.subprotocols.first { offered.contains($0[...]) }
             var fields: HTTPFields = ["Upgrade": "websocket", "Connection": "Upgrade"]
-            fields.append(WebSocketHandshake.acceptance(of: key), named: "Sec-WebSocket-Accept")
+            fields.append(WebSocketAcceptance.text(for: key, sha1: sha1), named: "Sec-WebSocket-Accept")
             if let subprotocol { fields.append(subprotocol, named: "Sec-WebSocket-Protocol") }
             // Extensions, as permessage-deflate, are declined by naming none (section 9.1).
             return .open(

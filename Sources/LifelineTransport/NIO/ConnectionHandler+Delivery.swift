@@ -1,4 +1,5 @@
 internal import LifelineCore
+internal import LifelineRuntime
 internal import NIOCore
 
 /// Tells what has arrived when a connection is over.

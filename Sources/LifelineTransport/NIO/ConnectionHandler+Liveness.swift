@@ -1,4 +1,5 @@
 internal import LifelineCore
+internal import LifelineRuntime
 internal import NIOCore
 
 /// Drives `Liveness` with one timer and what the handler reads and writes.
@@ -60,31 +61,18 @@ extension ConnectionHandler {
         return acknowledged + unacknowledged + UInt64(channelByteCount)
     }
 
-    /// Sees to it that the timer fires by the next deadline. One that fires earlier finds nothing to do and is set anew:
-    /// cheaper than to move it with every read.
+    /// Sets the timer to the next deadline. A timer that fires earlier finds nothing to do and is set anew, which costs less
+    /// than moving it with every read.
     func armLivenessTimer() {
         guard let context, let deadline = liveness?.deadline else { return }
-        // The loop's clock stands still while the machine sleeps: a timer of before fires that much later.
-        let due = context.eventLoop.now + TimeAmount(deadline - now())
-        if let livenessTimer {
-            // The two clocks are not read at the same moment.
-            if livenessTimer.due <= due + .milliseconds(1) { return }
-            livenessTimer.task.cancel()
-        }
-        let task = context.eventLoop.assumeIsolated().scheduleTask(deadline: due) {
-            self.livenessTimer = nil
+        livenessTimer.set(to: deadline, now: now(), on: context.eventLoop) {
+            self.livenessTimer.rang()
             let action = self.liveness?.timerFired(waitingByteCount: self.channelByteCount, now: self.now()) {
                 self.context.flatMap { self.acknowledgedByteCount($0.channel) }
             }
             self.perform(action ?? .none)
             self.armLivenessTimer()
         }
-        livenessTimer = (due, task)
-    }
-
-    func stopLivenessTimer() {
-        livenessTimer?.task.cancel()
-        livenessTimer = nil
     }
 
     /// Takes a write that was just handed to the channel into account.

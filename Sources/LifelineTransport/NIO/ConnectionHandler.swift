@@ -1,5 +1,6 @@
 internal import Glibc
 internal import LifelineCore
+internal import LifelineRuntime
 internal import NIOCore
 
 /// The one handler of a connection: finds frames in place, hands them on in batches, and writes what the outbound queue
@@ -45,7 +46,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private var cannotAnswer = false
     /// Nil while there is no connection.
     var liveness: Liveness?
-    var livenessTimer: (due: NIODeadline, task: Scheduled<Void>)?
+    var livenessTimer = LoopTimer()
     var isWriting = false
     private var replies: ReplyBacklog
     private let replyBuffer: ReplyBuffer?
@@ -363,7 +364,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     func close() {
         guard case .begin(let action) = machine.closeRequested() else { return }
         liveness?.closeRequested()
-        stopLivenessTimer()
+        livenessTimer.cancel()
         perform(action)
         resumeReading(.all)
         if outbound.finish(refusingWaiting: .closedLocally) { flush() }
@@ -424,7 +425,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         closeTimer?.cancel()
-        stopLivenessTimer()
+        livenessTimer.cancel()
         let violation = machine.becameInactive().finishInput.flatMap { finishInput($0) }
         let failure = machine.failure ?? violation
         let unwritten = outbound.close(failure ?? .closedLocally)

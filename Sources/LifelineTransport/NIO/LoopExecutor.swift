@@ -1,3 +1,4 @@
+internal import LifelineRuntime
 internal import NIOConcurrencyHelpers
 internal import NIOCore
 

@@ -1,4 +1,5 @@
 package import LifelineCore
+internal import LifelineRuntime
 package import NIOCore
 internal import NIOPosix
 

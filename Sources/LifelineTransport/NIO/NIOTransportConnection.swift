@@ -1,4 +1,5 @@
 internal import LifelineCore
+internal import LifelineRuntime
 internal import NIOCore
 
 /// What a connection's handle has its handler do, on its loop. The handle knows no more of it, so that it is no generic code,

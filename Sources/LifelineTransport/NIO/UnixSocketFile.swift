@@ -1,5 +1,4 @@
-// Where the compiler finds `stat` depends on what it has loaded before, which swift-certificates changes.
-internal import CoreFoundation
+internal import FoundationEssentials
 internal import Glibc
 internal import LifelineCore
 internal import NIOCore
@@ -11,23 +10,25 @@ struct UnixSocketFile: Sendable {
 
     /// Tells a file from another one made later at the same path.
     private struct Identity: Equatable {
-        var device: dev_t
-        var inode: ino_t
+        private let device: String?
+        private let inode: String?
         // File systems hand an inode number out again at once. A change of mode leaves this time alone.
-        var modifiedSeconds: Int
-        var modifiedNanoseconds: Int
+        private let modified: Date?
+
+        // By Foundation: in which C module the compiler finds `stat` depends on what it has loaded before.
+        init(_ attributes: [FileAttributeKey: Any]) {
+            // Numbers are integers here, and objects where a program links all of Foundation.
+            device = attributes[.systemNumber].map { "\($0)" }
+            inode = attributes[.systemFileNumber].map { "\($0)" }
+            modified = attributes[.modificationDate] as? Date
+        }
     }
 
     /// The file that stands at `path` now.
     init?(listeningAt path: String) {
-        guard let status = UnixSocketFile.status(of: path) else { return nil }
+        guard let attributes = UnixSocketFile.attributes(of: path) else { return nil }
         self.path = path
-        self.identity = Identity(
-            device: status.st_dev,
-            inode: status.st_ino,
-            modifiedSeconds: status.st_mtim.tv_sec,
-            modifiedNanoseconds: status.st_mtim.tv_nsec
-        )
+        identity = Identity(attributes)
     }
 
     /// Removes the file, unless another one has taken its place.
@@ -78,8 +79,8 @@ struct UnixSocketFile: Sendable {
     /// Two servers that start on a stale file in the same instant can both pass; the later one then owns the path.
     private static func removeStale(at path: String) throws(ConnectionError) {
         try checkLength(of: path)
-        guard let status = status(of: path) else { return }
-        guard status.st_mode & S_IFMT == S_IFSOCK else {
+        guard let attributes = attributes(of: path) else { return }
+        guard attributes[.type] as? FileAttributeType == .typeSocket else {
             throw ConnectionError(
                 code: .addressInUse,
                 message: "\(path) exists and is no socket; it was left alone. Remove it or choose another path."
@@ -127,8 +128,8 @@ struct UnixSocketFile: Sendable {
         return address
     }
 
-    private static func status(of path: String) -> stat? {
-        var status = stat()
-        return lstat(path, &status) == 0 ? status : nil
+    /// Of the file itself: links are not followed. Nil when there is none.
+    private static func attributes(of path: String) -> [FileAttributeKey: Any]? {
+        try? FileManager.default.attributesOfItem(atPath: path)
     }
 }

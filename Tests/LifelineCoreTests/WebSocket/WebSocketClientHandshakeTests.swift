@@ -1,3 +1,4 @@
+import LifelineTestSupport
 import Testing
 
 @testable import LifelineCore
@@ -165,7 +166,8 @@ import Testing
         configure(&configuration)
         return WebSocketClientHandshake(
             try WebSocketRequest(to: Endpoint(endpoint), configuration: configuration),
-            nonce: Self.nonce
+            nonce: Self.nonce,
+            sha1: sha1
         )
     }
 }

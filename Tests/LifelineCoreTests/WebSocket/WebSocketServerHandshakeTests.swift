@@ -1,3 +1,4 @@
+import LifelineTestSupport
 import Testing
 
 @testable import LifelineCore
@@ -163,13 +164,13 @@ import Testing
 
     @Test func authorizationIsAskedForAndRead() async throws {
         let handshake = try WebSocketServerHandshake(on: Endpoint("ws://h"), configuration: .authorizing)
-        let without = try #require(handshake.decide(.init(.good())).refusal)
+        let without = try #require(handshake.decide(.init(.good()), sha1: sha1).refusal)
         #expect(without.status == 401)
         #expect(without.fields["WWW-Authenticate"] == "Basic realm=\"Lifeline\", charset=\"UTF-8\"")
         for (value, status) in [("Bearer x", 401), ("Basic", 401), ("Basic !", 400), ("Basic QWxhZGRpbg==", 400)] {
-            #expect(handshake.decide(.init(.good(["Authorization": value]))).status == status, "\(value)")
+            #expect(handshake.decide(.init(.good(["Authorization": value])), sha1: sha1).status == status, "\(value)")
         }
-        let good = handshake.decide(.init(.good(["Authorization": "basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="])))
+        let good = handshake.decide(.init(.good(["Authorization": "basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="])), sha1: sha1)
         guard case .open(_, _, let credentials?) = good else {
             Issue.record("\(good)")
             return
@@ -207,7 +208,8 @@ import Testing
         var configuration = WebSocketServerConfiguration()
         configure(&configuration)
         return try WebSocketServerHandshake(on: Endpoint(endpoint), configuration: configuration).decide(
-            .init(method: method, isAtLeastHTTP11: isAtLeastHTTP11, target: target, fields: fields)
+            .init(method: method, isAtLeastHTTP11: isAtLeastHTTP11, target: target, fields: fields),
+            sha1: sha1
         )
     }
 }

@@ -1,5 +1,6 @@
 import Lifeline
 import LifelineCore
+import LifelineRuntime
 import LifelineTestSupport
 import LifelineTransport
 import Logging

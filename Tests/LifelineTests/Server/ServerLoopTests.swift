@@ -1,5 +1,6 @@
 import Dispatch
 import LifelineCore
+import LifelineRuntime
 import LifelineTestSupport
 import LifelineTransport
 import Logging

@@ -1,5 +1,6 @@
 import Lifeline
 import LifelineCore
+import LifelineRuntime
 import NIOConcurrencyHelpers
 
 /// A clock that stands still until a test moves it.

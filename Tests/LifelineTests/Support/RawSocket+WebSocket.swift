@@ -21,7 +21,7 @@ extension RawSocket {
         let key = String(field?.dropFirst("sec-websocket-key: ".count) ?? "")
         let answer =
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            + "Sec-WebSocket-Accept: \(WebSocketHandshake.acceptance(of: key))\r\n\r\n"
+            + "Sec-WebSocket-Accept: \(WebSocketAcceptance.text(for: key, sha1: sha1))\r\n\r\n"
         try await write(Array(answer.utf8) + early)
     }
 

@@ -1,5 +1,6 @@
 import Lifeline
 import LifelineCore
+import LifelineRuntime
 import LifelineTransport
 import NIOConcurrencyHelpers
 import NIOCore

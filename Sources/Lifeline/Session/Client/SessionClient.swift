@@ -1,6 +1,7 @@
 public import LifelineCore
 internal import LifelineMessages
 internal import LifelineProtos
+internal import LifelineRuntime
 internal import LifelineTransport
 public import Logging
 internal import NIOConcurrencyHelpers

@@ -1,5 +1,6 @@
 internal import LifelineCore
 internal import LifelineProtos
+internal import LifelineRuntime
 internal import LifelineTransport
 internal import Logging
 internal import NIOConcurrencyHelpers

@@ -1,3 +1,4 @@
+internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 

@@ -1,4 +1,5 @@
 internal import LifelineProtos
+internal import LifelineRuntime
 internal import LifelineTransport
 
 /// A request of this side's, and who waits for its end: one task, which learns of it by one continuation.

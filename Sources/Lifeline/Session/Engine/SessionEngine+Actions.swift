@@ -1,5 +1,6 @@
 internal import LifelineCore
 internal import LifelineProtos
+internal import LifelineRuntime
 
 // What the machine decided.
 extension SessionEngine {

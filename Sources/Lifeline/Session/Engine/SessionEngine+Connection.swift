@@ -1,6 +1,7 @@
 internal import LifelineCore
 internal import LifelineMessages
 internal import LifelineProtos
+internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 

@@ -1,4 +1,5 @@
 internal import LifelineProtos
+internal import LifelineRuntime
 internal import NIOConcurrencyHelpers
 
 /// Pushes that wait to be processed, in order, and who waits for one. What the session's window takes bounds it.
@@ -14,7 +15,7 @@ final class SessionInbox: Sendable {
     private struct State {
         var items = FIFO<Item>(firstNumber: 0)
         /// In the order in which they came. Gone once something is there for them.
-        var waiters: [(id: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiters: [(id: UInt64, waiter: Waiter)] = []
         var lastWaiter: UInt64 = 0
         /// Whether there was ever something.
         var hasBegun = false
@@ -48,10 +49,10 @@ final class SessionInbox: Sendable {
     /// A push came in. False when nobody wants it.
     func append(_ item: Item) -> Bool {
         let (isTaken, waiter) = state.withLockedValue { state in
-            guard !state.isClosed else { return (false, nil as CheckedContinuation<Void, Never>?) }
+            guard !state.isClosed else { return (false, nil as Waiter?) }
             state.items.append(item)
             state.hasBegun = true
-            return (true, state.waiters.isEmpty ? nil : state.waiters.removeFirst().continuation)
+            return (true, state.waiters.isEmpty ? nil : state.waiters.removeFirst().waiter)
         }
         waiter?.resume()
         return isTaken
@@ -64,7 +65,7 @@ final class SessionInbox: Sendable {
             defer { state.waiters = [] }
             return state.waiters
         }
-        for waiter in waiters { waiter.continuation.resume() }
+        for (_, waiter) in waiters { waiter.resume() }
     }
 
     /// The session that brought them is lost, and its window with it: they count against no other one.
@@ -116,27 +117,18 @@ final class SessionInbox: Sendable {
             state.lastWaiter += 1
             return state.lastWaiter
         }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let waits = state.withLockedValue { state in
-                    // A cancellation before this line ran its handler in vain; one after it finds the waiter.
-                    guard state.items.isEmpty, state.end == nil, !Task.isCancelled else { return false }
-                    state.waiters.append((id, continuation))
-                    return true
-                }
-                if !waits { continuation.resume() }
-            }
-        } onCancel: {
-            let waiter = state.withLockedValue { state in
-                state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0).continuation }
-            }
-            waiter?.resume()
+        await state.wait { state, waiter in
+            guard state.items.isEmpty, state.end == nil else { return false }
+            state.waiters.append((id, waiter))
+            return true
+        } withdraw: { state in
+            state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0).waiter }
         }
     }
 
     private func passOn() {
         let waiter = state.withLockedValue { state in
-            !state.items.isEmpty && !state.waiters.isEmpty ? state.waiters.removeFirst().continuation : nil
+            !state.items.isEmpty && !state.waiters.isEmpty ? state.waiters.removeFirst().waiter : nil
         }
         waiter?.resume()
     }

@@ -1,4 +1,5 @@
 internal import LifelineCore
+internal import LifelineRuntime
 internal import LifelineTransport
 internal import Logging
 internal import NIOConcurrencyHelpers

@@ -1,5 +1,6 @@
 public import LifelineCore
 public import LifelineMessages
+internal import LifelineRuntime
 internal import LifelineTransport
 
 /// What a server does for its clients: methods, by name. Generated handler protocols are services. A type that conforms to two

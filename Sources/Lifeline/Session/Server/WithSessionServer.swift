@@ -1,5 +1,6 @@
 public import LifelineCore
 internal import LifelineProtos
+package import LifelineRuntime
 package import LifelineTransport
 public import Logging
 

@@ -35,7 +35,11 @@ final class WebSocketClientOpener: ChannelInboundHandler, RemovableChannelHandle
         _ opened: EventLoopPromise<Void>
     ) {
         var random = SystemRandomNumberGenerator()
-        handshake = WebSocketClientHandshake(request, nonce: (0..<16).map { _ in .random(in: 0...255, using: &random) })
+        handshake = WebSocketClientHandshake(
+            request,
+            nonce: (0..<16).map { _ in .random(in: 0...255, using: &random) },
+            sha1: WebSocketLayer.sha1
+        )
         self.options = options
         reader = Reader(decoder)
         self.opened = opened

@@ -1,3 +1,4 @@
+internal import Crypto
 package import LifelineCore
 package import NIOCore
 internal import NIOHTTP1
@@ -62,6 +63,12 @@ package struct WebSocketLayer: ChannelLayer {
             opened.fail(error)
         }
         return opened.futureResult
+    }
+
+    /// Returns a text's SHA-1 digest, for the handshakes.
+    @Sendable
+    static func sha1(_ text: String) -> [UInt8] {
+        Array(Insecure.SHA1.hash(data: Array(text.utf8)))
     }
 
     /// More than what browsers send, cookies included, and little enough to hold for each connection that is being opened:

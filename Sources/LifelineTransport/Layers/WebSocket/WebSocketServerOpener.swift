@@ -65,7 +65,7 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
                 target: head.uri,
                 fields: HTTPFields(head.headers)
             )
-            let decision = handshake.decide(request)
+            let decision = handshake.decide(request, sha1: WebSocketLayer.sha1)
             state = .decided(decision)
             // A body is not waited for.
             if case .refuse(let answer) = decision { refuse(answer, context) }

@@ -1,5 +1,4 @@
 package import LifelineCore
-internal import LifelineTransport
 
 /// The time that a client goes by.
 package protocol ClientClock: Sendable {
@@ -12,10 +11,22 @@ package protocol ClientClock: Sendable {
     func sleep(until deadline: MonotonicTime) async throws
 }
 
+extension ClientClock {
+    /// Runs `body` until it returns, `deadline` has come, or the task is cancelled. The last two cancel it.
+    package func race(until deadline: MonotonicTime?, _ body: @escaping @Sendable () async -> Void) async {
+        await withTaskGroup { group in
+            group.addTask { await body() }
+            if let deadline { group.addTask { try? await self.sleep(until: deadline) } }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+}
+
 /// `CLOCK_BOOTTIME`, which runs on while the machine sleeps.
 ///
-/// `ContinuousClock` is that clock on Linux, too: what it sleeps for is over at once when the machine wakes up, where a
-/// clock that stands still meanwhile would go on as if nothing had been.
+/// `ContinuousClock` is the same clock on Linux: its sleeps end at once when the machine wakes up, if their time has come
+/// meanwhile.
 package struct BootTimeClock: ClientClock {
     package init() {}
 

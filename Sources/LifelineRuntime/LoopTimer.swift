@@ -10,7 +10,7 @@ package struct LoopTimer {
     package init() {}
 
     /// Sees to it that `body` runs by `deadline`. A timer that is too early does no harm, and is cheaper than a new one for every
-    /// event. To be called on the loop, where `body` runs, too, which is to call `rang()`.
+    /// event. Call it on the loop. `body` runs there, too, and must call `rang()`.
     package mutating func set(
         to deadline: MonotonicTime,
         now: MonotonicTime,
@@ -26,7 +26,7 @@ package struct LoopTimer {
         armed = (due, loop.assumeIsolated().scheduleTask(deadline: due, body))
     }
 
-    /// It has run.
+    /// The timer has run.
     package mutating func rang() {
         armed = nil
     }

@@ -1,0 +1,72 @@
+package import LifelineCore
+internal import NIOConcurrencyHelpers
+
+/// Opens once, with a value; tasks that wait go on then.
+package final class Latch<Value: Sendable>: Sendable {
+    private struct State {
+        var value: Value?
+        var waiters: [UInt64: Waiter] = [:]
+        var lastID: UInt64 = 0
+
+        mutating func park(_ waiter: Waiter, _ id: UInt64) -> Bool {
+            if value == nil { waiters[id] = waiter }
+            return value == nil
+        }
+
+        mutating func makeID() -> UInt64 {
+            lastID += 1
+            return lastID
+        }
+    }
+
+    // A pthread mutex, as in all that waits, so that ThreadSanitizer sees the order it makes. It does not see that of the
+    // standard library's Mutex, and calls every use of one a race.
+    private let state = NIOLockedValueBox(State())
+
+    package init() {}
+
+    /// Opens the latch. The first value counts; true when it is this one.
+    @discardableResult
+    package func open(with value: Value) -> Bool {
+        let waiters: [UInt64: Waiter]? = state.withLockedValue { state in
+            if state.value != nil { return nil }
+            state.value = value
+            defer { state.waiters = [:] }
+            return state.waiters
+        }
+        for waiter in (waiters ?? [:]).values { waiter.resume() }
+        return waiters != nil
+    }
+
+    /// The value, when the latch is open.
+    package var value: Value? { state.withLockedValue { $0.value } }
+
+    /// Waits until the latch is open.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled first.
+    package func wait() async throws -> Value {
+        let id = state.withLockedValue { $0.makeID() }
+        while true {
+            if let value { return value }
+            try Task.checkCancellation()
+            await state.wait {
+                $0.park($1, id)
+            } withdraw: {
+                $0.waiters.removeValue(forKey: id)
+            }
+        }
+    }
+
+    /// Waits until the latch is open, whether or not the task is cancelled.
+    package func waitUninterrupted() async -> Value {
+        while true {
+            if let value { return value }
+            await state.waitUninterrupted { $0.park($1, $0.makeID()) }
+        }
+    }
+
+    /// Waits until the latch is open, `deadline` has come, or the task is cancelled.
+    package func wait(until deadline: MonotonicTime, by clock: any ClientClock) async {
+        await clock.race(until: deadline) { _ = try? await self.wait() }
+    }
+}

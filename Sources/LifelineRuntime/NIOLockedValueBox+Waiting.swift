@@ -1,0 +1,37 @@
+public import NIOConcurrencyHelpers
+
+/// Resumes a task that waits. Kept in the state of which the task waits for a change.
+@usableFromInline
+package typealias Waiter = CheckedContinuation<Void, Never>
+
+extension NIOLockedValueBox where Value: Sendable {
+    /// Suspends the task until its waiter is resumed, or the task is cancelled.
+    ///
+    /// - Parameters:
+    ///   - park: keeps the waiter and returns true; or returns false if there is nothing to wait for. Called under the lock,
+    ///     unless the task is cancelled already.
+    ///   - withdraw: takes the waiter out, if it is still kept. Called under the lock when the task is cancelled.
+    @inlinable
+    package nonisolated(nonsending) func wait(
+        park: (inout Value, Waiter) -> Bool,
+        withdraw: @Sendable (inout Value) -> Waiter?
+    ) async {
+        await withTaskCancellationHandler {
+            // A cancellation before the waiter is kept ran its handler in vain; one after it finds the waiter.
+            await waitUninterrupted { !Task.isCancelled && park(&$0, $1) }
+        } onCancel: {
+            withLockedValue { withdraw(&$0) }?.resume()
+        }
+    }
+
+    /// Suspends the task until its waiter is resumed, whether or not the task is cancelled.
+    ///
+    /// - Parameter park: as above.
+    @inlinable
+    package nonisolated(nonsending) func waitUninterrupted(park: (inout Value, Waiter) -> Bool) async {
+        await withCheckedContinuation { waiter in
+            let isParked = withLockedValue { park(&$0, waiter) }
+            if !isParked { waiter.resume() }
+        }
+    }
+}

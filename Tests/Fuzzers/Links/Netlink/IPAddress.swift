@@ -1,0 +1,1 @@
+../../../../Sources/LifelineCore/Endpoint/IPAddress.swift
