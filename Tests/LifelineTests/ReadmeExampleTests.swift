@@ -49,7 +49,7 @@ import Testing
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
         let root = folder.deletingLastPathComponent().deletingLastPathComponent()
         let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
-        let own = try ["ReadmeExampleTests.swift", "RequestsReadmeExampleTests.swift"].map { name in
+        let own = try ["ReadmeExampleTests.swift", "Requests/RequestsReadmeExampleTests.swift"].map { name in
             code(of: try String(contentsOf: folder.appending(path: name), encoding: .utf8))
         }
         let section = try #require(readme.components(separatedBy: "\n## Connections\n").dropFirst().first)
