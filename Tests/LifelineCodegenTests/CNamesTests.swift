@@ -19,13 +19,16 @@ import Testing
     }
 
     /// Every name that the tables and the Swift use is one that protoc-gen-c wrote.
-    @Test(arguments: ["clashes", "keywords", "types", "unpackaged"])
-    func namesAreThoseThatProtocGenCWrites(file: String) throws {
-        let path = "test/names/\(file).proto"
-        let request = try Request.compiling([path], in: repository.appending(path: "Protos"))
+    @Test(arguments: [
+        ("Protos", "test/names/clashes"), ("Protos", "test/names/unpackaged"), ("codegen/names", "keywords"),
+        ("codegen/names", "types"),
+    ])
+    func namesAreThoseThatProtocGenCWrites(folder: String, file: String) throws {
+        let path = "\(file).proto"
+        let request = try Request.compiling([path], in: repository.appending(path: folder))
         let response = generate(request)
         #expect(response.error == "")
-        let header = try response.content("CSample/include/test/names/\(file).pb-c.h")
+        let header = try response.content("CSample/include/\(file).pb-c.h")
         let schema = Schema(DescriptorSet(protos: request.protoFile))
         let descriptor = try #require(schema.descriptors.fileDescriptor(named: path))
         let structs = Self.structs(in: header)

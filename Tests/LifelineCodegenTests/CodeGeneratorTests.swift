@@ -5,7 +5,8 @@ import Testing
 @testable import LifelineCodegen
 
 @Suite struct CodeGeneratorTests {
-    /// The committed code of every file below Protos/test but services', which TestProtos compiles.
+    /// The committed code of every file below Protos/test but services', which TestProtos compiles. What protoc-gen-c prints
+    /// is another program's matter: it differs between its versions, and `codegen/generate --check` compares it.
     @Test func makesWhatIsCommitted() throws {
         let protos = repository.appending(path: "Protos")
         let paths = try #require(FileManager.default.subpaths(atPath: protos.appending(path: "test").path))
@@ -14,7 +15,7 @@ import Testing
         let parameter = "SwiftTarget=TestProtos,CTarget=CTestProtos,Visibility=Public,Services=false"
         let response = generate(try .compiling(paths, in: protos, parameter: parameter))
         #expect(response.error == "")
-        for file in response.file {
+        for file in response.file where !file.name.contains(".pb-c.") {
             let committed = repository.appending(path: "Tests").appending(path: file.name)
             #expect(try file.content == String(contentsOf: committed, encoding: .utf8), "\(file.name)")
         }

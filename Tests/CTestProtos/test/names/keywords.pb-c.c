@@ -7,44 +7,8 @@
 #endif
 
 #include "test/names/keywords.pb-c.h"
-static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[110] =
+static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[13] =
 {
-  {
-    "alignas_1",
-    1,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_alignas_1),
-    offsetof(Test__Names__CWords, alignas_1),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "alignof_2",
-    2,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_alignof_2),
-    offsetof(Test__Names__CWords, alignof_2),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "and_3",
-    3,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_and_3),
-    offsetof(Test__Names__CWords, and_3),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
   {
     "and_eq_4",
     4,
@@ -52,54 +16,6 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[110
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__CWords, has_and_eq_4),
     offsetof(Test__Names__CWords, and_eq_4),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "asm_5",
-    5,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_asm_5),
-    offsetof(Test__Names__CWords, asm_5),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "auto_6",
-    6,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_auto_6),
-    offsetof(Test__Names__CWords, auto_6),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "bitand_7",
-    7,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_bitand_7),
-    offsetof(Test__Names__CWords, bitand_7),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "bitor_8",
-    8,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_bitor_8),
-    offsetof(Test__Names__CWords, bitor_8),
     NULL,
     NULL,
     0,             /* flags */
@@ -118,156 +34,12 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[110
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "break_10",
-    10,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_break_10),
-    offsetof(Test__Names__CWords, break_10),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "case_11",
-    11,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_case_11),
-    offsetof(Test__Names__CWords, case_11),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "catch_12",
-    12,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_catch_12),
-    offsetof(Test__Names__CWords, catch_12),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "char_13",
-    13,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_char_13),
-    offsetof(Test__Names__CWords, char_13),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "class_14",
     14,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__CWords, has_class_14),
     offsetof(Test__Names__CWords, class_14),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "compl_15",
-    15,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_compl_15),
-    offsetof(Test__Names__CWords, compl_15),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "concept_16",
-    16,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_concept_16),
-    offsetof(Test__Names__CWords, concept_16),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "const_17",
-    17,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_const_17),
-    offsetof(Test__Names__CWords, const_17),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "const_cast_18",
-    18,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_const_cast_18),
-    offsetof(Test__Names__CWords, const_cast_18),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "consteval_19",
-    19,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_consteval_19),
-    offsetof(Test__Names__CWords, consteval_19),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "constexpr_20",
-    20,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_constexpr_20),
-    offsetof(Test__Names__CWords, constexpr_20),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "constinit_21",
-    21,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_constinit_21),
-    offsetof(Test__Names__CWords, constinit_21),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "continue_22",
-    22,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_continue_22),
-    offsetof(Test__Names__CWords, continue_22),
     NULL,
     NULL,
     0,             /* flags */
@@ -286,264 +58,12 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[110
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "co_return_24",
-    24,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_co_return_24),
-    offsetof(Test__Names__CWords, co_return_24),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "co_yield_25",
-    25,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_co_yield_25),
-    offsetof(Test__Names__CWords, co_yield_25),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "decltype_26",
-    26,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_decltype_26),
-    offsetof(Test__Names__CWords, decltype_26),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "default_27",
     27,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__CWords, has_default_27),
     offsetof(Test__Names__CWords, default_27),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "delete_28",
-    28,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_delete_28),
-    offsetof(Test__Names__CWords, delete_28),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "do_29",
-    29,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_do_29),
-    offsetof(Test__Names__CWords, do_29),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "double_30",
-    30,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_double_30),
-    offsetof(Test__Names__CWords, double_30),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "dynamic_cast_31",
-    31,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_dynamic_cast_31),
-    offsetof(Test__Names__CWords, dynamic_cast_31),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "else_32",
-    32,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_else_32),
-    offsetof(Test__Names__CWords, else_32),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "enum_33",
-    33,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_enum_33),
-    offsetof(Test__Names__CWords, enum_33),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "explicit_34",
-    34,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_explicit_34),
-    offsetof(Test__Names__CWords, explicit_34),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "export_35",
-    35,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_export_35),
-    offsetof(Test__Names__CWords, export_35),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "extern_36",
-    36,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_extern_36),
-    offsetof(Test__Names__CWords, extern_36),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "false_37",
-    37,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_false_37),
-    offsetof(Test__Names__CWords, false_37),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "final_38",
-    38,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_final_38),
-    offsetof(Test__Names__CWords, final_38),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "float_39",
-    39,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_float_39),
-    offsetof(Test__Names__CWords, float_39),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "for_40",
-    40,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_for_40),
-    offsetof(Test__Names__CWords, for_40),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "friend_41",
-    41,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_friend_41),
-    offsetof(Test__Names__CWords, friend_41),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "goto_42",
-    42,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_goto_42),
-    offsetof(Test__Names__CWords, goto_42),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "if_43",
-    43,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_if_43),
-    offsetof(Test__Names__CWords, if_43),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "import_44",
-    44,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_import_44),
-    offsetof(Test__Names__CWords, import_44),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "inline_45",
-    45,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_inline_45),
-    offsetof(Test__Names__CWords, inline_45),
     NULL,
     NULL,
     0,             /* flags */
@@ -562,324 +82,12 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[110
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "long_47",
-    47,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_long_47),
-    offsetof(Test__Names__CWords, long_47),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "module_48",
-    48,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_module_48),
-    offsetof(Test__Names__CWords, module_48),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "mutable_49",
-    49,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_mutable_49),
-    offsetof(Test__Names__CWords, mutable_49),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "namespace_50",
-    50,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_namespace_50),
-    offsetof(Test__Names__CWords, namespace_50),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "new_51",
-    51,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_new_51),
-    offsetof(Test__Names__CWords, new_51),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "noexcept_52",
-    52,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_noexcept_52),
-    offsetof(Test__Names__CWords, noexcept_52),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "not_53",
-    53,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_not_53),
-    offsetof(Test__Names__CWords, not_53),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "not_eq_54",
-    54,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_not_eq_54),
-    offsetof(Test__Names__CWords, not_eq_54),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "nullptr_55",
-    55,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_nullptr_55),
-    offsetof(Test__Names__CWords, nullptr_55),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "operator_56",
-    56,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_operator_56),
-    offsetof(Test__Names__CWords, operator_56),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "or_57",
-    57,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_or_57),
-    offsetof(Test__Names__CWords, or_57),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "or_eq_58",
-    58,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_or_eq_58),
-    offsetof(Test__Names__CWords, or_eq_58),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "override_59",
-    59,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_override_59),
-    offsetof(Test__Names__CWords, override_59),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "private_60",
-    60,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_private_60),
-    offsetof(Test__Names__CWords, private_60),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "protected_61",
-    61,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_protected_61),
-    offsetof(Test__Names__CWords, protected_61),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "public_62",
-    62,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_public_62),
-    offsetof(Test__Names__CWords, public_62),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "register_63",
     63,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__CWords, has_register_63),
     offsetof(Test__Names__CWords, register_63),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "reinterpret_cast_64",
-    64,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_reinterpret_cast_64),
-    offsetof(Test__Names__CWords, reinterpret_cast_64),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "requires_65",
-    65,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_requires_65),
-    offsetof(Test__Names__CWords, requires_65),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "restrict_66",
-    66,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_restrict_66),
-    offsetof(Test__Names__CWords, restrict_66),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "return_67",
-    67,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_return_67),
-    offsetof(Test__Names__CWords, return_67),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "short_68",
-    68,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_short_68),
-    offsetof(Test__Names__CWords, short_68),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "signed_69",
-    69,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_signed_69),
-    offsetof(Test__Names__CWords, signed_69),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "sizeof_70",
-    70,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_sizeof_70),
-    offsetof(Test__Names__CWords, sizeof_70),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "static_71",
-    71,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_static_71),
-    offsetof(Test__Names__CWords, static_71),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "static_assert_72",
-    72,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_static_assert_72),
-    offsetof(Test__Names__CWords, static_assert_72),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "static_cast_73",
-    73,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_static_cast_73),
-    offsetof(Test__Names__CWords, static_cast_73),
     NULL,
     NULL,
     0,             /* flags */
@@ -898,288 +106,12 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[110
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "switch_75",
-    75,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_switch_75),
-    offsetof(Test__Names__CWords, switch_75),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "template_76",
-    76,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_template_76),
-    offsetof(Test__Names__CWords, template_76),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "this_77",
-    77,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_this_77),
-    offsetof(Test__Names__CWords, this_77),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "thread_local_78",
-    78,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_thread_local_78),
-    offsetof(Test__Names__CWords, thread_local_78),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "throw_79",
-    79,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_throw_79),
-    offsetof(Test__Names__CWords, throw_79),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "true_80",
-    80,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_true_80),
-    offsetof(Test__Names__CWords, true_80),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "try_81",
-    81,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_try_81),
-    offsetof(Test__Names__CWords, try_81),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "typedef_82",
-    82,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_typedef_82),
-    offsetof(Test__Names__CWords, typedef_82),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "typeid_83",
-    83,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_typeid_83),
-    offsetof(Test__Names__CWords, typeid_83),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "typename_84",
-    84,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_typename_84),
-    offsetof(Test__Names__CWords, typename_84),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "typeof_85",
-    85,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_typeof_85),
-    offsetof(Test__Names__CWords, typeof_85),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "union_86",
-    86,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_union_86),
-    offsetof(Test__Names__CWords, union_86),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "unsigned_87",
-    87,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_unsigned_87),
-    offsetof(Test__Names__CWords, unsigned_87),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "using_88",
-    88,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_using_88),
-    offsetof(Test__Names__CWords, using_88),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "virtual_89",
-    89,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_virtual_89),
-    offsetof(Test__Names__CWords, virtual_89),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "void_90",
-    90,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_void_90),
-    offsetof(Test__Names__CWords, void_90),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "volatile_91",
-    91,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_volatile_91),
-    offsetof(Test__Names__CWords, volatile_91),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "wchar_t_92",
-    92,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_wchar_t_92),
-    offsetof(Test__Names__CWords, wchar_t_92),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "while_93",
-    93,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_while_93),
-    offsetof(Test__Names__CWords, while_93),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "xor_94",
-    94,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_xor_94),
-    offsetof(Test__Names__CWords, xor_94),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "xor_eq_95",
-    95,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_xor_eq_95),
-    offsetof(Test__Names__CWords, xor_eq_95),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "assert_96",
-    96,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_assert_96),
-    offsetof(Test__Names__CWords, assert_96),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "errno_97",
     97,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__CWords, has_errno_97),
     offsetof(Test__Names__CWords, errno_97),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "i386_98",
-    98,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_i386_98),
-    offsetof(Test__Names__CWords, i386_98),
     NULL,
     NULL,
     0,             /* flags */
@@ -1198,84 +130,12 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[110
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "offsetof_100",
-    100,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_offsetof_100),
-    offsetof(Test__Names__CWords, offsetof_100),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "stderr_101",
-    101,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_stderr_101),
-    offsetof(Test__Names__CWords, stderr_101),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "stdin_102",
-    102,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_stdin_102),
-    offsetof(Test__Names__CWords, stdin_102),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "stdout_103",
-    103,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_stdout_103),
-    offsetof(Test__Names__CWords, stdout_103),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "unix_104",
-    104,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_unix_104),
-    offsetof(Test__Names__CWords, unix_104),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "null",
     105,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__CWords, has_null),
     offsetof(Test__Names__CWords, null),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "eof",
-    106,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_eof),
-    offsetof(Test__Names__CWords, eof),
     NULL,
     NULL,
     0,             /* flags */
@@ -1294,18 +154,6 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[110
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "int32_t",
-    108,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_int32_t),
-    offsetof(Test__Names__CWords, int32_t),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "size_t",
     109,
     PROTOBUF_C_LABEL_OPTIONAL,
@@ -1317,135 +165,38 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[110
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
-  {
-    "uint8_t",
-    110,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_uint8_t),
-    offsetof(Test__Names__CWords, uint8_t),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
 };
 static const unsigned test__names__cwords__field_indices_by_name[] = {
-  0,   /* field[0] = alignas_1 */
-  1,   /* field[1] = alignof_2 */
-  2,   /* field[2] = and_3 */
-  3,   /* field[3] = and_eq_4 */
-  4,   /* field[4] = asm_5 */
-  95,   /* field[95] = assert_96 */
-  5,   /* field[5] = auto_6 */
-  6,   /* field[6] = bitand_7 */
-  7,   /* field[7] = bitor_8 */
-  106,   /* field[106] = bool_ */
-  8,   /* field[8] = bool_9 */
-  9,   /* field[9] = break_10 */
-  10,   /* field[10] = case_11 */
-  11,   /* field[11] = catch_12 */
-  12,   /* field[12] = char_13 */
-  13,   /* field[13] = class_14 */
-  22,   /* field[22] = co_await_23 */
-  23,   /* field[23] = co_return_24 */
-  24,   /* field[24] = co_yield_25 */
-  14,   /* field[14] = compl_15 */
-  15,   /* field[15] = concept_16 */
-  16,   /* field[16] = const_17 */
-  17,   /* field[17] = const_cast_18 */
-  18,   /* field[18] = consteval_19 */
-  19,   /* field[19] = constexpr_20 */
-  20,   /* field[20] = constinit_21 */
-  21,   /* field[21] = continue_22 */
-  25,   /* field[25] = decltype_26 */
-  26,   /* field[26] = default_27 */
-  27,   /* field[27] = delete_28 */
-  28,   /* field[28] = do_29 */
-  29,   /* field[29] = double_30 */
-  30,   /* field[30] = dynamic_cast_31 */
-  31,   /* field[31] = else_32 */
-  32,   /* field[32] = enum_33 */
-  105,   /* field[105] = eof */
-  96,   /* field[96] = errno_97 */
-  33,   /* field[33] = explicit_34 */
-  34,   /* field[34] = export_35 */
-  35,   /* field[35] = extern_36 */
-  36,   /* field[36] = false_37 */
-  37,   /* field[37] = final_38 */
-  38,   /* field[38] = float_39 */
-  39,   /* field[39] = for_40 */
-  40,   /* field[40] = friend_41 */
-  41,   /* field[41] = goto_42 */
-  97,   /* field[97] = i386_98 */
-  42,   /* field[42] = if_43 */
-  43,   /* field[43] = import_44 */
-  44,   /* field[44] = inline_45 */
-  107,   /* field[107] = int32_t */
-  45,   /* field[45] = int_46 */
-  98,   /* field[98] = linux_99 */
-  46,   /* field[46] = long_47 */
-  47,   /* field[47] = module_48 */
-  48,   /* field[48] = mutable_49 */
-  49,   /* field[49] = namespace_50 */
-  50,   /* field[50] = new_51 */
-  51,   /* field[51] = noexcept_52 */
-  52,   /* field[52] = not_53 */
-  53,   /* field[53] = not_eq_54 */
-  104,   /* field[104] = null */
-  54,   /* field[54] = nullptr_55 */
-  99,   /* field[99] = offsetof_100 */
-  55,   /* field[55] = operator_56 */
-  56,   /* field[56] = or_57 */
-  57,   /* field[57] = or_eq_58 */
-  58,   /* field[58] = override_59 */
-  59,   /* field[59] = private_60 */
-  60,   /* field[60] = protected_61 */
-  61,   /* field[61] = public_62 */
-  62,   /* field[62] = register_63 */
-  63,   /* field[63] = reinterpret_cast_64 */
-  64,   /* field[64] = requires_65 */
-  65,   /* field[65] = restrict_66 */
-  66,   /* field[66] = return_67 */
-  67,   /* field[67] = short_68 */
-  68,   /* field[68] = signed_69 */
-  108,   /* field[108] = size_t */
-  69,   /* field[69] = sizeof_70 */
-  70,   /* field[70] = static_71 */
-  71,   /* field[71] = static_assert_72 */
-  72,   /* field[72] = static_cast_73 */
-  100,   /* field[100] = stderr_101 */
-  101,   /* field[101] = stdin_102 */
-  102,   /* field[102] = stdout_103 */
-  73,   /* field[73] = struct_74 */
-  74,   /* field[74] = switch_75 */
-  75,   /* field[75] = template_76 */
-  76,   /* field[76] = this_77 */
-  77,   /* field[77] = thread_local_78 */
-  78,   /* field[78] = throw_79 */
-  79,   /* field[79] = true_80 */
-  80,   /* field[80] = try_81 */
-  81,   /* field[81] = typedef_82 */
-  82,   /* field[82] = typeid_83 */
-  83,   /* field[83] = typename_84 */
-  84,   /* field[84] = typeof_85 */
-  109,   /* field[109] = uint8_t */
-  85,   /* field[85] = union_86 */
-  103,   /* field[103] = unix_104 */
-  86,   /* field[86] = unsigned_87 */
-  87,   /* field[87] = using_88 */
-  88,   /* field[88] = virtual_89 */
-  89,   /* field[89] = void_90 */
-  90,   /* field[90] = volatile_91 */
-  91,   /* field[91] = wchar_t_92 */
-  92,   /* field[92] = while_93 */
-  93,   /* field[93] = xor_94 */
-  94,   /* field[94] = xor_eq_95 */
+  0,   /* field[0] = and_eq_4 */
+  11,   /* field[11] = bool_ */
+  1,   /* field[1] = bool_9 */
+  2,   /* field[2] = class_14 */
+  3,   /* field[3] = co_await_23 */
+  4,   /* field[4] = default_27 */
+  8,   /* field[8] = errno_97 */
+  5,   /* field[5] = int_46 */
+  9,   /* field[9] = linux_99 */
+  10,   /* field[10] = null */
+  6,   /* field[6] = register_63 */
+  12,   /* field[12] = size_t */
+  7,   /* field[7] = struct_74 */
 };
-static const ProtobufCIntRange test__names__cwords__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__cwords__number_ranges[13 + 1] =
 {
-  { 1, 0 },
-  { 0, 110 }
+  { 4, 0 },
+  { 9, 1 },
+  { 14, 2 },
+  { 23, 3 },
+  { 27, 4 },
+  { 46, 5 },
+  { 63, 6 },
+  { 74, 7 },
+  { 97, 8 },
+  { 99, 9 },
+  { 105, 10 },
+  { 107, 11 },
+  { 109, 12 },
+  { 0, 13 }
 };
 const ProtobufCMessageDescriptor test__names__cwords__descriptor =
 {
@@ -1455,14 +206,14 @@ const ProtobufCMessageDescriptor test__names__cwords__descriptor =
   "Test__Names__CWords",
   "test.names",
   sizeof(Test__Names__CWords),
-  110,
+  13,
   test__names__cwords__field_descriptors,
   test__names__cwords__field_indices_by_name,
-  1,  test__names__cwords__number_ranges,
+  13,  test__names__cwords__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__swift_words__field_descriptors[68] =
+static const ProtobufCFieldDescriptor test__names__swift_words__field_descriptors[16] =
 {
   {
     "self_1",
@@ -1573,48 +324,12 @@ static const ProtobufCFieldDescriptor test__names__swift_words__field_descriptor
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "as",
-    10,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_as),
-    offsetof(Test__Names__SwiftWords, as),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "any",
     11,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__SwiftWords, has_any),
     offsetof(Test__Names__SwiftWords, any),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "actor",
-    12,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_actor),
-    offsetof(Test__Names__SwiftWords, actor),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "async",
-    13,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_async),
-    offsetof(Test__Names__SwiftWords, async),
     NULL,
     NULL,
     0,             /* flags */
@@ -1633,96 +348,12 @@ static const ProtobufCFieldDescriptor test__names__swift_words__field_descriptor
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "any_15",
-    15,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_any_15),
-    offsetof(Test__Names__SwiftWords, any_15),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "some",
-    16,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_some),
-    offsetof(Test__Names__SwiftWords, some),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "none",
     17,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__SwiftWords, has_none),
     offsetof(Test__Names__SwiftWords, none),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "nil",
-    18,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_nil),
-    offsetof(Test__Names__SwiftWords, nil),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "super",
-    19,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_super),
-    offsetof(Test__Names__SwiftWords, super),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "func",
-    20,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_func),
-    offsetof(Test__Names__SwiftWords, func),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "let",
-    21,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_let),
-    offsetof(Test__Names__SwiftWords, let),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "var",
-    22,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_var),
-    offsetof(Test__Names__SwiftWords, var),
     NULL,
     NULL,
     0,             /* flags */
@@ -1753,372 +384,12 @@ static const ProtobufCFieldDescriptor test__names__swift_words__field_descriptor
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "guard",
-    25,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_guard),
-    offsetof(Test__Names__SwiftWords, guard),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "repeat",
-    26,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_repeat),
-    offsetof(Test__Names__SwiftWords, repeat),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "where",
-    27,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_where),
-    offsetof(Test__Names__SwiftWords, where),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "throws",
-    28,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_throws),
-    offsetof(Test__Names__SwiftWords, throws),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "rethrows",
-    29,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_rethrows),
-    offsetof(Test__Names__SwiftWords, rethrows),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "fallthrough",
-    30,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_fallthrough),
-    offsetof(Test__Names__SwiftWords, fallthrough),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "extension",
-    31,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_extension),
-    offsetof(Test__Names__SwiftWords, extension),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "internal",
-    32,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_internal),
-    offsetof(Test__Names__SwiftWords, internal),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "fileprivate",
-    33,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_fileprivate),
-    offsetof(Test__Names__SwiftWords, fileprivate),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "open",
-    34,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_open),
-    offsetof(Test__Names__SwiftWords, open),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "indirect",
-    35,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_indirect),
-    offsetof(Test__Names__SwiftWords, indirect),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "lazy",
-    36,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_lazy),
-    offsetof(Test__Names__SwiftWords, lazy),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "weak",
-    37,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_weak),
-    offsetof(Test__Names__SwiftWords, weak),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "unowned",
-    38,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_unowned),
-    offsetof(Test__Names__SwiftWords, unowned),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "convenience",
-    39,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_convenience),
-    offsetof(Test__Names__SwiftWords, convenience),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "required",
-    40,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_required),
-    offsetof(Test__Names__SwiftWords, required),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "optional",
-    41,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_optional),
-    offsetof(Test__Names__SwiftWords, optional),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "dynamic",
-    42,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_dynamic),
-    offsetof(Test__Names__SwiftWords, dynamic),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "didset",
-    43,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_didset),
-    offsetof(Test__Names__SwiftWords, didset),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "willset",
-    44,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_willset),
-    offsetof(Test__Names__SwiftWords, willset),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "get",
     45,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__SwiftWords, has_get),
     offsetof(Test__Names__SwiftWords, get),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "set",
-    46,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_set),
-    offsetof(Test__Names__SwiftWords, set),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "left",
-    47,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_left),
-    offsetof(Test__Names__SwiftWords, left),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "right",
-    48,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_right),
-    offsetof(Test__Names__SwiftWords, right),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "prefix",
-    49,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_prefix),
-    offsetof(Test__Names__SwiftWords, prefix),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "postfix",
-    50,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_postfix),
-    offsetof(Test__Names__SwiftWords, postfix),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "infix",
-    51,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_infix),
-    offsetof(Test__Names__SwiftWords, infix),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "precedence",
-    52,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_precedence),
-    offsetof(Test__Names__SwiftWords, precedence),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "associativity",
-    53,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_associativity),
-    offsetof(Test__Names__SwiftWords, associativity),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "associatedtype",
-    54,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_associatedtype),
-    offsetof(Test__Names__SwiftWords, associatedtype),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "typealias",
-    55,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_typealias),
-    offsetof(Test__Names__SwiftWords, typealias),
     NULL,
     NULL,
     0,             /* flags */
@@ -2136,225 +407,35 @@ static const ProtobufCFieldDescriptor test__names__swift_words__field_descriptor
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
-  {
-    "deinit",
-    57,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_deinit),
-    offsetof(Test__Names__SwiftWords, deinit),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "consume",
-    58,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_consume),
-    offsetof(Test__Names__SwiftWords, consume),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "copy",
-    59,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_copy),
-    offsetof(Test__Names__SwiftWords, copy),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "borrowing",
-    60,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_borrowing),
-    offsetof(Test__Names__SwiftWords, borrowing),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "consuming",
-    61,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_consuming),
-    offsetof(Test__Names__SwiftWords, consuming),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "sending",
-    62,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_sending),
-    offsetof(Test__Names__SwiftWords, sending),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "isolated",
-    63,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_isolated),
-    offsetof(Test__Names__SwiftWords, isolated),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "nonisolated",
-    64,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_nonisolated),
-    offsetof(Test__Names__SwiftWords, nonisolated),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "macro",
-    65,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_macro),
-    offsetof(Test__Names__SwiftWords, macro),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "package",
-    66,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_package),
-    offsetof(Test__Names__SwiftWords, package),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "each",
-    67,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_each),
-    offsetof(Test__Names__SwiftWords, each),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "discard",
-    68,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__SwiftWords, has_discard),
-    offsetof(Test__Names__SwiftWords, discard),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
 };
 static const unsigned test__names__swift_words__field_indices_by_name[] = {
-  11,   /* field[11] = actor */
-  10,   /* field[10] = any */
-  14,   /* field[14] = any_15 */
-  9,   /* field[9] = as */
-  53,   /* field[53] = associatedtype */
-  52,   /* field[52] = associativity */
-  12,   /* field[12] = async */
-  13,   /* field[13] = await */
-  59,   /* field[59] = borrowing */
-  57,   /* field[57] = consume */
-  60,   /* field[60] = consuming */
-  38,   /* field[38] = convenience */
-  58,   /* field[58] = copy */
-  23,   /* field[23] = defer */
-  56,   /* field[56] = deinit */
-  42,   /* field[42] = didset */
-  67,   /* field[67] = discard */
-  41,   /* field[41] = dynamic */
-  66,   /* field[66] = each */
-  30,   /* field[30] = extension */
-  29,   /* field[29] = fallthrough */
-  32,   /* field[32] = fileprivate */
-  19,   /* field[19] = func */
-  44,   /* field[44] = get */
-  24,   /* field[24] = guard */
+  9,   /* field[9] = any */
+  10,   /* field[10] = await */
+  13,   /* field[13] = defer */
+  14,   /* field[14] = get */
   7,   /* field[7] = in */
-  34,   /* field[34] = indirect */
-  50,   /* field[50] = infix */
   2,   /* field[2] = init_3 */
-  22,   /* field[22] = inout */
-  31,   /* field[31] = internal */
+  12,   /* field[12] = inout */
   8,   /* field[8] = is */
-  62,   /* field[62] = isolated */
-  35,   /* field[35] = lazy */
-  46,   /* field[46] = left */
-  20,   /* field[20] = let */
-  64,   /* field[64] = macro */
-  17,   /* field[17] = nil */
-  16,   /* field[16] = none */
-  63,   /* field[63] = nonisolated */
-  33,   /* field[33] = open */
-  40,   /* field[40] = optional */
-  65,   /* field[65] = package */
-  49,   /* field[49] = postfix */
-  51,   /* field[51] = precedence */
-  48,   /* field[48] = prefix */
+  11,   /* field[11] = none */
   5,   /* field[5] = protocol_6 */
   6,   /* field[6] = protocol_7 */
-  25,   /* field[25] = repeat */
-  39,   /* field[39] = required */
-  28,   /* field[28] = rethrows */
-  47,   /* field[47] = right */
   0,   /* field[0] = self_1 */
   1,   /* field[1] = self_2 */
-  61,   /* field[61] = sending */
-  45,   /* field[45] = set */
-  15,   /* field[15] = some */
-  55,   /* field[55] = subscript */
-  18,   /* field[18] = super */
-  27,   /* field[27] = throws */
+  15,   /* field[15] = subscript */
   3,   /* field[3] = type_4 */
   4,   /* field[4] = type_5 */
-  54,   /* field[54] = typealias */
-  37,   /* field[37] = unowned */
-  21,   /* field[21] = var */
-  36,   /* field[36] = weak */
-  26,   /* field[26] = where */
-  43,   /* field[43] = willset */
 };
-static const ProtobufCIntRange test__names__swift_words__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__swift_words__number_ranges[7 + 1] =
 {
   { 1, 0 },
-  { 0, 68 }
+  { 11, 9 },
+  { 14, 10 },
+  { 17, 11 },
+  { 23, 12 },
+  { 45, 14 },
+  { 56, 15 },
+  { 0, 16 }
 };
 const ProtobufCMessageDescriptor test__names__swift_words__descriptor =
 {
@@ -2364,14 +445,14 @@ const ProtobufCMessageDescriptor test__names__swift_words__descriptor =
   "Test__Names__SwiftWords",
   "test.names",
   sizeof(Test__Names__SwiftWords),
-  68,
+  16,
   test__names__swift_words__field_descriptors,
   test__names__swift_words__field_indices_by_name,
-  1,  test__names__swift_words__number_ranges,
+  7,  test__names__swift_words__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__members__field_descriptors[56] =
+static const ProtobufCFieldDescriptor test__names__members__field_descriptors[22] =
 {
   {
     "description",
@@ -2380,18 +461,6 @@ static const ProtobufCFieldDescriptor test__names__members__field_descriptors[56
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__Members, has_description),
     offsetof(Test__Names__Members, description),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "debug_description",
-    2,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_debug_description),
-    offsetof(Test__Names__Members, debug_description),
     NULL,
     NULL,
     0,             /* flags */
@@ -2434,96 +503,12 @@ static const ProtobufCFieldDescriptor test__names__members__field_descriptors[56
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "is_initialized",
-    6,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_is_initialized),
-    offsetof(Test__Names__Members, is_initialized),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "proto_message_name",
-    7,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_proto_message_name),
-    offsetof(Test__Names__Members, proto_message_name),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "serialized_bytes",
-    8,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_serialized_bytes),
-    offsetof(Test__Names__Members, serialized_bytes),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "with",
-    9,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_with),
-    offsetof(Test__Names__Members, with),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "merge",
     10,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__Members, has_merge),
     offsetof(Test__Names__Members, merge),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "append",
-    11,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_append),
-    offsetof(Test__Names__Members, append),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "remove_unknown_fields",
-    12,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_remove_unknown_fields),
-    offsetof(Test__Names__Members, remove_unknown_fields),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "message",
-    13,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_message),
-    offsetof(Test__Names__Members, message),
     NULL,
     NULL,
     0,             /* flags */
@@ -2542,108 +527,12 @@ static const ProtobufCFieldDescriptor test__names__members__field_descriptors[56
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "table",
-    15,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_table),
-    offsetof(Test__Names__Members, table),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "storage",
-    16,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_storage),
-    offsetof(Test__Names__Members, storage),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "list",
-    17,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_list),
-    offsetof(Test__Names__Members, list),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "map",
-    18,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_map),
-    offsetof(Test__Names__Members, map),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "loan",
-    19,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_loan),
-    offsetof(Test__Names__Members, loan),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "value",
     20,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__Members, has_value),
     offsetof(Test__Names__Members, value),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "key",
-    21,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_key),
-    offsetof(Test__Names__Members, key),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "count",
-    22,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_count),
-    offsetof(Test__Names__Members, count),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "new_value",
-    23,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_new_value),
-    offsetof(Test__Names__Members, new_value),
     NULL,
     NULL,
     0,             /* flags */
@@ -2674,72 +563,12 @@ static const ProtobufCFieldDescriptor test__names__members__field_descriptors[56
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "_table",
-    26,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has__table),
-    offsetof(Test__Names__Members, _table),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "_mutable_fields",
     27,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__Members, has__mutable_fields),
     offsetof(Test__Names__Members, _mutable_fields),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "_settle",
-    28,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has__settle),
-    offsetof(Test__Names__Members, _settle),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "_load",
-    29,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has__load),
-    offsetof(Test__Names__Members, _load),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "_store",
-    30,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has__store),
-    offsetof(Test__Names__Members, _store),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "raw_value",
-    31,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_raw_value),
-    offsetof(Test__Names__Members, raw_value),
     NULL,
     NULL,
     0,             /* flags */
@@ -2770,72 +599,12 @@ static const ProtobufCFieldDescriptor test__names__members__field_descriptors[56
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "hash",
-    34,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_hash),
-    offsetof(Test__Names__Members, hash),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "hasher",
-    35,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_hasher),
-    offsetof(Test__Names__Members, hasher),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "left_",
-    36,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_left_),
-    offsetof(Test__Names__Members, left_),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "base_37",
     37,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__Members, has_base_37),
     offsetof(Test__Names__Members, base_37),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "descriptor",
-    38,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_descriptor),
-    offsetof(Test__Names__Members, descriptor),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "n_unknown_fields_39",
-    39,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_n_unknown_fields_39),
-    offsetof(Test__Names__Members, n_unknown_fields_39),
     NULL,
     NULL,
     0,             /* flags */
@@ -2878,18 +647,6 @@ static const ProtobufCFieldDescriptor test__names__members__field_descriptors[56
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "foobar",
-    43,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_foobar),
-    offsetof(Test__Names__Members, foobar),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "foo_bar",
     44,
     PROTOBUF_C_LABEL_OPTIONAL,
@@ -2902,24 +659,12 @@ static const ProtobufCFieldDescriptor test__names__members__field_descriptors[56
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "foobar_45",
+    "foobar",
     45,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_foobar_45),
-    offsetof(Test__Names__Members, foobar_45),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "foo__bar",
-    46,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_foo__bar),
-    offsetof(Test__Names__Members, foo__bar),
+    offsetof(Test__Names__Members, has_foobar),
+    offsetof(Test__Names__Members, foobar),
     NULL,
     NULL,
     0,             /* flags */
@@ -2932,78 +677,6 @@ static const ProtobufCFieldDescriptor test__names__members__field_descriptors[56
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__Members, has__),
     offsetof(Test__Names__Members, _),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "__",
-    48,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has___),
-    offsetof(Test__Names__Members, __),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "___",
-    49,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has____),
-    offsetof(Test__Names__Members, ___),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "_1",
-    50,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has__1),
-    offsetof(Test__Names__Members, _1),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "a1b2",
-    51,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_a1b2),
-    offsetof(Test__Names__Members, a1b2),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "x",
-    52,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_x),
-    offsetof(Test__Names__Members, x),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "string",
-    53,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_string),
-    offsetof(Test__Names__Members, string),
     NULL,
     NULL,
     0,             /* flags */
@@ -3047,67 +720,45 @@ static const ProtobufCFieldDescriptor test__names__members__field_descriptors[56
   },
 };
 static const unsigned test__names__members__field_indices_by_name[] = {
-  46,   /* field[46] = _ */
-  49,   /* field[49] = _1 */
-  47,   /* field[47] = __ */
-  48,   /* field[48] = ___ */
-  24,   /* field[24] = _fields */
-  28,   /* field[28] = _load */
-  23,   /* field[23] = _message */
-  26,   /* field[26] = _mutable_fields */
-  27,   /* field[27] = _settle */
-  29,   /* field[29] = _store */
-  25,   /* field[25] = _table */
-  50,   /* field[50] = a1b2 */
-  31,   /* field[31] = allcases */
-  10,   /* field[10] = append */
-  36,   /* field[36] = base_37 */
-  21,   /* field[21] = count */
-  1,   /* field[1] = debug_description */
+  18,   /* field[18] = _ */
+  8,   /* field[8] = _fields */
+  7,   /* field[7] = _message */
+  9,   /* field[9] = _mutable_fields */
+  10,   /* field[10] = allcases */
+  12,   /* field[12] = base_37 */
   0,   /* field[0] = description */
-  37,   /* field[37] = descriptor */
-  13,   /* field[13] = fields */
-  39,   /* field[39] = foo */
-  40,   /* field[40] = foo_41 */
-  41,   /* field[41] = foo_42 */
-  45,   /* field[45] = foo__bar */
-  43,   /* field[43] = foo_bar */
-  42,   /* field[42] = foobar */
-  44,   /* field[44] = foobar_45 */
-  33,   /* field[33] = hash */
-  2,   /* field[2] = hash_value */
-  34,   /* field[34] = hasher */
-  5,   /* field[5] = is_initialized */
-  20,   /* field[20] = key */
-  35,   /* field[35] = left_ */
-  55,   /* field[55] = lifelinemessages */
-  16,   /* field[16] = list */
-  18,   /* field[18] = loan */
-  17,   /* field[17] = map */
-  9,   /* field[9] = merge */
-  12,   /* field[12] = message */
-  38,   /* field[38] = n_unknown_fields_39 */
-  22,   /* field[22] = new_value */
-  6,   /* field[6] = proto_message_name */
-  30,   /* field[30] = raw_value */
-  11,   /* field[11] = remove_unknown_fields */
-  7,   /* field[7] = serialized_bytes */
-  15,   /* field[15] = storage */
-  52,   /* field[52] = string */
-  53,   /* field[53] = string_ */
-  54,   /* field[54] = swift */
-  14,   /* field[14] = table */
-  3,   /* field[3] = text_format */
-  4,   /* field[4] = unknown_fields */
-  32,   /* field[32] = unrecognized */
-  19,   /* field[19] = value */
-  8,   /* field[8] = with */
-  51,   /* field[51] = x */
+  5,   /* field[5] = fields */
+  13,   /* field[13] = foo */
+  14,   /* field[14] = foo_41 */
+  15,   /* field[15] = foo_42 */
+  16,   /* field[16] = foo_bar */
+  17,   /* field[17] = foobar */
+  1,   /* field[1] = hash_value */
+  21,   /* field[21] = lifelinemessages */
+  4,   /* field[4] = merge */
+  19,   /* field[19] = string_ */
+  20,   /* field[20] = swift */
+  2,   /* field[2] = text_format */
+  3,   /* field[3] = unknown_fields */
+  11,   /* field[11] = unrecognized */
+  6,   /* field[6] = value */
 };
-static const ProtobufCIntRange test__names__members__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__members__number_ranges[13 + 1] =
 {
   { 1, 0 },
-  { 0, 56 }
+  { 3, 1 },
+  { 10, 4 },
+  { 14, 5 },
+  { 20, 6 },
+  { 24, 7 },
+  { 27, 9 },
+  { 32, 10 },
+  { 37, 12 },
+  { 40, 13 },
+  { 44, 16 },
+  { 47, 18 },
+  { 54, 19 },
+  { 0, 22 }
 };
 const ProtobufCMessageDescriptor test__names__members__descriptor =
 {
@@ -3117,10 +768,10 @@ const ProtobufCMessageDescriptor test__names__members__descriptor =
   "Test__Names__Members",
   "test.names",
   sizeof(Test__Names__Members),
-  56,
+  22,
   test__names__members__field_descriptors,
   test__names__members__field_indices_by_name,
-  1,  test__names__members__number_ranges,
+  13,  test__names__members__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -3496,164 +1147,8 @@ const ProtobufCMessageDescriptor test__names__repeated_words__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__oneof_words__field_descriptors[234] =
+static const ProtobufCFieldDescriptor test__names__oneof_words__field_descriptors[17] =
 {
-  {
-    "alignas_1",
-    1,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, alignas_1),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "alignof_2",
-    2,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, alignof_2),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "and_3",
-    3,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, and_3),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "and_eq_4",
-    4,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, and_eq_4),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "asm_5",
-    5,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, asm_5),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "auto_6",
-    6,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, auto_6),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "bitand_7",
-    7,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, bitand_7),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "bitor_8",
-    8,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, bitor_8),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "bool_9",
-    9,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, bool_9),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "break_10",
-    10,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, break_10),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "case_11",
-    11,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, case_11),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "catch_12",
-    12,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, catch_12),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "char_13",
-    13,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, char_13),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
   {
     "class_14",
     14,
@@ -3661,990 +1156,6 @@ static const ProtobufCFieldDescriptor test__names__oneof_words__field_descriptor
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__OneofWords, words_case),
     offsetof(Test__Names__OneofWords, class_14),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "compl_15",
-    15,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, compl_15),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "concept_16",
-    16,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, concept_16),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "const_17",
-    17,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, const_17),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "const_cast_18",
-    18,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, const_cast_18),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "consteval_19",
-    19,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, consteval_19),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "constexpr_20",
-    20,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, constexpr_20),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "constinit_21",
-    21,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, constinit_21),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "continue_22",
-    22,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, continue_22),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "co_await_23",
-    23,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, co_await_23),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "co_return_24",
-    24,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, co_return_24),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "co_yield_25",
-    25,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, co_yield_25),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "decltype_26",
-    26,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, decltype_26),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "default_27",
-    27,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, default_27),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "delete_28",
-    28,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, delete_28),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "do_29",
-    29,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, do_29),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "double_30",
-    30,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, double_30),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "dynamic_cast_31",
-    31,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, dynamic_cast_31),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "else_32",
-    32,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, else_32),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "enum_33",
-    33,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, enum_33),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "explicit_34",
-    34,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, explicit_34),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "export_35",
-    35,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, export_35),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "extern_36",
-    36,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, extern_36),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "false_37",
-    37,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, false_37),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "final_38",
-    38,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, final_38),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "float_39",
-    39,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, float_39),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "for_40",
-    40,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, for_40),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "friend_41",
-    41,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, friend_41),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "goto_42",
-    42,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, goto_42),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "if_43",
-    43,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, if_43),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "import_44",
-    44,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, import_44),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "inline_45",
-    45,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, inline_45),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "int_46",
-    46,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, int_46),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "long_47",
-    47,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, long_47),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "module_48",
-    48,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, module_48),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "mutable_49",
-    49,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, mutable_49),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "namespace_50",
-    50,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, namespace_50),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "new_51",
-    51,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, new_51),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "noexcept_52",
-    52,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, noexcept_52),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "not_53",
-    53,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, not_53),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "not_eq_54",
-    54,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, not_eq_54),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "nullptr_55",
-    55,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, nullptr_55),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "operator_56",
-    56,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, operator_56),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "or_57",
-    57,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, or_57),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "or_eq_58",
-    58,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, or_eq_58),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "override_59",
-    59,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, override_59),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "private_60",
-    60,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, private_60),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "protected_61",
-    61,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, protected_61),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "public_62",
-    62,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, public_62),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "register_63",
-    63,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, register_63),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "reinterpret_cast_64",
-    64,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, reinterpret_cast_64),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "requires_65",
-    65,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, requires_65),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "restrict_66",
-    66,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, restrict_66),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "return_67",
-    67,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, return_67),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "short_68",
-    68,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, short_68),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "signed_69",
-    69,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, signed_69),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "sizeof_70",
-    70,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, sizeof_70),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "static_71",
-    71,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, static_71),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "static_assert_72",
-    72,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, static_assert_72),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "static_cast_73",
-    73,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, static_cast_73),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "struct_74",
-    74,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, struct_74),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "switch_75",
-    75,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, switch_75),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "template_76",
-    76,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, template_76),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "this_77",
-    77,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, this_77),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "thread_local_78",
-    78,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, thread_local_78),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "throw_79",
-    79,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, throw_79),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "true_80",
-    80,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, true_80),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "try_81",
-    81,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, try_81),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "typedef_82",
-    82,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, typedef_82),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "typeid_83",
-    83,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, typeid_83),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "typename_84",
-    84,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, typename_84),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "typeof_85",
-    85,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, typeof_85),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "union_86",
-    86,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, union_86),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "unsigned_87",
-    87,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, unsigned_87),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "using_88",
-    88,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, using_88),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "virtual_89",
-    89,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, virtual_89),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "void_90",
-    90,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, void_90),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "volatile_91",
-    91,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, volatile_91),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "wchar_t_92",
-    92,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, wchar_t_92),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "while_93",
-    93,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, while_93),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "xor_94",
-    94,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, xor_94),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "xor_eq_95",
-    95,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, xor_eq_95),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "assert_96",
-    96,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, assert_96),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
@@ -4663,156 +1174,12 @@ static const ProtobufCFieldDescriptor test__names__oneof_words__field_descriptor
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "i386_98",
-    98,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, i386_98),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "linux_99",
-    99,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, linux_99),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "offsetof_100",
-    100,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, offsetof_100),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "stderr_101",
-    101,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, stderr_101),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "stdin_102",
-    102,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, stdin_102),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "stdout_103",
-    103,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, stdout_103),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "unix_104",
-    104,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, unix_104),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "null",
     105,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__OneofWords, words_case),
     offsetof(Test__Names__OneofWords, null),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "eof",
-    106,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, eof),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "bool_",
-    107,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, bool_),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "int32_t",
-    108,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, int32_t),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "size_t",
-    109,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, size_t),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "uint8_t",
-    110,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, uint8_t),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
@@ -4855,84 +1222,12 @@ static const ProtobufCFieldDescriptor test__names__oneof_words__field_descriptor
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "type_114",
-    114,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, type_114),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "type_115",
-    115,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, type_115),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "protocol_116",
-    116,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, protocol_116),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "protocol_117",
-    117,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, protocol_117),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "in",
     118,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__OneofWords, words_case),
     offsetof(Test__Names__OneofWords, in),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "is",
-    119,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, is),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "as",
-    120,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, as),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
@@ -4951,60 +1246,12 @@ static const ProtobufCFieldDescriptor test__names__oneof_words__field_descriptor
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "actor",
-    122,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, actor),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "async",
-    123,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, async),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "await",
     124,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__OneofWords, words_case),
     offsetof(Test__Names__OneofWords, await),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "any_125",
-    125,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, any_125),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "some",
-    126,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, some),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
@@ -5023,888 +1270,12 @@ static const ProtobufCFieldDescriptor test__names__oneof_words__field_descriptor
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "nil",
-    128,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, nil),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "super",
-    129,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, super),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "func",
-    130,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, func),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "let",
-    131,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, let),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "var",
-    132,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, var),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "inout",
-    133,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, inout),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "defer",
-    134,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, defer),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "guard",
-    135,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, guard),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "repeat",
-    136,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, repeat),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "where",
-    137,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, where),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "throws",
-    138,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, throws),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "rethrows",
-    139,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, rethrows),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "fallthrough",
-    140,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, fallthrough),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "extension",
-    141,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, extension),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "internal",
-    142,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, internal),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "fileprivate",
-    143,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, fileprivate),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "open",
-    144,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, open),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "indirect",
-    145,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, indirect),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "lazy",
-    146,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, lazy),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "weak",
-    147,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, weak),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "unowned",
-    148,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, unowned),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "convenience",
-    149,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, convenience),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "required",
-    150,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, required),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "optional",
-    151,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, optional),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "dynamic",
-    152,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, dynamic),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "didset",
-    153,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, didset),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "willset",
-    154,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, willset),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "get",
-    155,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, get),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "set",
-    156,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, set),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "left",
-    157,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, left),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "right",
-    158,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, right),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "prefix",
-    159,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, prefix),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "postfix",
-    160,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, postfix),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "infix",
-    161,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, infix),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "precedence",
-    162,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, precedence),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "associativity",
-    163,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, associativity),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "associatedtype",
-    164,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, associatedtype),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "typealias",
-    165,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, typealias),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "subscript",
-    166,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, subscript),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "deinit",
-    167,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, deinit),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "consume",
-    168,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, consume),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "copy",
-    169,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, copy),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "borrowing",
-    170,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, borrowing),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "consuming",
-    171,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, consuming),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "sending",
-    172,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, sending),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "isolated",
-    173,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, isolated),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "nonisolated",
-    174,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, nonisolated),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "macro",
-    175,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, macro),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "package",
-    176,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, package),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "each",
-    177,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, each),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "discard",
-    178,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, discard),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "description",
     179,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__OneofWords, words_case),
     offsetof(Test__Names__OneofWords, description),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "debug_description",
-    180,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, debug_description),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "hash_value",
-    181,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, hash_value),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "text_format",
-    182,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, text_format),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "unknown_fields",
-    183,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, unknown_fields),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "is_initialized",
-    184,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, is_initialized),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "proto_message_name",
-    185,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, proto_message_name),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "serialized_bytes",
-    186,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, serialized_bytes),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "with",
-    187,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, with),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "merge",
-    188,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, merge),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "append",
-    189,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, append),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "remove_unknown_fields",
-    190,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, remove_unknown_fields),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "message",
-    191,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, message),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "fields",
-    192,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, fields),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "table",
-    193,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, table),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "storage",
-    194,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, storage),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "list",
-    195,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, list),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "map",
-    196,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, map),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "loan",
-    197,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, loan),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    198,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, value),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "key",
-    199,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, key),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "count",
-    200,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, count),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "new_value",
-    201,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, new_value),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
@@ -5923,180 +1294,12 @@ static const ProtobufCFieldDescriptor test__names__oneof_words__field_descriptor
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "_fields",
-    203,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, _fields),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "_table",
-    204,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, _table),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "_mutable_fields",
-    205,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, _mutable_fields),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "_settle",
-    206,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, _settle),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "_load",
-    207,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, _load),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "_store",
-    208,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, _store),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "raw_value",
-    209,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, raw_value),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "allcases",
-    210,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, allcases),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "unrecognized",
     211,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__OneofWords, words_case),
     offsetof(Test__Names__OneofWords, unrecognized),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "hash",
-    212,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, hash),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "hasher",
-    213,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, hasher),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "left_",
-    214,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, left_),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "base_215",
-    215,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, base_215),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "descriptor",
-    216,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, descriptor),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "n_unknown_fields_217",
-    217,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, n_unknown_fields_217),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
@@ -6139,150 +1342,6 @@ static const ProtobufCFieldDescriptor test__names__oneof_words__field_descriptor
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "foobar",
-    221,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, foobar),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "foo_bar",
-    222,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, foo_bar),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "foobar_223",
-    223,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, foobar_223),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "foo__bar",
-    224,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, foo__bar),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "_",
-    225,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, _),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "__",
-    226,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, __),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "___",
-    227,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, ___),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "_1",
-    228,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, _1),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "a1b2",
-    229,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, a1b2),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "x",
-    230,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, x),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "string",
-    231,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, string),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "string_",
-    232,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, string_),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "swift",
     233,
     PROTOBUF_C_LABEL_OPTIONAL,
@@ -6294,259 +1353,42 @@ static const ProtobufCFieldDescriptor test__names__oneof_words__field_descriptor
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
-  {
-    "lifelinemessages",
-    234,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, lifelinemessages),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
 };
 static const unsigned test__names__oneof_words__field_indices_by_name[] = {
-  224,   /* field[224] = _ */
-  227,   /* field[227] = _1 */
-  225,   /* field[225] = __ */
-  226,   /* field[226] = ___ */
-  202,   /* field[202] = _fields */
-  206,   /* field[206] = _load */
-  201,   /* field[201] = _message */
-  204,   /* field[204] = _mutable_fields */
-  205,   /* field[205] = _settle */
-  207,   /* field[207] = _store */
-  203,   /* field[203] = _table */
-  228,   /* field[228] = a1b2 */
-  121,   /* field[121] = actor */
-  0,   /* field[0] = alignas_1 */
-  1,   /* field[1] = alignof_2 */
-  209,   /* field[209] = allcases */
-  2,   /* field[2] = and_3 */
-  3,   /* field[3] = and_eq_4 */
-  120,   /* field[120] = any */
-  124,   /* field[124] = any_125 */
-  188,   /* field[188] = append */
-  119,   /* field[119] = as */
-  4,   /* field[4] = asm_5 */
-  95,   /* field[95] = assert_96 */
-  163,   /* field[163] = associatedtype */
-  162,   /* field[162] = associativity */
-  122,   /* field[122] = async */
-  5,   /* field[5] = auto_6 */
-  123,   /* field[123] = await */
-  214,   /* field[214] = base_215 */
-  6,   /* field[6] = bitand_7 */
-  7,   /* field[7] = bitor_8 */
-  106,   /* field[106] = bool_ */
-  8,   /* field[8] = bool_9 */
-  169,   /* field[169] = borrowing */
-  9,   /* field[9] = break_10 */
-  10,   /* field[10] = case_11 */
-  11,   /* field[11] = catch_12 */
-  12,   /* field[12] = char_13 */
-  13,   /* field[13] = class_14 */
-  22,   /* field[22] = co_await_23 */
-  23,   /* field[23] = co_return_24 */
-  24,   /* field[24] = co_yield_25 */
-  14,   /* field[14] = compl_15 */
-  15,   /* field[15] = concept_16 */
-  16,   /* field[16] = const_17 */
-  17,   /* field[17] = const_cast_18 */
-  18,   /* field[18] = consteval_19 */
-  19,   /* field[19] = constexpr_20 */
-  20,   /* field[20] = constinit_21 */
-  167,   /* field[167] = consume */
-  170,   /* field[170] = consuming */
-  21,   /* field[21] = continue_22 */
-  148,   /* field[148] = convenience */
-  168,   /* field[168] = copy */
-  199,   /* field[199] = count */
-  179,   /* field[179] = debug_description */
-  25,   /* field[25] = decltype_26 */
-  26,   /* field[26] = default_27 */
-  133,   /* field[133] = defer */
-  166,   /* field[166] = deinit */
-  27,   /* field[27] = delete_28 */
-  178,   /* field[178] = description */
-  215,   /* field[215] = descriptor */
-  152,   /* field[152] = didset */
-  177,   /* field[177] = discard */
-  28,   /* field[28] = do_29 */
-  29,   /* field[29] = double_30 */
-  151,   /* field[151] = dynamic */
-  30,   /* field[30] = dynamic_cast_31 */
-  176,   /* field[176] = each */
-  31,   /* field[31] = else_32 */
-  32,   /* field[32] = enum_33 */
-  105,   /* field[105] = eof */
-  96,   /* field[96] = errno_97 */
-  33,   /* field[33] = explicit_34 */
-  34,   /* field[34] = export_35 */
-  140,   /* field[140] = extension */
-  35,   /* field[35] = extern_36 */
-  139,   /* field[139] = fallthrough */
-  36,   /* field[36] = false_37 */
-  191,   /* field[191] = fields */
-  142,   /* field[142] = fileprivate */
-  37,   /* field[37] = final_38 */
-  38,   /* field[38] = float_39 */
-  217,   /* field[217] = foo */
-  218,   /* field[218] = foo_219 */
-  219,   /* field[219] = foo_220 */
-  223,   /* field[223] = foo__bar */
-  221,   /* field[221] = foo_bar */
-  220,   /* field[220] = foobar */
-  222,   /* field[222] = foobar_223 */
-  39,   /* field[39] = for_40 */
-  40,   /* field[40] = friend_41 */
-  129,   /* field[129] = func */
-  154,   /* field[154] = get */
-  41,   /* field[41] = goto_42 */
-  134,   /* field[134] = guard */
-  211,   /* field[211] = hash */
-  180,   /* field[180] = hash_value */
-  212,   /* field[212] = hasher */
-  97,   /* field[97] = i386_98 */
-  42,   /* field[42] = if_43 */
-  43,   /* field[43] = import_44 */
-  117,   /* field[117] = in */
-  144,   /* field[144] = indirect */
-  160,   /* field[160] = infix */
-  112,   /* field[112] = init_113 */
-  44,   /* field[44] = inline_45 */
-  132,   /* field[132] = inout */
-  107,   /* field[107] = int32_t */
-  45,   /* field[45] = int_46 */
-  141,   /* field[141] = internal */
-  118,   /* field[118] = is */
-  183,   /* field[183] = is_initialized */
-  172,   /* field[172] = isolated */
-  198,   /* field[198] = key */
-  145,   /* field[145] = lazy */
-  156,   /* field[156] = left */
-  213,   /* field[213] = left_ */
-  130,   /* field[130] = let */
-  233,   /* field[233] = lifelinemessages */
-  98,   /* field[98] = linux_99 */
-  194,   /* field[194] = list */
-  196,   /* field[196] = loan */
-  46,   /* field[46] = long_47 */
-  174,   /* field[174] = macro */
-  195,   /* field[195] = map */
-  187,   /* field[187] = merge */
-  190,   /* field[190] = message */
-  47,   /* field[47] = module_48 */
-  48,   /* field[48] = mutable_49 */
-  216,   /* field[216] = n_unknown_fields_217 */
-  49,   /* field[49] = namespace_50 */
-  50,   /* field[50] = new_51 */
-  200,   /* field[200] = new_value */
-  127,   /* field[127] = nil */
-  51,   /* field[51] = noexcept_52 */
-  126,   /* field[126] = none */
-  173,   /* field[173] = nonisolated */
-  52,   /* field[52] = not_53 */
-  53,   /* field[53] = not_eq_54 */
-  104,   /* field[104] = null */
-  54,   /* field[54] = nullptr_55 */
-  99,   /* field[99] = offsetof_100 */
-  143,   /* field[143] = open */
-  55,   /* field[55] = operator_56 */
-  150,   /* field[150] = optional */
-  56,   /* field[56] = or_57 */
-  57,   /* field[57] = or_eq_58 */
-  58,   /* field[58] = override_59 */
-  175,   /* field[175] = package */
-  159,   /* field[159] = postfix */
-  161,   /* field[161] = precedence */
-  158,   /* field[158] = prefix */
-  59,   /* field[59] = private_60 */
-  60,   /* field[60] = protected_61 */
-  184,   /* field[184] = proto_message_name */
-  115,   /* field[115] = protocol_116 */
-  116,   /* field[116] = protocol_117 */
-  61,   /* field[61] = public_62 */
-  208,   /* field[208] = raw_value */
-  62,   /* field[62] = register_63 */
-  63,   /* field[63] = reinterpret_cast_64 */
-  189,   /* field[189] = remove_unknown_fields */
-  135,   /* field[135] = repeat */
-  149,   /* field[149] = required */
-  64,   /* field[64] = requires_65 */
-  65,   /* field[65] = restrict_66 */
-  138,   /* field[138] = rethrows */
-  66,   /* field[66] = return_67 */
-  157,   /* field[157] = right */
-  110,   /* field[110] = self_111 */
-  111,   /* field[111] = self_112 */
-  171,   /* field[171] = sending */
-  185,   /* field[185] = serialized_bytes */
-  155,   /* field[155] = set */
-  67,   /* field[67] = short_68 */
-  68,   /* field[68] = signed_69 */
-  108,   /* field[108] = size_t */
-  69,   /* field[69] = sizeof_70 */
-  125,   /* field[125] = some */
-  70,   /* field[70] = static_71 */
-  71,   /* field[71] = static_assert_72 */
-  72,   /* field[72] = static_cast_73 */
-  100,   /* field[100] = stderr_101 */
-  101,   /* field[101] = stdin_102 */
-  102,   /* field[102] = stdout_103 */
-  193,   /* field[193] = storage */
-  230,   /* field[230] = string */
-  231,   /* field[231] = string_ */
-  73,   /* field[73] = struct_74 */
-  165,   /* field[165] = subscript */
-  128,   /* field[128] = super */
-  232,   /* field[232] = swift */
-  74,   /* field[74] = switch_75 */
-  192,   /* field[192] = table */
-  75,   /* field[75] = template_76 */
-  181,   /* field[181] = text_format */
-  76,   /* field[76] = this_77 */
-  77,   /* field[77] = thread_local_78 */
-  78,   /* field[78] = throw_79 */
-  137,   /* field[137] = throws */
-  79,   /* field[79] = true_80 */
-  80,   /* field[80] = try_81 */
-  113,   /* field[113] = type_114 */
-  114,   /* field[114] = type_115 */
-  164,   /* field[164] = typealias */
-  81,   /* field[81] = typedef_82 */
-  82,   /* field[82] = typeid_83 */
-  83,   /* field[83] = typename_84 */
-  84,   /* field[84] = typeof_85 */
-  109,   /* field[109] = uint8_t */
-  85,   /* field[85] = union_86 */
-  103,   /* field[103] = unix_104 */
-  182,   /* field[182] = unknown_fields */
-  147,   /* field[147] = unowned */
-  210,   /* field[210] = unrecognized */
-  86,   /* field[86] = unsigned_87 */
-  87,   /* field[87] = using_88 */
-  197,   /* field[197] = value */
-  131,   /* field[131] = var */
-  88,   /* field[88] = virtual_89 */
-  89,   /* field[89] = void_90 */
-  90,   /* field[90] = volatile_91 */
-  91,   /* field[91] = wchar_t_92 */
-  146,   /* field[146] = weak */
-  136,   /* field[136] = where */
-  92,   /* field[92] = while_93 */
-  153,   /* field[153] = willset */
-  186,   /* field[186] = with */
-  229,   /* field[229] = x */
-  93,   /* field[93] = xor_94 */
-  94,   /* field[94] = xor_eq_95 */
+  11,   /* field[11] = _message */
+  7,   /* field[7] = any */
+  8,   /* field[8] = await */
+  0,   /* field[0] = class_14 */
+  10,   /* field[10] = description */
+  1,   /* field[1] = errno_97 */
+  13,   /* field[13] = foo */
+  14,   /* field[14] = foo_219 */
+  15,   /* field[15] = foo_220 */
+  6,   /* field[6] = in */
+  5,   /* field[5] = init_113 */
+  9,   /* field[9] = none */
+  2,   /* field[2] = null */
+  3,   /* field[3] = self_111 */
+  4,   /* field[4] = self_112 */
+  16,   /* field[16] = swift */
+  12,   /* field[12] = unrecognized */
 };
-static const ProtobufCIntRange test__names__oneof_words__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__oneof_words__number_ranges[13 + 1] =
 {
-  { 1, 0 },
-  { 0, 234 }
+  { 14, 0 },
+  { 97, 1 },
+  { 105, 2 },
+  { 111, 3 },
+  { 118, 6 },
+  { 121, 7 },
+  { 124, 8 },
+  { 127, 9 },
+  { 179, 10 },
+  { 202, 11 },
+  { 211, 12 },
+  { 218, 13 },
+  { 233, 16 },
+  { 0, 17 }
 };
 const ProtobufCMessageDescriptor test__names__oneof_words__descriptor =
 {
@@ -6556,14 +1398,14 @@ const ProtobufCMessageDescriptor test__names__oneof_words__descriptor =
   "Test__Names__OneofWords",
   "test.names",
   sizeof(Test__Names__OneofWords),
-  234,
+  17,
   test__names__oneof_words__field_descriptors,
   test__names__oneof_words__field_indices_by_name,
-  1,  test__names__oneof_words__number_ranges,
+  13,  test__names__oneof_words__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__oneofs_named__field_descriptors[34] =
+static const ProtobufCFieldDescriptor test__names__oneofs_named__field_descriptors[16] =
 {
   {
     "in_1",
@@ -6602,60 +1444,12 @@ static const ProtobufCFieldDescriptor test__names__oneofs_named__field_descripto
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "in_4",
-    4,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, type_case),
-    offsetof(Test__Names__OneofsNamed, in_4),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "in_5",
-    5,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, type_of_case),
-    offsetof(Test__Names__OneofsNamed, in_5),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "in_6",
     6,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_INT32,
     offsetof(Test__Names__OneofsNamed, class_case),
     offsetof(Test__Names__OneofsNamed, in_6),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "in_7",
-    7,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, default_case),
-    offsetof(Test__Names__OneofsNamed, in_7),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "in_8",
-    8,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, in_case),
-    offsetof(Test__Names__OneofsNamed, in_8),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
@@ -6674,42 +1468,6 @@ static const ProtobufCFieldDescriptor test__names__oneofs_named__field_descripto
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "in_10",
-    10,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, await_case),
-    offsetof(Test__Names__OneofsNamed, in_10),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "in_11",
-    11,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, any_of_case),
-    offsetof(Test__Names__OneofsNamed, in_11),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "in_12",
-    12,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, some_case),
-    offsetof(Test__Names__OneofsNamed, in_12),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "in_13",
     13,
     PROTOBUF_C_LABEL_OPTIONAL,
@@ -6722,83 +1480,11 @@ static const ProtobufCFieldDescriptor test__names__oneofs_named__field_descripto
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "in_14",
-    14,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, linux_case),
-    offsetof(Test__Names__OneofsNamed, in_14),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "in_15",
-    15,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, errno_case),
-    offsetof(Test__Names__OneofsNamed, in_15),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "in_16",
-    16,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, message_case),
-    offsetof(Test__Names__OneofsNamed, in_16),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "in_17",
-    17,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, fields_case),
-    offsetof(Test__Names__OneofsNamed, in_17),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "in_18",
-    18,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, value_case),
-    offsetof(Test__Names__OneofsNamed, in_18),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "in_19",
-    19,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, new_value_case),
-    offsetof(Test__Names__OneofsNamed, in_19),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "in_20",
     20,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, _message_of_case),
+    offsetof(Test__Names__OneofsNamed, _message_case),
     offsetof(Test__Names__OneofsNamed, in_20),
     NULL,
     NULL,
@@ -6810,7 +1496,7 @@ static const ProtobufCFieldDescriptor test__names__oneofs_named__field_descripto
     21,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, _fields_of_case),
+    offsetof(Test__Names__OneofsNamed, _fields_case),
     offsetof(Test__Names__OneofsNamed, in_21),
     NULL,
     NULL,
@@ -6854,18 +1540,6 @@ static const ProtobufCFieldDescriptor test__names__oneofs_named__field_descripto
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "in_25",
-    25,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, foobar_case),
-    offsetof(Test__Names__OneofsNamed, in_25),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "in_26",
     26,
     PROTOBUF_C_LABEL_OPTIONAL,
@@ -6882,20 +1556,8 @@ static const ProtobufCFieldDescriptor test__names__oneofs_named__field_descripto
     27,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, foobar_of_case),
+    offsetof(Test__Names__OneofsNamed, foobar_case),
     offsetof(Test__Names__OneofsNamed, in_27),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "in_28",
-    28,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, foo__bar_of_case),
-    offsetof(Test__Names__OneofsNamed, in_28),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
@@ -6908,30 +1570,6 @@ static const ProtobufCFieldDescriptor test__names__oneofs_named__field_descripto
     PROTOBUF_C_TYPE_INT32,
     offsetof(Test__Names__OneofsNamed, __case),
     offsetof(Test__Names__OneofsNamed, in_29),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "in_30",
-    30,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, ___of_case),
-    offsetof(Test__Names__OneofsNamed, in_30),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "in_31",
-    31,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, case_case),
-    offsetof(Test__Names__OneofsNamed, in_31),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
@@ -6954,20 +1592,8 @@ static const ProtobufCFieldDescriptor test__names__oneofs_named__field_descripto
     33,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, message_of_of_case),
+    offsetof(Test__Names__OneofsNamed, message_of_case),
     offsetof(Test__Names__OneofsNamed, in_33),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "in_34",
-    34,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, description_case),
-    offsetof(Test__Names__OneofsNamed, in_34),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
@@ -6976,44 +1602,33 @@ static const ProtobufCFieldDescriptor test__names__oneofs_named__field_descripto
 };
 static const unsigned test__names__oneofs_named__field_indices_by_name[] = {
   0,   /* field[0] = in_1 */
-  9,   /* field[9] = in_10 */
-  10,   /* field[10] = in_11 */
-  11,   /* field[11] = in_12 */
-  12,   /* field[12] = in_13 */
-  13,   /* field[13] = in_14 */
-  14,   /* field[14] = in_15 */
-  15,   /* field[15] = in_16 */
-  16,   /* field[16] = in_17 */
-  17,   /* field[17] = in_18 */
-  18,   /* field[18] = in_19 */
+  5,   /* field[5] = in_13 */
   1,   /* field[1] = in_2 */
-  19,   /* field[19] = in_20 */
-  20,   /* field[20] = in_21 */
-  21,   /* field[21] = in_22 */
-  22,   /* field[22] = in_23 */
-  23,   /* field[23] = in_24 */
-  24,   /* field[24] = in_25 */
-  25,   /* field[25] = in_26 */
-  26,   /* field[26] = in_27 */
-  27,   /* field[27] = in_28 */
-  28,   /* field[28] = in_29 */
+  6,   /* field[6] = in_20 */
+  7,   /* field[7] = in_21 */
+  8,   /* field[8] = in_22 */
+  9,   /* field[9] = in_23 */
+  10,   /* field[10] = in_24 */
+  11,   /* field[11] = in_26 */
+  12,   /* field[12] = in_27 */
+  13,   /* field[13] = in_29 */
   2,   /* field[2] = in_3 */
-  29,   /* field[29] = in_30 */
-  30,   /* field[30] = in_31 */
-  31,   /* field[31] = in_32 */
-  32,   /* field[32] = in_33 */
-  33,   /* field[33] = in_34 */
-  3,   /* field[3] = in_4 */
-  4,   /* field[4] = in_5 */
-  5,   /* field[5] = in_6 */
-  6,   /* field[6] = in_7 */
-  7,   /* field[7] = in_8 */
-  8,   /* field[8] = in_9 */
+  14,   /* field[14] = in_32 */
+  15,   /* field[15] = in_33 */
+  3,   /* field[3] = in_6 */
+  4,   /* field[4] = in_9 */
 };
-static const ProtobufCIntRange test__names__oneofs_named__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__oneofs_named__number_ranges[8 + 1] =
 {
   { 1, 0 },
-  { 0, 34 }
+  { 6, 3 },
+  { 9, 4 },
+  { 13, 5 },
+  { 20, 6 },
+  { 26, 11 },
+  { 29, 13 },
+  { 32, 14 },
+  { 0, 16 }
 };
 const ProtobufCMessageDescriptor test__names__oneofs_named__descriptor =
 {
@@ -7023,10 +1638,10 @@ const ProtobufCMessageDescriptor test__names__oneofs_named__descriptor =
   "Test__Names__OneofsNamed",
   "test.names",
   sizeof(Test__Names__OneofsNamed),
-  34,
+  16,
   test__names__oneofs_named__field_descriptors,
   test__names__oneofs_named__field_indices_by_name,
-  1,  test__names__oneofs_named__number_ranges,
+  8,  test__names__oneofs_named__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };

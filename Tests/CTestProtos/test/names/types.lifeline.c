@@ -59,150 +59,36 @@ static const LifelineField test__names__types__fields[] = {
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &test__names__types__string__table, .enumeration = NULL,
      .name = "of_2"},
-    {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_3),
-     .quantifier_offset = 0, .encoded_tag = 0x1a00000000000001,
-     .message = &test__names__types__int32__table, .enumeration = NULL,
-     .name = "of_3"},
-    {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_4),
-     .quantifier_offset = 0, .encoded_tag = 0x2200000000000001,
-     .message = &test__names__types__int64__table, .enumeration = NULL,
-     .name = "of_4"},
-    {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_5),
-     .quantifier_offset = 0, .encoded_tag = 0x2a00000000000001,
-     .message = &test__names__types__uint32__table, .enumeration = NULL,
-     .name = "of_5"},
-    {.number = 6, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_6),
-     .quantifier_offset = 0, .encoded_tag = 0x3200000000000001,
-     .message = &test__names__types__uint64__table, .enumeration = NULL,
-     .name = "of_6"},
-    {.number = 7, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_7),
-     .quantifier_offset = 0, .encoded_tag = 0x3a00000000000001,
-     .message = &test__names__types__int__table, .enumeration = NULL,
-     .name = "of_7"},
     {.number = 8, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_8),
      .quantifier_offset = 0, .encoded_tag = 0x4200000000000001,
      .message = &test__names__types__bool__table, .enumeration = NULL,
      .name = "of_8"},
-    {.number = 9, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_9),
-     .quantifier_offset = 0, .encoded_tag = 0x4a00000000000001,
-     .message = &test__names__types__float__table, .enumeration = NULL,
-     .name = "of_9"},
-    {.number = 10, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_10),
-     .quantifier_offset = 0, .encoded_tag = 0x5200000000000001,
-     .message = &test__names__types__double__table, .enumeration = NULL,
-     .name = "of_10"},
     {.number = 11, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_11),
      .quantifier_offset = 0, .encoded_tag = 0x5a00000000000001,
      .message = &test__names__types__optional__table, .enumeration = NULL,
      .name = "of_11"},
-    {.number = 12, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_12),
-     .quantifier_offset = 0, .encoded_tag = 0x6200000000000001,
-     .message = &test__names__types__array__table, .enumeration = NULL,
-     .name = "of_12"},
     {.number = 13, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_13),
      .quantifier_offset = 0, .encoded_tag = 0x6a00000000000001,
      .message = &test__names__types__repeated_field__table, .enumeration = NULL,
      .name = "of_13"},
-    {.number = 14, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_14),
-     .quantifier_offset = 0, .encoded_tag = 0x7200000000000001,
-     .message = &test__names__types__map_field__table, .enumeration = NULL,
-     .name = "of_14"},
-    {.number = 15, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_15),
-     .quantifier_offset = 0, .encoded_tag = 0x7a00000000000001,
-     .message = &test__names__types__message_reference__table, .enumeration = NULL,
-     .name = "of_15"},
-    {.number = 16, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_16),
-     .quantifier_offset = 0, .encoded_tag = 0x0182000000000002,
-     .message = &test__names__types__message_table__table, .enumeration = NULL,
-     .name = "of_16"},
-    {.number = 17, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_17),
-     .quantifier_offset = 0, .encoded_tag = 0x018a000000000002,
-     .message = &test__names__types__protobuf_enum__table, .enumeration = NULL,
-     .name = "of_17"},
-    {.number = 18, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_18),
-     .quantifier_offset = 0, .encoded_tag = 0x0192000000000002,
-     .message = &test__names__types__field_element__table, .enumeration = NULL,
-     .name = "of_18"},
-    {.number = 19, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_19),
-     .quantifier_offset = 0, .encoded_tag = 0x019a000000000002,
-     .message = &test__names__types__type__table, .enumeration = NULL,
-     .name = "of_19"},
-    {.number = 20, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_20),
-     .quantifier_offset = 0, .encoded_tag = 0x01a2000000000002,
-     .message = &test__names__types__protocol__table, .enumeration = NULL,
-     .name = "of_20"},
     {.number = 21, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_21),
      .quantifier_offset = 0, .encoded_tag = 0x01aa000000000002,
      .message = &test__names__types__self__table, .enumeration = NULL,
      .name = "of_21"},
-    {.number = 22, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_22),
-     .quantifier_offset = 0, .encoded_tag = 0x01b2000000000002,
-     .message = &test__names__types__any__table, .enumeration = NULL,
-     .name = "of_22"},
-    {.number = 23, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_23),
-     .quantifier_offset = 0, .encoded_tag = 0x01ba000000000002,
-     .message = &test__names__types__any_object__table, .enumeration = NULL,
-     .name = "of_23"},
     {.number = 24, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_24),
      .quantifier_offset = 0, .encoded_tag = 0x01c2000000000002,
      .message = &test__names__types__uint8__table, .enumeration = NULL,
      .name = "of_24"},
-    {.number = 25, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_25),
-     .quantifier_offset = 0, .encoded_tag = 0x01ca000000000002,
-     .message = &test__names__types__unsafe_pointer__table, .enumeration = NULL,
-     .name = "of_25"},
-    {.number = 26, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_26),
-     .quantifier_offset = 0, .encoded_tag = 0x01d2000000000002,
-     .message = &test__names__types__fields__table, .enumeration = NULL,
-     .name = "of_26"},
     {.number = 27, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_27),
@@ -215,36 +101,12 @@ static const LifelineField test__names__types__fields[] = {
      .quantifier_offset = 0, .encoded_tag = 0x01e2000000000002,
      .message = &test__names__types__swift__table, .enumeration = NULL,
      .name = "of_28"},
-    {.number = 29, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_29),
-     .quantifier_offset = 0, .encoded_tag = 0x01ea000000000002,
-     .message = &test__names__types__hashable__table, .enumeration = NULL,
-     .name = "of_29"},
-    {.number = 30, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_30),
-     .quantifier_offset = 0, .encoded_tag = 0x01f2000000000002,
-     .message = &test__names__types__sendable__table, .enumeration = NULL,
-     .name = "of_30"},
-    {.number = 31, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_31),
-     .quantifier_offset = 0, .encoded_tag = 0x01fa000000000002,
-     .message = &test__names__types__equatable__table, .enumeration = NULL,
-     .name = "of_31"},
     {.number = 32, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_32),
      .quantifier_offset = 0, .encoded_tag = 0x0282000000000002,
      .message = &test__names__types__error__table, .enumeration = NULL,
      .name = "of_32"},
-    {.number = 33, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_33),
-     .quantifier_offset = 0, .encoded_tag = 0x028a000000000002,
-     .message = &test__names__types__result__table, .enumeration = NULL,
-     .name = "of_33"},
     {.number = 34, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_34),
@@ -263,29 +125,17 @@ static const LifelineField test__names__types__fields[] = {
      .quantifier_offset = 0, .encoded_tag = 0x02a2000000000002,
      .message = &test__names__types__foo__bar__n3__table, .enumeration = NULL,
      .name = "of_36"},
-    {.number = 37, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_37),
-     .quantifier_offset = 0, .encoded_tag = 0x02aa000000000002,
-     .message = &test__names__types__foo_bar__n4__table, .enumeration = NULL,
-     .name = "of_37"},
     {.number = 38, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_38),
      .quantifier_offset = 0, .encoded_tag = 0x02b2000000000002,
      .message = &test__names__types__class__table, .enumeration = NULL,
      .name = "of_38"},
-    {.number = 39, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_39),
-     .quantifier_offset = 0, .encoded_tag = 0x02ba000000000002,
-     .message = &test__names__types__struct__table, .enumeration = NULL,
-     .name = "of_39"},
     {.number = 40, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_40),
      .quantifier_offset = 0, .encoded_tag = 0x02c2000000000002,
-     .message = &test__names__types__int__n2__table, .enumeration = NULL,
+     .message = &test__names__types__int__table, .enumeration = NULL,
      .name = "of_40"},
     {.number = 41, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
@@ -293,108 +143,24 @@ static const LifelineField test__names__types__fields[] = {
      .quantifier_offset = 0, .encoded_tag = 0x02ca000000000002,
      .message = &test__names__types__size_t__table, .enumeration = NULL,
      .name = "of_41"},
-    {.number = 42, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_42),
-     .quantifier_offset = 0, .encoded_tag = 0x02d2000000000002,
-     .message = &test__names__types__uint8_t__table, .enumeration = NULL,
-     .name = "of_42"},
-    {.number = 43, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_43),
-     .quantifier_offset = 0, .encoded_tag = 0x02da000000000002,
-     .message = &test__names__types__null__table, .enumeration = NULL,
-     .name = "of_43"},
-    {.number = 44, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_44),
-     .quantifier_offset = 0, .encoded_tag = 0x02e2000000000002,
-     .message = &test__names__types__eof__table, .enumeration = NULL,
-     .name = "of_44"},
-    {.number = 45, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_45),
-     .quantifier_offset = 0, .encoded_tag = 0x02ea000000000002,
-     .message = &test__names__types__int__max__table, .enumeration = NULL,
-     .name = "of_45"},
-    {.number = 46, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_46),
-     .quantifier_offset = 0, .encoded_tag = 0x02f2000000000002,
-     .message = &test__names__types__description__table, .enumeration = NULL,
-     .name = "of_46"},
-    {.number = 47, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_47),
-     .quantifier_offset = 0, .encoded_tag = 0x02fa000000000002,
-     .message = &test__names__types__extensions__table, .enumeration = NULL,
-     .name = "of_47"},
-    {.number = 48, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_48),
-     .quantifier_offset = 0, .encoded_tag = 0x0382000000000002,
-     .message = &test__names__types__proto_message_name__table, .enumeration = NULL,
-     .name = "of_48"},
     {.number = 49, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_49),
      .quantifier_offset = 0, .encoded_tag = 0x038a000000000002,
-     .message = &test__names__types____fields__n2__table, .enumeration = NULL,
+     .message = &test__names__types____fields__table, .enumeration = NULL,
      .name = "of_49"},
-    {.number = 50, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_50),
-     .quantifier_offset = 0, .encoded_tag = 0x0392000000000002,
-     .message = &test__names__types____foo__table, .enumeration = NULL,
-     .name = "of_50"},
-    {.number = 51, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_51),
-     .quantifier_offset = 0, .encoded_tag = 0x039a000000000002,
-     .message = &test__names__types__foo__n2__table, .enumeration = NULL,
-     .name = "of_51"},
-    {.number = 52, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_52),
-     .quantifier_offset = 0, .encoded_tag = 0x03a2000000000002,
-     .message = &test__names__types__message___n2__table, .enumeration = NULL,
-     .name = "of_52"},
     {.number = 53, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_53),
      .quantifier_offset = 0, .encoded_tag = 0x03aa000000000002,
      .message = &test__names__types__one_of__choice__table, .enumeration = NULL,
      .name = "of_53"},
-    {.number = 54, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_54),
-     .quantifier_offset = 0, .encoded_tag = 0x03b2000000000002,
-     .message = &test__names__types__case__table, .enumeration = NULL,
-     .name = "of_54"},
-    {.number = 55, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_55),
-     .quantifier_offset = 0, .encoded_tag = 0x03ba000000000002,
-     .message = &test__names__types__case__n2__table, .enumeration = NULL,
-     .name = "of_55"},
-    {.number = 56, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_56),
-     .quantifier_offset = 0, .encoded_tag = 0x03c2000000000002,
-     .message = &test__names__types__init__n2__table, .enumeration = NULL,
-     .name = "of_56"},
     {.number = 57, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_57),
      .quantifier_offset = 0, .encoded_tag = 0x03ca000000000002,
-     .message = &test__names__types__init__n3__table, .enumeration = NULL,
+     .message = &test__names__types__init__n2__table, .enumeration = NULL,
      .name = "of_57"},
-    {.number = 58, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_58),
-     .quantifier_offset = 0, .encoded_tag = 0x03d2000000000002,
-     .message = &test__names__types__descriptor__table, .enumeration = NULL,
-     .name = "of_58"},
     {.number = 59, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_59),
@@ -407,42 +173,6 @@ static const LifelineField test__names__types__fields[] = {
      .quantifier_offset = 0, .encoded_tag = 0x03e2000000000002,
      .message = &test__names__types__get_table__table, .enumeration = NULL,
      .name = "of_60"},
-    {.number = 61, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_61),
-     .quantifier_offset = 0, .encoded_tag = 0x03ea000000000002,
-     .message = &test__names__types__default__table, .enumeration = NULL,
-     .name = "of_61"},
-    {.number = 62, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_62),
-     .quantifier_offset = 0, .encoded_tag = 0x03f2000000000002,
-     .message = &test__names__types__lifeline_field__table, .enumeration = NULL,
-     .name = "of_62"},
-    {.number = 63, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_63),
-     .quantifier_offset = 0, .encoded_tag = 0x03fa000000000002,
-     .message = &test__names__types__bytes_value__table, .enumeration = NULL,
-     .name = "of_63"},
-    {.number = 64, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_64),
-     .quantifier_offset = 0, .encoded_tag = 0x0482000000000002,
-     .message = &test__names__types__dictionary__table, .enumeration = NULL,
-     .name = "of_64"},
-    {.number = 65, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_65),
-     .quantifier_offset = 0, .encoded_tag = 0x048a000000000002,
-     .message = &test__names__types__never__table, .enumeration = NULL,
-     .name = "of_65"},
-    {.number = 66, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types, of_66),
-     .quantifier_offset = 0, .encoded_tag = 0x0492000000000002,
-     .message = &test__names__types__void__table, .enumeration = NULL,
-     .name = "of_66"},
     {.number = 201, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__Types, many_1),
@@ -455,42 +185,6 @@ static const LifelineField test__names__types__fields[] = {
      .quantifier_offset = offsetof(Test__Names__Types, n_many_2), .encoded_tag = 0x0cd2000000000002,
      .message = &test__names__types__string__table, .enumeration = NULL,
      .name = "many_2"},
-    {.number = 203, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, many_3),
-     .quantifier_offset = offsetof(Test__Names__Types, n_many_3), .encoded_tag = 0x0cda000000000002,
-     .message = &test__names__types__int32__table, .enumeration = NULL,
-     .name = "many_3"},
-    {.number = 204, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, many_4),
-     .quantifier_offset = offsetof(Test__Names__Types, n_many_4), .encoded_tag = 0x0ce2000000000002,
-     .message = &test__names__types__int64__table, .enumeration = NULL,
-     .name = "many_4"},
-    {.number = 205, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, many_5),
-     .quantifier_offset = offsetof(Test__Names__Types, n_many_5), .encoded_tag = 0x0cea000000000002,
-     .message = &test__names__types__uint32__table, .enumeration = NULL,
-     .name = "many_5"},
-    {.number = 206, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, many_6),
-     .quantifier_offset = offsetof(Test__Names__Types, n_many_6), .encoded_tag = 0x0cf2000000000002,
-     .message = &test__names__types__uint64__table, .enumeration = NULL,
-     .name = "many_6"},
-    {.number = 207, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, many_7),
-     .quantifier_offset = offsetof(Test__Names__Types, n_many_7), .encoded_tag = 0x0cfa000000000002,
-     .message = &test__names__types__int__table, .enumeration = NULL,
-     .name = "many_7"},
-    {.number = 208, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, many_8),
-     .quantifier_offset = offsetof(Test__Names__Types, n_many_8), .encoded_tag = 0x0d82000000000002,
-     .message = &test__names__types__bool__table, .enumeration = NULL,
-     .name = "many_8"},
     {.number = 401, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__Types, map_1),
@@ -503,114 +197,18 @@ static const LifelineField test__names__types__fields[] = {
      .quantifier_offset = offsetof(Test__Names__Types, n_map_2), .encoded_tag = 0x1992000000000002,
      .message = &test__names__types__map2_entry__table, .enumeration = NULL,
      .name = "map_2"},
-    {.number = 403, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, map_3),
-     .quantifier_offset = offsetof(Test__Names__Types, n_map_3), .encoded_tag = 0x199a000000000002,
-     .message = &test__names__types__map3_entry__table, .enumeration = NULL,
-     .name = "map_3"},
-    {.number = 404, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, map_4),
-     .quantifier_offset = offsetof(Test__Names__Types, n_map_4), .encoded_tag = 0x19a2000000000002,
-     .message = &test__names__types__map4_entry__table, .enumeration = NULL,
-     .name = "map_4"},
-    {.number = 405, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, map_5),
-     .quantifier_offset = offsetof(Test__Names__Types, n_map_5), .encoded_tag = 0x19aa000000000002,
-     .message = &test__names__types__map5_entry__table, .enumeration = NULL,
-     .name = "map_5"},
-    {.number = 406, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, map_6),
-     .quantifier_offset = offsetof(Test__Names__Types, n_map_6), .encoded_tag = 0x19b2000000000002,
-     .message = &test__names__types__map6_entry__table, .enumeration = NULL,
-     .name = "map_6"},
-    {.number = 407, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, map_7),
-     .quantifier_offset = offsetof(Test__Names__Types, n_map_7), .encoded_tag = 0x19ba000000000002,
-     .message = &test__names__types__map7_entry__table, .enumeration = NULL,
-     .name = "map_7"},
-    {.number = 408, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, map_8),
-     .quantifier_offset = offsetof(Test__Names__Types, n_map_8), .encoded_tag = 0x19c2000000000002,
-     .message = &test__names__types__map8_entry__table, .enumeration = NULL,
-     .name = "map_8"},
     {.number = 601, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_DOUBLE),
      .offset = offsetof(Test__Names__Types, scalar_1),
      .quantifier_offset = 0, .encoded_tag = 0x25c9000000000002,
      .message = NULL, .enumeration = NULL,
      .name = "scalar_1"},
-    {.number = 602, .type = LIFELINE_TYPE_FLOAT, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_FLOAT),
-     .offset = offsetof(Test__Names__Types, scalar_2),
-     .quantifier_offset = 0, .encoded_tag = 0x25d5000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "scalar_2"},
     {.number = 603, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
      .offset = offsetof(Test__Names__Types, scalar_3),
      .quantifier_offset = 0, .encoded_tag = 0x25d8000000000002,
      .message = NULL, .enumeration = NULL,
      .name = "scalar_3"},
-    {.number = 604, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT64),
-     .offset = offsetof(Test__Names__Types, scalar_4),
-     .quantifier_offset = 0, .encoded_tag = 0x25e0000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "scalar_4"},
-    {.number = 605, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT32),
-     .offset = offsetof(Test__Names__Types, scalar_5),
-     .quantifier_offset = 0, .encoded_tag = 0x25e8000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "scalar_5"},
-    {.number = 606, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
-     .offset = offsetof(Test__Names__Types, scalar_6),
-     .quantifier_offset = 0, .encoded_tag = 0x25f0000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "scalar_6"},
-    {.number = 607, .type = LIFELINE_TYPE_SINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_SINT32),
-     .offset = offsetof(Test__Names__Types, scalar_7),
-     .quantifier_offset = 0, .encoded_tag = 0x25f8000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "scalar_7"},
-    {.number = 608, .type = LIFELINE_TYPE_SINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_SINT64),
-     .offset = offsetof(Test__Names__Types, scalar_8),
-     .quantifier_offset = 0, .encoded_tag = 0x2680000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "scalar_8"},
-    {.number = 609, .type = LIFELINE_TYPE_FIXED32, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_FIXED32),
-     .offset = offsetof(Test__Names__Types, scalar_9),
-     .quantifier_offset = 0, .encoded_tag = 0x268d000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "scalar_9"},
-    {.number = 610, .type = LIFELINE_TYPE_FIXED64, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_FIXED64),
-     .offset = offsetof(Test__Names__Types, scalar_10),
-     .quantifier_offset = 0, .encoded_tag = 0x2691000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "scalar_10"},
-    {.number = 611, .type = LIFELINE_TYPE_SFIXED32, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_SFIXED32),
-     .offset = offsetof(Test__Names__Types, scalar_11),
-     .quantifier_offset = 0, .encoded_tag = 0x269d000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "scalar_11"},
-    {.number = 612, .type = LIFELINE_TYPE_SFIXED64, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_SFIXED64),
-     .offset = offsetof(Test__Names__Types, scalar_12),
-     .quantifier_offset = 0, .encoded_tag = 0x26a1000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "scalar_12"},
     {.number = 613, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BOOL),
      .offset = offsetof(Test__Names__Types, scalar_13),
@@ -635,72 +233,12 @@ static const LifelineField test__names__types__fields[] = {
      .quantifier_offset = offsetof(Test__Names__Types, has_optional_1_case), .encoded_tag = 0x26e9000000000002,
      .message = NULL, .enumeration = NULL,
      .name = "optional_1"},
-    {.number = 622, .type = LIFELINE_TYPE_FLOAT, .presence = LIFELINE_PRESENCE_ONEOF,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_FLOAT),
-     .offset = offsetof(Test__Names__Types, optional_2),
-     .quantifier_offset = offsetof(Test__Names__Types, has_optional_2_case), .encoded_tag = 0x26f5000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "optional_2"},
     {.number = 623, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_INT32),
      .offset = offsetof(Test__Names__Types, optional_3),
      .quantifier_offset = offsetof(Test__Names__Types, has_optional_3_case), .encoded_tag = 0x26f8000000000002,
      .message = NULL, .enumeration = NULL,
      .name = "optional_3"},
-    {.number = 624, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_ONEOF,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_INT64),
-     .offset = offsetof(Test__Names__Types, optional_4),
-     .quantifier_offset = offsetof(Test__Names__Types, has_optional_4_case), .encoded_tag = 0x2780000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "optional_4"},
-    {.number = 625, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_ONEOF,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_UINT32),
-     .offset = offsetof(Test__Names__Types, optional_5),
-     .quantifier_offset = offsetof(Test__Names__Types, has_optional_5_case), .encoded_tag = 0x2788000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "optional_5"},
-    {.number = 626, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_ONEOF,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_UINT64),
-     .offset = offsetof(Test__Names__Types, optional_6),
-     .quantifier_offset = offsetof(Test__Names__Types, has_optional_6_case), .encoded_tag = 0x2790000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "optional_6"},
-    {.number = 627, .type = LIFELINE_TYPE_SINT32, .presence = LIFELINE_PRESENCE_ONEOF,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_SINT32),
-     .offset = offsetof(Test__Names__Types, optional_7),
-     .quantifier_offset = offsetof(Test__Names__Types, has_optional_7_case), .encoded_tag = 0x2798000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "optional_7"},
-    {.number = 628, .type = LIFELINE_TYPE_SINT64, .presence = LIFELINE_PRESENCE_ONEOF,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_SINT64),
-     .offset = offsetof(Test__Names__Types, optional_8),
-     .quantifier_offset = offsetof(Test__Names__Types, has_optional_8_case), .encoded_tag = 0x27a0000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "optional_8"},
-    {.number = 629, .type = LIFELINE_TYPE_FIXED32, .presence = LIFELINE_PRESENCE_ONEOF,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_FIXED32),
-     .offset = offsetof(Test__Names__Types, optional_9),
-     .quantifier_offset = offsetof(Test__Names__Types, has_optional_9_case), .encoded_tag = 0x27ad000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "optional_9"},
-    {.number = 630, .type = LIFELINE_TYPE_FIXED64, .presence = LIFELINE_PRESENCE_ONEOF,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_FIXED64),
-     .offset = offsetof(Test__Names__Types, optional_10),
-     .quantifier_offset = offsetof(Test__Names__Types, has_optional_10_case), .encoded_tag = 0x27b1000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "optional_10"},
-    {.number = 631, .type = LIFELINE_TYPE_SFIXED32, .presence = LIFELINE_PRESENCE_ONEOF,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_SFIXED32),
-     .offset = offsetof(Test__Names__Types, optional_11),
-     .quantifier_offset = offsetof(Test__Names__Types, has_optional_11_case), .encoded_tag = 0x27bd000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "optional_11"},
-    {.number = 632, .type = LIFELINE_TYPE_SFIXED64, .presence = LIFELINE_PRESENCE_ONEOF,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_SFIXED64),
-     .offset = offsetof(Test__Names__Types, optional_12),
-     .quantifier_offset = offsetof(Test__Names__Types, has_optional_12_case), .encoded_tag = 0x27c1000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "optional_12"},
     {.number = 633, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_BOOL),
      .offset = offsetof(Test__Names__Types, optional_13),
@@ -725,72 +263,12 @@ static const LifelineField test__names__types__fields[] = {
      .quantifier_offset = offsetof(Test__Names__Types, n_repeated_1), .encoded_tag = 0x288a000000000002,
      .message = NULL, .enumeration = NULL,
      .name = "repeated_1"},
-    {.number = 642, .type = LIFELINE_TYPE_FLOAT, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = LIFELINE_FIELD_PACKED, .form = 0,
-     .offset = offsetof(Test__Names__Types, repeated_2),
-     .quantifier_offset = offsetof(Test__Names__Types, n_repeated_2), .encoded_tag = 0x2892000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "repeated_2"},
     {.number = 643, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_PACKED, .form = 0,
      .offset = offsetof(Test__Names__Types, repeated_3),
      .quantifier_offset = offsetof(Test__Names__Types, n_repeated_3), .encoded_tag = 0x289a000000000002,
      .message = NULL, .enumeration = NULL,
      .name = "repeated_3"},
-    {.number = 644, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = LIFELINE_FIELD_PACKED, .form = 0,
-     .offset = offsetof(Test__Names__Types, repeated_4),
-     .quantifier_offset = offsetof(Test__Names__Types, n_repeated_4), .encoded_tag = 0x28a2000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "repeated_4"},
-    {.number = 645, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = LIFELINE_FIELD_PACKED, .form = 0,
-     .offset = offsetof(Test__Names__Types, repeated_5),
-     .quantifier_offset = offsetof(Test__Names__Types, n_repeated_5), .encoded_tag = 0x28aa000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "repeated_5"},
-    {.number = 646, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = LIFELINE_FIELD_PACKED, .form = 0,
-     .offset = offsetof(Test__Names__Types, repeated_6),
-     .quantifier_offset = offsetof(Test__Names__Types, n_repeated_6), .encoded_tag = 0x28b2000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "repeated_6"},
-    {.number = 647, .type = LIFELINE_TYPE_SINT32, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = LIFELINE_FIELD_PACKED, .form = 0,
-     .offset = offsetof(Test__Names__Types, repeated_7),
-     .quantifier_offset = offsetof(Test__Names__Types, n_repeated_7), .encoded_tag = 0x28ba000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "repeated_7"},
-    {.number = 648, .type = LIFELINE_TYPE_SINT64, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = LIFELINE_FIELD_PACKED, .form = 0,
-     .offset = offsetof(Test__Names__Types, repeated_8),
-     .quantifier_offset = offsetof(Test__Names__Types, n_repeated_8), .encoded_tag = 0x28c2000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "repeated_8"},
-    {.number = 649, .type = LIFELINE_TYPE_FIXED32, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = LIFELINE_FIELD_PACKED, .form = 0,
-     .offset = offsetof(Test__Names__Types, repeated_9),
-     .quantifier_offset = offsetof(Test__Names__Types, n_repeated_9), .encoded_tag = 0x28ca000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "repeated_9"},
-    {.number = 650, .type = LIFELINE_TYPE_FIXED64, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = LIFELINE_FIELD_PACKED, .form = 0,
-     .offset = offsetof(Test__Names__Types, repeated_10),
-     .quantifier_offset = offsetof(Test__Names__Types, n_repeated_10), .encoded_tag = 0x28d2000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "repeated_10"},
-    {.number = 651, .type = LIFELINE_TYPE_SFIXED32, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = LIFELINE_FIELD_PACKED, .form = 0,
-     .offset = offsetof(Test__Names__Types, repeated_11),
-     .quantifier_offset = offsetof(Test__Names__Types, n_repeated_11), .encoded_tag = 0x28da000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "repeated_11"},
-    {.number = 652, .type = LIFELINE_TYPE_SFIXED64, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = LIFELINE_FIELD_PACKED, .form = 0,
-     .offset = offsetof(Test__Names__Types, repeated_12),
-     .quantifier_offset = offsetof(Test__Names__Types, n_repeated_12), .encoded_tag = 0x28e2000000000002,
-     .message = NULL, .enumeration = NULL,
-     .name = "repeated_12"},
     {.number = 653, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_PACKED, .form = 0,
      .offset = offsetof(Test__Names__Types, repeated_13),
@@ -815,72 +293,12 @@ static const LifelineField test__names__types__fields[] = {
      .quantifier_offset = offsetof(Test__Names__Types, n_mapped_1), .encoded_tag = 0x29aa000000000002,
      .message = &test__names__types__mapped1_entry__table, .enumeration = NULL,
      .name = "mapped_1"},
-    {.number = 662, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, mapped_2),
-     .quantifier_offset = offsetof(Test__Names__Types, n_mapped_2), .encoded_tag = 0x29b2000000000002,
-     .message = &test__names__types__mapped2_entry__table, .enumeration = NULL,
-     .name = "mapped_2"},
     {.number = 663, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__Types, mapped_3),
      .quantifier_offset = offsetof(Test__Names__Types, n_mapped_3), .encoded_tag = 0x29ba000000000002,
      .message = &test__names__types__mapped3_entry__table, .enumeration = NULL,
      .name = "mapped_3"},
-    {.number = 664, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, mapped_4),
-     .quantifier_offset = offsetof(Test__Names__Types, n_mapped_4), .encoded_tag = 0x29c2000000000002,
-     .message = &test__names__types__mapped4_entry__table, .enumeration = NULL,
-     .name = "mapped_4"},
-    {.number = 665, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, mapped_5),
-     .quantifier_offset = offsetof(Test__Names__Types, n_mapped_5), .encoded_tag = 0x29ca000000000002,
-     .message = &test__names__types__mapped5_entry__table, .enumeration = NULL,
-     .name = "mapped_5"},
-    {.number = 666, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, mapped_6),
-     .quantifier_offset = offsetof(Test__Names__Types, n_mapped_6), .encoded_tag = 0x29d2000000000002,
-     .message = &test__names__types__mapped6_entry__table, .enumeration = NULL,
-     .name = "mapped_6"},
-    {.number = 667, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, mapped_7),
-     .quantifier_offset = offsetof(Test__Names__Types, n_mapped_7), .encoded_tag = 0x29da000000000002,
-     .message = &test__names__types__mapped7_entry__table, .enumeration = NULL,
-     .name = "mapped_7"},
-    {.number = 668, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, mapped_8),
-     .quantifier_offset = offsetof(Test__Names__Types, n_mapped_8), .encoded_tag = 0x29e2000000000002,
-     .message = &test__names__types__mapped8_entry__table, .enumeration = NULL,
-     .name = "mapped_8"},
-    {.number = 669, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, mapped_9),
-     .quantifier_offset = offsetof(Test__Names__Types, n_mapped_9), .encoded_tag = 0x29ea000000000002,
-     .message = &test__names__types__mapped9_entry__table, .enumeration = NULL,
-     .name = "mapped_9"},
-    {.number = 670, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, mapped_10),
-     .quantifier_offset = offsetof(Test__Names__Types, n_mapped_10), .encoded_tag = 0x29f2000000000002,
-     .message = &test__names__types__mapped10_entry__table, .enumeration = NULL,
-     .name = "mapped_10"},
-    {.number = 671, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, mapped_11),
-     .quantifier_offset = offsetof(Test__Names__Types, n_mapped_11), .encoded_tag = 0x29fa000000000002,
-     .message = &test__names__types__mapped11_entry__table, .enumeration = NULL,
-     .name = "mapped_11"},
-    {.number = 672, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Types, mapped_12),
-     .quantifier_offset = offsetof(Test__Names__Types, n_mapped_12), .encoded_tag = 0x2a82000000000002,
-     .message = &test__names__types__mapped12_entry__table, .enumeration = NULL,
-     .name = "mapped_12"},
     {.number = 673, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__Types, mapped_13),
@@ -931,100 +349,40 @@ static const LifelineField test__names__types__fields[] = {
      .name = "chosen_kind"},
 };
 _Static_assert(
-    offsetof(Test__Names__Types, of_1) <= offsetof(Test__Names__Types, of_8),
-    "order of of_1 and of_8 of test.names.Types");
+    offsetof(Test__Names__Types, of_1) <= offsetof(Test__Names__Types, of_27),
+    "order of of_1 and of_27 of test.names.Types");
 _Static_assert(
-    offsetof(Test__Names__Types, of_9) <= offsetof(Test__Names__Types, of_16),
-    "order of of_9 and of_16 of test.names.Types");
+    offsetof(Test__Names__Types, of_28) <= offsetof(Test__Names__Types, of_41),
+    "order of of_28 and of_41 of test.names.Types");
 _Static_assert(
-    offsetof(Test__Names__Types, of_17) <= offsetof(Test__Names__Types, of_24),
-    "order of of_17 and of_24 of test.names.Types");
+    offsetof(Test__Names__Types, n_many_1) <= offsetof(Test__Names__Types, of_60),
+    "order of n_many_1 and of_60 of test.names.Types");
 _Static_assert(
-    offsetof(Test__Names__Types, of_25) <= offsetof(Test__Names__Types, of_32),
-    "order of of_25 and of_32 of test.names.Types");
+    offsetof(Test__Names__Types, n_map_2) <= offsetof(Test__Names__Types, optional_3),
+    "order of n_map_2 and optional_3 of test.names.Types");
 _Static_assert(
-    offsetof(Test__Names__Types, of_33) <= offsetof(Test__Names__Types, of_40),
-    "order of of_33 and of_40 of test.names.Types");
+    offsetof(Test__Names__Types, n_repeated_1) <= offsetof(Test__Names__Types, optional_15),
+    "order of n_repeated_1 and optional_15 of test.names.Types");
 _Static_assert(
-    offsetof(Test__Names__Types, of_41) <= offsetof(Test__Names__Types, of_48),
-    "order of of_41 and of_48 of test.names.Types");
-_Static_assert(
-    offsetof(Test__Names__Types, of_49) <= offsetof(Test__Names__Types, of_56),
-    "order of of_49 and of_56 of test.names.Types");
-_Static_assert(
-    offsetof(Test__Names__Types, of_57) <= offsetof(Test__Names__Types, of_64),
-    "order of of_57 and of_64 of test.names.Types");
-_Static_assert(
-    offsetof(Test__Names__Types, n_many_1) <= offsetof(Test__Names__Types, of_66),
-    "order of n_many_1 and of_66 of test.names.Types");
-_Static_assert(
-    offsetof(Test__Names__Types, n_map_1) <= offsetof(Test__Names__Types, many_8),
-    "order of n_map_1 and many_8 of test.names.Types");
-_Static_assert(
-    offsetof(Test__Names__Types, n_map_7) <= offsetof(Test__Names__Types, scalar_6),
-    "order of n_map_7 and scalar_6 of test.names.Types");
-_Static_assert(
-    offsetof(Test__Names__Types, scalar_7) <= offsetof(Test__Names__Types, scalar_14),
-    "order of scalar_7 and scalar_14 of test.names.Types");
-_Static_assert(
-    offsetof(Test__Names__Types, scalar_15) <= offsetof(Test__Names__Types, optional_7),
-    "order of scalar_15 and optional_7 of test.names.Types");
-_Static_assert(
-    offsetof(Test__Names__Types, has_optional_8_case) <= offsetof(Test__Names__Types, optional_15),
-    "order of has_optional_8_case and optional_15 of test.names.Types");
-_Static_assert(
-    offsetof(Test__Names__Types, n_repeated_1) <= offsetof(Test__Names__Types, repeated_8),
-    "order of n_repeated_1 and repeated_8 of test.names.Types");
-_Static_assert(
-    offsetof(Test__Names__Types, n_mapped_1) <= offsetof(Test__Names__Types, repeated_15),
-    "order of n_mapped_1 and repeated_15 of test.names.Types");
-_Static_assert(
-    offsetof(Test__Names__Types, n_mapped_2) <= offsetof(Test__Names__Types, mapped_9),
-    "order of n_mapped_2 and mapped_9 of test.names.Types");
-_Static_assert(
-    offsetof(Test__Names__Types, n_mapped_10) <= offsetof(Test__Names__Types, chosen_string),
-    "order of n_mapped_10 and chosen_string of test.names.Types");
+    offsetof(Test__Names__Types, n_mapped_1) <= offsetof(Test__Names__Types, chosen_bytes),
+    "order of n_mapped_1 and chosen_bytes of test.names.Types");
 _Static_assert(
     offsetof(Test__Names__Types, choice_case) <= offsetof(Test__Names__Types, chosen_kind),
     "order of choice_case and chosen_kind of test.names.Types");
 static const LifelineFieldGroup test__names__types__groups[] = {
     {.first_field = 0, .offset = offsetof(Test__Names__Types, of_1),
-     .size = offsetof(Test__Names__Types, of_8) + sizeof(((Test__Names__Types *)0)->of_8) - offsetof(Test__Names__Types, of_1)},
-    {.first_field = 8, .offset = offsetof(Test__Names__Types, of_9),
-     .size = offsetof(Test__Names__Types, of_16) + sizeof(((Test__Names__Types *)0)->of_16) - offsetof(Test__Names__Types, of_9)},
-    {.first_field = 16, .offset = offsetof(Test__Names__Types, of_17),
-     .size = offsetof(Test__Names__Types, of_24) + sizeof(((Test__Names__Types *)0)->of_24) - offsetof(Test__Names__Types, of_17)},
-    {.first_field = 24, .offset = offsetof(Test__Names__Types, of_25),
-     .size = offsetof(Test__Names__Types, of_32) + sizeof(((Test__Names__Types *)0)->of_32) - offsetof(Test__Names__Types, of_25)},
-    {.first_field = 32, .offset = offsetof(Test__Names__Types, of_33),
-     .size = offsetof(Test__Names__Types, of_40) + sizeof(((Test__Names__Types *)0)->of_40) - offsetof(Test__Names__Types, of_33)},
-    {.first_field = 40, .offset = offsetof(Test__Names__Types, of_41),
-     .size = offsetof(Test__Names__Types, of_48) + sizeof(((Test__Names__Types *)0)->of_48) - offsetof(Test__Names__Types, of_41)},
-    {.first_field = 48, .offset = offsetof(Test__Names__Types, of_49),
-     .size = offsetof(Test__Names__Types, of_56) + sizeof(((Test__Names__Types *)0)->of_56) - offsetof(Test__Names__Types, of_49)},
-    {.first_field = 56, .offset = offsetof(Test__Names__Types, of_57),
-     .size = offsetof(Test__Names__Types, of_64) + sizeof(((Test__Names__Types *)0)->of_64) - offsetof(Test__Names__Types, of_57)},
-    {.first_field = 64, .offset = offsetof(Test__Names__Types, n_many_1),
-     .size = offsetof(Test__Names__Types, of_66) + sizeof(((Test__Names__Types *)0)->of_66) - offsetof(Test__Names__Types, n_many_1)},
-    {.first_field = 72, .offset = offsetof(Test__Names__Types, n_map_1),
-     .size = offsetof(Test__Names__Types, many_8) + sizeof(((Test__Names__Types *)0)->many_8) - offsetof(Test__Names__Types, n_map_1)},
-    {.first_field = 80, .offset = offsetof(Test__Names__Types, n_map_7),
-     .size = offsetof(Test__Names__Types, scalar_6) + sizeof(((Test__Names__Types *)0)->scalar_6) - offsetof(Test__Names__Types, n_map_7)},
-    {.first_field = 88, .offset = offsetof(Test__Names__Types, scalar_7),
-     .size = offsetof(Test__Names__Types, scalar_14) + sizeof(((Test__Names__Types *)0)->scalar_14) - offsetof(Test__Names__Types, scalar_7)},
-    {.first_field = 96, .offset = offsetof(Test__Names__Types, scalar_15),
-     .size = offsetof(Test__Names__Types, optional_7) + sizeof(((Test__Names__Types *)0)->optional_7) - offsetof(Test__Names__Types, scalar_15)},
-    {.first_field = 104, .offset = offsetof(Test__Names__Types, has_optional_8_case),
-     .size = offsetof(Test__Names__Types, optional_15) + sizeof(((Test__Names__Types *)0)->optional_15) - offsetof(Test__Names__Types, has_optional_8_case)},
-    {.first_field = 112, .offset = offsetof(Test__Names__Types, n_repeated_1),
-     .size = offsetof(Test__Names__Types, repeated_8) + sizeof(((Test__Names__Types *)0)->repeated_8) - offsetof(Test__Names__Types, n_repeated_1)},
-    {.first_field = 120, .offset = offsetof(Test__Names__Types, n_mapped_1),
-     .size = offsetof(Test__Names__Types, repeated_15) + sizeof(((Test__Names__Types *)0)->repeated_15) - offsetof(Test__Names__Types, n_mapped_1)},
-    {.first_field = 128, .offset = offsetof(Test__Names__Types, n_mapped_2),
-     .size = offsetof(Test__Names__Types, mapped_9) + sizeof(((Test__Names__Types *)0)->mapped_9) - offsetof(Test__Names__Types, n_mapped_2)},
-    {.first_field = 136, .offset = offsetof(Test__Names__Types, n_mapped_10),
-     .size = offsetof(Test__Names__Types, chosen_string) + sizeof(((Test__Names__Types *)0)->chosen_string) - offsetof(Test__Names__Types, n_mapped_10)},
-    {.first_field = 144, .offset = offsetof(Test__Names__Types, choice_case),
+     .size = offsetof(Test__Names__Types, of_27) + sizeof(((Test__Names__Types *)0)->of_27) - offsetof(Test__Names__Types, of_1)},
+    {.first_field = 8, .offset = offsetof(Test__Names__Types, of_28),
+     .size = offsetof(Test__Names__Types, of_41) + sizeof(((Test__Names__Types *)0)->of_41) - offsetof(Test__Names__Types, of_28)},
+    {.first_field = 16, .offset = offsetof(Test__Names__Types, n_many_1),
+     .size = offsetof(Test__Names__Types, of_60) + sizeof(((Test__Names__Types *)0)->of_60) - offsetof(Test__Names__Types, n_many_1)},
+    {.first_field = 24, .offset = offsetof(Test__Names__Types, n_map_2),
+     .size = offsetof(Test__Names__Types, optional_3) + sizeof(((Test__Names__Types *)0)->optional_3) - offsetof(Test__Names__Types, n_map_2)},
+    {.first_field = 32, .offset = offsetof(Test__Names__Types, n_repeated_1),
+     .size = offsetof(Test__Names__Types, optional_15) + sizeof(((Test__Names__Types *)0)->optional_15) - offsetof(Test__Names__Types, n_repeated_1)},
+    {.first_field = 40, .offset = offsetof(Test__Names__Types, n_mapped_1),
+     .size = offsetof(Test__Names__Types, chosen_bytes) + sizeof(((Test__Names__Types *)0)->chosen_bytes) - offsetof(Test__Names__Types, n_mapped_1)},
+    {.first_field = 48, .offset = offsetof(Test__Names__Types, choice_case),
      .size = offsetof(Test__Names__Types, chosen_kind) + sizeof(((Test__Names__Types *)0)->chosen_kind) - offsetof(Test__Names__Types, choice_case)},
 };
 const LifelineMessageTable test__names__types__table = {
@@ -1032,43 +390,33 @@ const LifelineMessageTable test__names__types__table = {
     .default_instance = &test__names__types__default,
     .fields = test__names__types__fields,
     .groups = test__names__types__groups,
-    .group_count = 19,
-    .field_count = 147,
-    .dense_count = 66,
+    .group_count = 7,
+    .field_count = 50,
+    .dense_count = 2,
     .size = sizeof(Test__Names__Types),
     .flags = 0,
     .dispatch = {
         [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Names__Types, of_1), 0),
         [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Names__Types, of_2), 0),
-        [3] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1A, 2, offsetof(Test__Names__Types, of_3), 0),
-        [4] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x22, 3, offsetof(Test__Names__Types, of_4), 0),
-        [5] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x2A, 4, offsetof(Test__Names__Types, of_5), 0),
-        [6] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x32, 5, offsetof(Test__Names__Types, of_6), 0),
-        [7] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x3A, 6, offsetof(Test__Names__Types, of_7), 0),
-        [8] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x42, 7, offsetof(Test__Names__Types, of_8), 0),
-        [9] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x4A, 8, offsetof(Test__Names__Types, of_9), 0),
-        [10] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x52, 9, offsetof(Test__Names__Types, of_10), 0),
-        [11] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x5A, 10, offsetof(Test__Names__Types, of_11), 0),
-        [12] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x62, 11, offsetof(Test__Names__Types, of_12), 0),
-        [13] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x6A, 12, offsetof(Test__Names__Types, of_13), 0),
-        [14] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x72, 13, offsetof(Test__Names__Types, of_14), 0),
-        [15] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x7A, 14, offsetof(Test__Names__Types, of_15), 0),
-        [16] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x182, 15, offsetof(Test__Names__Types, of_16), 0),
-        [17] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x18A, 16, offsetof(Test__Names__Types, of_17), 0),
-        [18] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x192, 17, offsetof(Test__Names__Types, of_18), 0),
-        [19] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x19A, 18, offsetof(Test__Names__Types, of_19), 0),
-        [20] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1A2, 19, offsetof(Test__Names__Types, of_20), 0),
-        [21] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1AA, 20, offsetof(Test__Names__Types, of_21), 0),
-        [22] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1B2, 21, offsetof(Test__Names__Types, of_22), 0),
-        [23] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1BA, 22, offsetof(Test__Names__Types, of_23), 0),
-        [24] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1C2, 23, offsetof(Test__Names__Types, of_24), 0),
-        [25] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1CA, 24, offsetof(Test__Names__Types, of_25), 0),
-        [26] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1D2, 25, offsetof(Test__Names__Types, of_26), 0),
-        [27] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1DA, 26, offsetof(Test__Names__Types, of_27), 0),
-        [28] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1E2, 27, offsetof(Test__Names__Types, of_28), 0),
-        [29] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1EA, 28, offsetof(Test__Names__Types, of_29), 0),
-        [30] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1F2, 29, offsetof(Test__Names__Types, of_30), 0),
-        [31] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1FA, 30, offsetof(Test__Names__Types, of_31), 0),
+        [8] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x42, 2, offsetof(Test__Names__Types, of_8), 0),
+        [11] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x5A, 3, offsetof(Test__Names__Types, of_11), 0),
+        [13] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x6A, 4, offsetof(Test__Names__Types, of_13), 0),
+        [16] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x282, 9, offsetof(Test__Names__Types, of_32), 0),
+        [17] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x38A, 16, offsetof(Test__Names__Types, of_49), 0),
+        [18] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x292, 10, offsetof(Test__Names__Types, of_34), 0),
+        [19] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x29A, 11, offsetof(Test__Names__Types, of_35), 0),
+        [20] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x2A2, 12, offsetof(Test__Names__Types, of_36), 0),
+        [21] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1AA, 5, offsetof(Test__Names__Types, of_21), 0),
+        [22] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x2B2, 13, offsetof(Test__Names__Types, of_38), 0),
+        [23] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x26BA, 0, offsetof(Test__Names__Types, scalar_15), 0),
+        [24] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1C2, 6, offsetof(Test__Names__Types, of_24), 0),
+        [25] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x2CA, 15, offsetof(Test__Names__Types, of_41), 0),
+        [26] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0xCD2, 22, offsetof(Test__Names__Types, many_2), offsetof(Test__Names__Types, n_many_2)),
+        [27] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1DA, 7, offsetof(Test__Names__Types, of_27), 0),
+        [28] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1E2, 8, offsetof(Test__Names__Types, of_28), 0),
+        [29] = LIFELINE_DISPATCH(BOOL, PACKED, 0x28EA, 37, offsetof(Test__Names__Types, repeated_13), offsetof(Test__Names__Types, n_repeated_13)),
+        [30] = LIFELINE_DISPATCH(UTF8, REPEATED, 0x28F2, 38, offsetof(Test__Names__Types, repeated_14), offsetof(Test__Names__Types, n_repeated_14)),
+        [31] = LIFELINE_DISPATCH(BYTES, REPEATED, 0x28FA, 39, offsetof(Test__Names__Types, repeated_15), offsetof(Test__Names__Types, n_repeated_15)),
     },
 };
 
@@ -1120,126 +468,6 @@ const LifelineMessageTable test__names__types__string__table = {
     },
 };
 
-static const Test__Names__Types__Int32 test__names__types__int32__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__int32__descriptor)};
-static const LifelineField test__names__types__int32__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Int32, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__int32__table = {
-    .full_name = "test.names.Types.Int32",
-    .default_instance = &test__names__types__int32__default,
-    .fields = test__names__types__int32__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Int32),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Int32, text), 0),
-    },
-};
-
-static const Test__Names__Types__Int64 test__names__types__int64__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__int64__descriptor)};
-static const LifelineField test__names__types__int64__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Int64, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__int64__table = {
-    .full_name = "test.names.Types.Int64",
-    .default_instance = &test__names__types__int64__default,
-    .fields = test__names__types__int64__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Int64),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Int64, text), 0),
-    },
-};
-
-static const Test__Names__Types__UInt32 test__names__types__uint32__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__uint32__descriptor)};
-static const LifelineField test__names__types__uint32__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__UInt32, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__uint32__table = {
-    .full_name = "test.names.Types.UInt32",
-    .default_instance = &test__names__types__uint32__default,
-    .fields = test__names__types__uint32__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__UInt32),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__UInt32, text), 0),
-    },
-};
-
-static const Test__Names__Types__UInt64 test__names__types__uint64__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__uint64__descriptor)};
-static const LifelineField test__names__types__uint64__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__UInt64, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__uint64__table = {
-    .full_name = "test.names.Types.UInt64",
-    .default_instance = &test__names__types__uint64__default,
-    .fields = test__names__types__uint64__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__UInt64),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__UInt64, text), 0),
-    },
-};
-
-static const Test__Names__Types__Int test__names__types__int__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__int__descriptor)};
-static const LifelineField test__names__types__int__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Int, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__int__table = {
-    .full_name = "test.names.Types.Int",
-    .default_instance = &test__names__types__int__default,
-    .fields = test__names__types__int__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Int),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Int, text), 0),
-    },
-};
-
 static const Test__Names__Types__Bool test__names__types__bool__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__bool__descriptor)};
 static const LifelineField test__names__types__bool__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -1261,54 +489,6 @@ const LifelineMessageTable test__names__types__bool__table = {
     .flags = 0,
     .dispatch = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Bool, text), 0),
-    },
-};
-
-static const Test__Names__Types__Float test__names__types__float__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__float__descriptor)};
-static const LifelineField test__names__types__float__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Float, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__float__table = {
-    .full_name = "test.names.Types.Float",
-    .default_instance = &test__names__types__float__default,
-    .fields = test__names__types__float__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Float),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Float, text), 0),
-    },
-};
-
-static const Test__Names__Types__Double test__names__types__double__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__double__descriptor)};
-static const LifelineField test__names__types__double__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Double, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__double__table = {
-    .full_name = "test.names.Types.Double",
-    .default_instance = &test__names__types__double__default,
-    .fields = test__names__types__double__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Double),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Double, text), 0),
     },
 };
 
@@ -1336,30 +516,6 @@ const LifelineMessageTable test__names__types__optional__table = {
     },
 };
 
-static const Test__Names__Types__Array test__names__types__array__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__array__descriptor)};
-static const LifelineField test__names__types__array__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Array, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__array__table = {
-    .full_name = "test.names.Types.Array",
-    .default_instance = &test__names__types__array__default,
-    .fields = test__names__types__array__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Array),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Array, text), 0),
-    },
-};
-
 static const Test__Names__Types__RepeatedField test__names__types__repeated_field__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__repeated_field__descriptor)};
 static const LifelineField test__names__types__repeated_field__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -1381,174 +537,6 @@ const LifelineMessageTable test__names__types__repeated_field__table = {
     .flags = 0,
     .dispatch = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__RepeatedField, text), 0),
-    },
-};
-
-static const Test__Names__Types__MapField test__names__types__map_field__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__map_field__descriptor)};
-static const LifelineField test__names__types__map_field__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__MapField, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__map_field__table = {
-    .full_name = "test.names.Types.MapField",
-    .default_instance = &test__names__types__map_field__default,
-    .fields = test__names__types__map_field__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__MapField),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__MapField, text), 0),
-    },
-};
-
-static const Test__Names__Types__MessageReference test__names__types__message_reference__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__message_reference__descriptor)};
-static const LifelineField test__names__types__message_reference__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__MessageReference, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__message_reference__table = {
-    .full_name = "test.names.Types.MessageReference",
-    .default_instance = &test__names__types__message_reference__default,
-    .fields = test__names__types__message_reference__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__MessageReference),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__MessageReference, text), 0),
-    },
-};
-
-static const Test__Names__Types__MessageTable test__names__types__message_table__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__message_table__descriptor)};
-static const LifelineField test__names__types__message_table__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__MessageTable, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__message_table__table = {
-    .full_name = "test.names.Types.MessageTable",
-    .default_instance = &test__names__types__message_table__default,
-    .fields = test__names__types__message_table__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__MessageTable),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__MessageTable, text), 0),
-    },
-};
-
-static const Test__Names__Types__ProtobufEnum test__names__types__protobuf_enum__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__protobuf_enum__descriptor)};
-static const LifelineField test__names__types__protobuf_enum__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__ProtobufEnum, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__protobuf_enum__table = {
-    .full_name = "test.names.Types.ProtobufEnum",
-    .default_instance = &test__names__types__protobuf_enum__default,
-    .fields = test__names__types__protobuf_enum__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__ProtobufEnum),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__ProtobufEnum, text), 0),
-    },
-};
-
-static const Test__Names__Types__FieldElement test__names__types__field_element__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__field_element__descriptor)};
-static const LifelineField test__names__types__field_element__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__FieldElement, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__field_element__table = {
-    .full_name = "test.names.Types.FieldElement",
-    .default_instance = &test__names__types__field_element__default,
-    .fields = test__names__types__field_element__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__FieldElement),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__FieldElement, text), 0),
-    },
-};
-
-static const Test__Names__Types__Type test__names__types__type__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__type__descriptor)};
-static const LifelineField test__names__types__type__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Type, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__type__table = {
-    .full_name = "test.names.Types.Type",
-    .default_instance = &test__names__types__type__default,
-    .fields = test__names__types__type__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Type),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Type, text), 0),
-    },
-};
-
-static const Test__Names__Types__Protocol test__names__types__protocol__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__protocol__descriptor)};
-static const LifelineField test__names__types__protocol__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Protocol, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__protocol__table = {
-    .full_name = "test.names.Types.Protocol",
-    .default_instance = &test__names__types__protocol__default,
-    .fields = test__names__types__protocol__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Protocol),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Protocol, text), 0),
     },
 };
 
@@ -1576,54 +564,6 @@ const LifelineMessageTable test__names__types__self__table = {
     },
 };
 
-static const Test__Names__Types__Any test__names__types__any__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__any__descriptor)};
-static const LifelineField test__names__types__any__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Any, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__any__table = {
-    .full_name = "test.names.Types.Any",
-    .default_instance = &test__names__types__any__default,
-    .fields = test__names__types__any__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Any),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Any, text), 0),
-    },
-};
-
-static const Test__Names__Types__AnyObject test__names__types__any_object__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__any_object__descriptor)};
-static const LifelineField test__names__types__any_object__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__AnyObject, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__any_object__table = {
-    .full_name = "test.names.Types.AnyObject",
-    .default_instance = &test__names__types__any_object__default,
-    .fields = test__names__types__any_object__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__AnyObject),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__AnyObject, text), 0),
-    },
-};
-
 static const Test__Names__Types__UInt8 test__names__types__uint8__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__uint8__descriptor)};
 static const LifelineField test__names__types__uint8__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -1645,54 +585,6 @@ const LifelineMessageTable test__names__types__uint8__table = {
     .flags = 0,
     .dispatch = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__UInt8, text), 0),
-    },
-};
-
-static const Test__Names__Types__UnsafePointer test__names__types__unsafe_pointer__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__unsafe_pointer__descriptor)};
-static const LifelineField test__names__types__unsafe_pointer__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__UnsafePointer, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__unsafe_pointer__table = {
-    .full_name = "test.names.Types.UnsafePointer",
-    .default_instance = &test__names__types__unsafe_pointer__default,
-    .fields = test__names__types__unsafe_pointer__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__UnsafePointer),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__UnsafePointer, text), 0),
-    },
-};
-
-static const Test__Names__Types__Fields test__names__types__fields__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__fields__descriptor)};
-static const LifelineField test__names__types__fields__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Fields, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__fields__table = {
-    .full_name = "test.names.Types.Fields",
-    .default_instance = &test__names__types__fields__default,
-    .fields = test__names__types__fields__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Fields),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Fields, text), 0),
     },
 };
 
@@ -1744,78 +636,6 @@ const LifelineMessageTable test__names__types__swift__table = {
     },
 };
 
-static const Test__Names__Types__Hashable test__names__types__hashable__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__hashable__descriptor)};
-static const LifelineField test__names__types__hashable__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Hashable, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__hashable__table = {
-    .full_name = "test.names.Types.Hashable",
-    .default_instance = &test__names__types__hashable__default,
-    .fields = test__names__types__hashable__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Hashable),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Hashable, text), 0),
-    },
-};
-
-static const Test__Names__Types__Sendable test__names__types__sendable__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__sendable__descriptor)};
-static const LifelineField test__names__types__sendable__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Sendable, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__sendable__table = {
-    .full_name = "test.names.Types.Sendable",
-    .default_instance = &test__names__types__sendable__default,
-    .fields = test__names__types__sendable__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Sendable),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Sendable, text), 0),
-    },
-};
-
-static const Test__Names__Types__Equatable test__names__types__equatable__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__equatable__descriptor)};
-static const LifelineField test__names__types__equatable__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Equatable, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__equatable__table = {
-    .full_name = "test.names.Types.Equatable",
-    .default_instance = &test__names__types__equatable__default,
-    .fields = test__names__types__equatable__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Equatable),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Equatable, text), 0),
-    },
-};
-
 static const Test__Names__Types__Error test__names__types__error__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__error__descriptor)};
 static const LifelineField test__names__types__error__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -1837,30 +657,6 @@ const LifelineMessageTable test__names__types__error__table = {
     .flags = 0,
     .dispatch = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Error, text), 0),
-    },
-};
-
-static const Test__Names__Types__Result test__names__types__result__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__result__descriptor)};
-static const LifelineField test__names__types__result__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Result, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__result__table = {
-    .full_name = "test.names.Types.Result",
-    .default_instance = &test__names__types__result__default,
-    .fields = test__names__types__result__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Result),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Result, text), 0),
     },
 };
 
@@ -1936,30 +732,6 @@ const LifelineMessageTable test__names__types__foo__bar__n3__table = {
     },
 };
 
-static const Test__Names__Types__FooBarN4 test__names__types__foo_bar__n4__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__foo_bar__n4__descriptor)};
-static const LifelineField test__names__types__foo_bar__n4__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__FooBarN4, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__foo_bar__n4__table = {
-    .full_name = "test.names.Types.fooBar",
-    .default_instance = &test__names__types__foo_bar__n4__default,
-    .fields = test__names__types__foo_bar__n4__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__FooBarN4),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__FooBarN4, text), 0),
-    },
-};
-
 static const Test__Names__Types__Class test__names__types__class__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__class__descriptor)};
 static const LifelineField test__names__types__class__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -1984,51 +756,27 @@ const LifelineMessageTable test__names__types__class__table = {
     },
 };
 
-static const Test__Names__Types__Struct test__names__types__struct__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__struct__descriptor)};
-static const LifelineField test__names__types__struct__fields[] = {
+static const Test__Names__Types__Int test__names__types__int__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__int__descriptor)};
+static const LifelineField test__names__types__int__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Struct, text),
+     .offset = offsetof(Test__Names__Types__Int, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "text"},
 };
-const LifelineMessageTable test__names__types__struct__table = {
-    .full_name = "test.names.Types.struct",
-    .default_instance = &test__names__types__struct__default,
-    .fields = test__names__types__struct__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Struct),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Struct, text), 0),
-    },
-};
-
-static const Test__Names__Types__IntN2 test__names__types__int__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__int__n2__descriptor)};
-static const LifelineField test__names__types__int__n2__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__IntN2, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__int__n2__table = {
+const LifelineMessageTable test__names__types__int__table = {
     .full_name = "test.names.Types.int",
-    .default_instance = &test__names__types__int__n2__default,
-    .fields = test__names__types__int__n2__fields,
+    .default_instance = &test__names__types__int__default,
+    .fields = test__names__types__int__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__IntN2),
+    .size = sizeof(Test__Names__Types__Int),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__IntN2, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Int, text), 0),
     },
 };
 
@@ -2056,267 +804,27 @@ const LifelineMessageTable test__names__types__size_t__table = {
     },
 };
 
-static const Test__Names__Types__Uint8T test__names__types__uint8_t__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__uint8_t__descriptor)};
-static const LifelineField test__names__types__uint8_t__fields[] = {
+static const Test__Names__Types__Fields test__names__types____fields__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types____fields__descriptor)};
+static const LifelineField test__names__types____fields__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Uint8T, text),
+     .offset = offsetof(Test__Names__Types__Fields, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "text"},
 };
-const LifelineMessageTable test__names__types__uint8_t__table = {
-    .full_name = "test.names.Types.uint8_t",
-    .default_instance = &test__names__types__uint8_t__default,
-    .fields = test__names__types__uint8_t__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Uint8T),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Uint8T, text), 0),
-    },
-};
-
-static const Test__Names__Types__NULL test__names__types__null__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__null__descriptor)};
-static const LifelineField test__names__types__null__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__NULL, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__null__table = {
-    .full_name = "test.names.Types.NULL",
-    .default_instance = &test__names__types__null__default,
-    .fields = test__names__types__null__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__NULL),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__NULL, text), 0),
-    },
-};
-
-static const Test__Names__Types__EOF test__names__types__eof__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__eof__descriptor)};
-static const LifelineField test__names__types__eof__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__EOF, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__eof__table = {
-    .full_name = "test.names.Types.EOF",
-    .default_instance = &test__names__types__eof__default,
-    .fields = test__names__types__eof__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__EOF),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__EOF, text), 0),
-    },
-};
-
-static const Test__Names__Types__INTMAX test__names__types__int__max__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__int__max__descriptor)};
-static const LifelineField test__names__types__int__max__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__INTMAX, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__int__max__table = {
-    .full_name = "test.names.Types.INT_MAX",
-    .default_instance = &test__names__types__int__max__default,
-    .fields = test__names__types__int__max__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__INTMAX),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__INTMAX, text), 0),
-    },
-};
-
-static const Test__Names__Types__Description test__names__types__description__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__description__descriptor)};
-static const LifelineField test__names__types__description__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Description, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__description__table = {
-    .full_name = "test.names.Types.description",
-    .default_instance = &test__names__types__description__default,
-    .fields = test__names__types__description__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Description),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Description, text), 0),
-    },
-};
-
-static const Test__Names__Types__Extensions test__names__types__extensions__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__extensions__descriptor)};
-static const LifelineField test__names__types__extensions__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Extensions, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__extensions__table = {
-    .full_name = "test.names.Types.Extensions",
-    .default_instance = &test__names__types__extensions__default,
-    .fields = test__names__types__extensions__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Extensions),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Extensions, text), 0),
-    },
-};
-
-static const Test__Names__Types__ProtoMessageName test__names__types__proto_message_name__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__proto_message_name__descriptor)};
-static const LifelineField test__names__types__proto_message_name__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__ProtoMessageName, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__proto_message_name__table = {
-    .full_name = "test.names.Types.protoMessageName",
-    .default_instance = &test__names__types__proto_message_name__default,
-    .fields = test__names__types__proto_message_name__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__ProtoMessageName),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__ProtoMessageName, text), 0),
-    },
-};
-
-static const Test__Names__Types__FieldsN2 test__names__types____fields__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types____fields__n2__descriptor)};
-static const LifelineField test__names__types____fields__n2__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__FieldsN2, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types____fields__n2__table = {
+const LifelineMessageTable test__names__types____fields__table = {
     .full_name = "test.names.Types._Fields",
-    .default_instance = &test__names__types____fields__n2__default,
-    .fields = test__names__types____fields__n2__fields,
+    .default_instance = &test__names__types____fields__default,
+    .fields = test__names__types____fields__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__FieldsN2),
+    .size = sizeof(Test__Names__Types__Fields),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__FieldsN2, text), 0),
-    },
-};
-
-static const Test__Names__Types__Foo test__names__types____foo__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types____foo__descriptor)};
-static const LifelineField test__names__types____foo__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Foo, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types____foo__table = {
-    .full_name = "test.names.Types._Foo",
-    .default_instance = &test__names__types____foo__default,
-    .fields = test__names__types____foo__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Foo),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Foo, text), 0),
-    },
-};
-
-static const Test__Names__Types__FooN2 test__names__types__foo__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__foo__n2__descriptor)};
-static const LifelineField test__names__types__foo__n2__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__FooN2, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__foo__n2__table = {
-    .full_name = "test.names.Types.Foo",
-    .default_instance = &test__names__types__foo__n2__default,
-    .fields = test__names__types__foo__n2__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__FooN2),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__FooN2, text), 0),
-    },
-};
-
-static const Test__Names__Types__MessageN2 test__names__types__message___n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__message___n2__descriptor)};
-static const LifelineField test__names__types__message___n2__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__MessageN2, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__message___n2__table = {
-    .full_name = "test.names.Types.Message_",
-    .default_instance = &test__names__types__message___n2__default,
-    .fields = test__names__types__message___n2__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__MessageN2),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__MessageN2, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Fields, text), 0),
     },
 };
 
@@ -2344,123 +852,27 @@ const LifelineMessageTable test__names__types__one_of__choice__table = {
     },
 };
 
-static const Test__Names__Types__CAse test__names__types__case__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__case__descriptor)};
-static const LifelineField test__names__types__case__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__CAse, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__case__table = {
-    .full_name = "test.names.Types.CAse",
-    .default_instance = &test__names__types__case__default,
-    .fields = test__names__types__case__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__CAse),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__CAse, text), 0),
-    },
-};
-
-static const Test__Names__Types__CaseN2 test__names__types__case__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__case__n2__descriptor)};
-static const LifelineField test__names__types__case__n2__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__CaseN2, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__case__n2__table = {
-    .full_name = "test.names.Types.Case",
-    .default_instance = &test__names__types__case__n2__default,
-    .fields = test__names__types__case__n2__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__CaseN2),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__CaseN2, text), 0),
-    },
-};
-
-static const Test__Names__Types__INITN2 test__names__types__init__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__init__n2__descriptor)};
+static const Test__Names__Types__InitN2 test__names__types__init__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__init__n2__descriptor)};
 static const LifelineField test__names__types__init__n2__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__INITN2, text),
+     .offset = offsetof(Test__Names__Types__InitN2, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL,
      .name = "text"},
 };
 const LifelineMessageTable test__names__types__init__n2__table = {
-    .full_name = "test.names.Types.INIT",
+    .full_name = "test.names.Types.init",
     .default_instance = &test__names__types__init__n2__default,
     .fields = test__names__types__init__n2__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__INITN2),
+    .size = sizeof(Test__Names__Types__InitN2),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__INITN2, text), 0),
-    },
-};
-
-static const Test__Names__Types__InitN3 test__names__types__init__n3__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__init__n3__descriptor)};
-static const LifelineField test__names__types__init__n3__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__InitN3, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__init__n3__table = {
-    .full_name = "test.names.Types.init",
-    .default_instance = &test__names__types__init__n3__default,
-    .fields = test__names__types__init__n3__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__InitN3),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__InitN3, text), 0),
-    },
-};
-
-static const Test__Names__Types__Descriptor test__names__types__descriptor__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__descriptor__descriptor)};
-static const LifelineField test__names__types__descriptor__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Descriptor, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__descriptor__table = {
-    .full_name = "test.names.Types.Descriptor",
-    .default_instance = &test__names__types__descriptor__default,
-    .fields = test__names__types__descriptor__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Descriptor),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Descriptor, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__InitN2, text), 0),
     },
 };
 
@@ -2509,150 +921,6 @@ const LifelineMessageTable test__names__types__get_table__table = {
     .flags = 0,
     .dispatch = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__GetTable, text), 0),
-    },
-};
-
-static const Test__Names__Types__Default test__names__types__default__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__default__descriptor)};
-static const LifelineField test__names__types__default__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Default, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__default__table = {
-    .full_name = "test.names.Types.Default",
-    .default_instance = &test__names__types__default__default,
-    .fields = test__names__types__default__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Default),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Default, text), 0),
-    },
-};
-
-static const Test__Names__Types__LifelineField test__names__types__lifeline_field__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__lifeline_field__descriptor)};
-static const LifelineField test__names__types__lifeline_field__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__LifelineField, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__lifeline_field__table = {
-    .full_name = "test.names.Types.LifelineField",
-    .default_instance = &test__names__types__lifeline_field__default,
-    .fields = test__names__types__lifeline_field__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__LifelineField),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__LifelineField, text), 0),
-    },
-};
-
-static const Test__Names__Types__BytesValue test__names__types__bytes_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__bytes_value__descriptor)};
-static const LifelineField test__names__types__bytes_value__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__BytesValue, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__bytes_value__table = {
-    .full_name = "test.names.Types.BytesValue",
-    .default_instance = &test__names__types__bytes_value__default,
-    .fields = test__names__types__bytes_value__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__BytesValue),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__BytesValue, text), 0),
-    },
-};
-
-static const Test__Names__Types__Dictionary test__names__types__dictionary__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__dictionary__descriptor)};
-static const LifelineField test__names__types__dictionary__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Dictionary, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__dictionary__table = {
-    .full_name = "test.names.Types.Dictionary",
-    .default_instance = &test__names__types__dictionary__default,
-    .fields = test__names__types__dictionary__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Dictionary),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Dictionary, text), 0),
-    },
-};
-
-static const Test__Names__Types__Never test__names__types__never__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__never__descriptor)};
-static const LifelineField test__names__types__never__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Never, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__never__table = {
-    .full_name = "test.names.Types.Never",
-    .default_instance = &test__names__types__never__default,
-    .fields = test__names__types__never__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Never),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Never, text), 0),
-    },
-};
-
-static const Test__Names__Types__Void test__names__types__void__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__void__descriptor)};
-static const LifelineField test__names__types__void__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Void, text),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "text"},
-};
-const LifelineMessageTable test__names__types__void__table = {
-    .full_name = "test.names.Types.Void",
-    .default_instance = &test__names__types__void__default,
-    .fields = test__names__types__void__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Void),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Void, text), 0),
     },
 };
 
@@ -2726,216 +994,6 @@ const LifelineMessageTable test__names__types__map2_entry__table = {
     },
 };
 
-_Static_assert(offsetof(Test__Names__Types__Map3Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Map3Entry");
-_Static_assert(
-    offsetof(Test__Names__Types__Map3Entry, value) == (offsetof(Test__Names__Types__Map3Entry, key) + sizeof(((Test__Names__Types__Map3Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Map3Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Map3Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Map3Entry *)0)->value)),
-    "value of test.names.Types.Map3Entry");
-static const Test__Names__Types__Map3Entry test__names__types__map3_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__map3_entry__descriptor)};
-static const LifelineField test__names__types__map3_entry__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__Types__Map3Entry, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "key"},
-    {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types__Map3Entry, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &test__names__types__int32__table, .enumeration = NULL,
-     .name = "value"},
-};
-const LifelineMessageTable test__names__types__map3_entry__table = {
-    .full_name = "test.names.Types.Map3Entry",
-    .default_instance = &test__names__types__map3_entry__default,
-    .fields = test__names__types__map3_entry__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Map3Entry),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Types__Map3Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Names__Types__Map3Entry, value), 0),
-    },
-};
-
-_Static_assert(offsetof(Test__Names__Types__Map4Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Map4Entry");
-_Static_assert(
-    offsetof(Test__Names__Types__Map4Entry, value) == (offsetof(Test__Names__Types__Map4Entry, key) + sizeof(((Test__Names__Types__Map4Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Map4Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Map4Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Map4Entry *)0)->value)),
-    "value of test.names.Types.Map4Entry");
-static const Test__Names__Types__Map4Entry test__names__types__map4_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__map4_entry__descriptor)};
-static const LifelineField test__names__types__map4_entry__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__Types__Map4Entry, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "key"},
-    {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types__Map4Entry, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &test__names__types__int64__table, .enumeration = NULL,
-     .name = "value"},
-};
-const LifelineMessageTable test__names__types__map4_entry__table = {
-    .full_name = "test.names.Types.Map4Entry",
-    .default_instance = &test__names__types__map4_entry__default,
-    .fields = test__names__types__map4_entry__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Map4Entry),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Types__Map4Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Names__Types__Map4Entry, value), 0),
-    },
-};
-
-_Static_assert(offsetof(Test__Names__Types__Map5Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Map5Entry");
-_Static_assert(
-    offsetof(Test__Names__Types__Map5Entry, value) == (offsetof(Test__Names__Types__Map5Entry, key) + sizeof(((Test__Names__Types__Map5Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Map5Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Map5Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Map5Entry *)0)->value)),
-    "value of test.names.Types.Map5Entry");
-static const Test__Names__Types__Map5Entry test__names__types__map5_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__map5_entry__descriptor)};
-static const LifelineField test__names__types__map5_entry__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__Types__Map5Entry, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "key"},
-    {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types__Map5Entry, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &test__names__types__uint32__table, .enumeration = NULL,
-     .name = "value"},
-};
-const LifelineMessageTable test__names__types__map5_entry__table = {
-    .full_name = "test.names.Types.Map5Entry",
-    .default_instance = &test__names__types__map5_entry__default,
-    .fields = test__names__types__map5_entry__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Map5Entry),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Types__Map5Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Names__Types__Map5Entry, value), 0),
-    },
-};
-
-_Static_assert(offsetof(Test__Names__Types__Map6Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Map6Entry");
-_Static_assert(
-    offsetof(Test__Names__Types__Map6Entry, value) == (offsetof(Test__Names__Types__Map6Entry, key) + sizeof(((Test__Names__Types__Map6Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Map6Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Map6Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Map6Entry *)0)->value)),
-    "value of test.names.Types.Map6Entry");
-static const Test__Names__Types__Map6Entry test__names__types__map6_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__map6_entry__descriptor)};
-static const LifelineField test__names__types__map6_entry__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__Types__Map6Entry, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "key"},
-    {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types__Map6Entry, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &test__names__types__uint64__table, .enumeration = NULL,
-     .name = "value"},
-};
-const LifelineMessageTable test__names__types__map6_entry__table = {
-    .full_name = "test.names.Types.Map6Entry",
-    .default_instance = &test__names__types__map6_entry__default,
-    .fields = test__names__types__map6_entry__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Map6Entry),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Types__Map6Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Names__Types__Map6Entry, value), 0),
-    },
-};
-
-_Static_assert(offsetof(Test__Names__Types__Map7Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Map7Entry");
-_Static_assert(
-    offsetof(Test__Names__Types__Map7Entry, value) == (offsetof(Test__Names__Types__Map7Entry, key) + sizeof(((Test__Names__Types__Map7Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Map7Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Map7Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Map7Entry *)0)->value)),
-    "value of test.names.Types.Map7Entry");
-static const Test__Names__Types__Map7Entry test__names__types__map7_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__map7_entry__descriptor)};
-static const LifelineField test__names__types__map7_entry__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__Types__Map7Entry, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "key"},
-    {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types__Map7Entry, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &test__names__types__int__table, .enumeration = NULL,
-     .name = "value"},
-};
-const LifelineMessageTable test__names__types__map7_entry__table = {
-    .full_name = "test.names.Types.Map7Entry",
-    .default_instance = &test__names__types__map7_entry__default,
-    .fields = test__names__types__map7_entry__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Map7Entry),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Types__Map7Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Names__Types__Map7Entry, value), 0),
-    },
-};
-
-_Static_assert(offsetof(Test__Names__Types__Map8Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Map8Entry");
-_Static_assert(
-    offsetof(Test__Names__Types__Map8Entry, value) == (offsetof(Test__Names__Types__Map8Entry, key) + sizeof(((Test__Names__Types__Map8Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Map8Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Map8Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Map8Entry *)0)->value)),
-    "value of test.names.Types.Map8Entry");
-static const Test__Names__Types__Map8Entry test__names__types__map8_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__map8_entry__descriptor)};
-static const LifelineField test__names__types__map8_entry__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__Types__Map8Entry, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "key"},
-    {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types__Map8Entry, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &test__names__types__bool__table, .enumeration = NULL,
-     .name = "value"},
-};
-const LifelineMessageTable test__names__types__map8_entry__table = {
-    .full_name = "test.names.Types.Map8Entry",
-    .default_instance = &test__names__types__map8_entry__default,
-    .fields = test__names__types__map8_entry__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Map8Entry),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Types__Map8Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Names__Types__Map8Entry, value), 0),
-    },
-};
-
 _Static_assert(offsetof(Test__Names__Types__Mapped1Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped1Entry");
 _Static_assert(
     offsetof(Test__Names__Types__Mapped1Entry, value) == (offsetof(Test__Names__Types__Mapped1Entry, key) + sizeof(((Test__Names__Types__Mapped1Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped1Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped1Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped1Entry *)0)->value)),
@@ -2971,41 +1029,6 @@ const LifelineMessageTable test__names__types__mapped1_entry__table = {
     },
 };
 
-_Static_assert(offsetof(Test__Names__Types__Mapped2Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped2Entry");
-_Static_assert(
-    offsetof(Test__Names__Types__Mapped2Entry, value) == (offsetof(Test__Names__Types__Mapped2Entry, key) + sizeof(((Test__Names__Types__Mapped2Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped2Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped2Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped2Entry *)0)->value)),
-    "value of test.names.Types.Mapped2Entry");
-static const Test__Names__Types__Mapped2Entry test__names__types__mapped2_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped2_entry__descriptor)};
-static const LifelineField test__names__types__mapped2_entry__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Mapped2Entry, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "key"},
-    {.number = 2, .type = LIFELINE_TYPE_FLOAT, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_FLOAT),
-     .offset = offsetof(Test__Names__Types__Mapped2Entry, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1500000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "value"},
-};
-const LifelineMessageTable test__names__types__mapped2_entry__table = {
-    .full_name = "test.names.Types.Mapped2Entry",
-    .default_instance = &test__names__types__mapped2_entry__default,
-    .fields = test__names__types__mapped2_entry__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Mapped2Entry),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped2Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Names__Types__Mapped2Entry, value), 0),
-    },
-};
-
 _Static_assert(offsetof(Test__Names__Types__Mapped3Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped3Entry");
 _Static_assert(
     offsetof(Test__Names__Types__Mapped3Entry, value) == (offsetof(Test__Names__Types__Mapped3Entry, key) + sizeof(((Test__Names__Types__Mapped3Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped3Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped3Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped3Entry *)0)->value)),
@@ -3038,321 +1061,6 @@ const LifelineMessageTable test__names__types__mapped3_entry__table = {
     .dispatch = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped3Entry, key), 0),
         [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__Types__Mapped3Entry, value), 0),
-    },
-};
-
-_Static_assert(offsetof(Test__Names__Types__Mapped4Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped4Entry");
-_Static_assert(
-    offsetof(Test__Names__Types__Mapped4Entry, value) == (offsetof(Test__Names__Types__Mapped4Entry, key) + sizeof(((Test__Names__Types__Mapped4Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped4Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped4Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped4Entry *)0)->value)),
-    "value of test.names.Types.Mapped4Entry");
-static const Test__Names__Types__Mapped4Entry test__names__types__mapped4_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped4_entry__descriptor)};
-static const LifelineField test__names__types__mapped4_entry__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Mapped4Entry, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "key"},
-    {.number = 2, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT64),
-     .offset = offsetof(Test__Names__Types__Mapped4Entry, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "value"},
-};
-const LifelineMessageTable test__names__types__mapped4_entry__table = {
-    .full_name = "test.names.Types.Mapped4Entry",
-    .default_instance = &test__names__types__mapped4_entry__default,
-    .fields = test__names__types__mapped4_entry__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Mapped4Entry),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped4Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Names__Types__Mapped4Entry, value), 0),
-    },
-};
-
-_Static_assert(offsetof(Test__Names__Types__Mapped5Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped5Entry");
-_Static_assert(
-    offsetof(Test__Names__Types__Mapped5Entry, value) == (offsetof(Test__Names__Types__Mapped5Entry, key) + sizeof(((Test__Names__Types__Mapped5Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped5Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped5Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped5Entry *)0)->value)),
-    "value of test.names.Types.Mapped5Entry");
-static const Test__Names__Types__Mapped5Entry test__names__types__mapped5_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped5_entry__descriptor)};
-static const LifelineField test__names__types__mapped5_entry__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Mapped5Entry, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "key"},
-    {.number = 2, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_UINT32),
-     .offset = offsetof(Test__Names__Types__Mapped5Entry, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "value"},
-};
-const LifelineMessageTable test__names__types__mapped5_entry__table = {
-    .full_name = "test.names.Types.Mapped5Entry",
-    .default_instance = &test__names__types__mapped5_entry__default,
-    .fields = test__names__types__mapped5_entry__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Mapped5Entry),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped5Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__Types__Mapped5Entry, value), 0),
-    },
-};
-
-_Static_assert(offsetof(Test__Names__Types__Mapped6Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped6Entry");
-_Static_assert(
-    offsetof(Test__Names__Types__Mapped6Entry, value) == (offsetof(Test__Names__Types__Mapped6Entry, key) + sizeof(((Test__Names__Types__Mapped6Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped6Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped6Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped6Entry *)0)->value)),
-    "value of test.names.Types.Mapped6Entry");
-static const Test__Names__Types__Mapped6Entry test__names__types__mapped6_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped6_entry__descriptor)};
-static const LifelineField test__names__types__mapped6_entry__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Mapped6Entry, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "key"},
-    {.number = 2, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_UINT64),
-     .offset = offsetof(Test__Names__Types__Mapped6Entry, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "value"},
-};
-const LifelineMessageTable test__names__types__mapped6_entry__table = {
-    .full_name = "test.names.Types.Mapped6Entry",
-    .default_instance = &test__names__types__mapped6_entry__default,
-    .fields = test__names__types__mapped6_entry__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Mapped6Entry),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped6Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Names__Types__Mapped6Entry, value), 0),
-    },
-};
-
-_Static_assert(offsetof(Test__Names__Types__Mapped7Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped7Entry");
-_Static_assert(
-    offsetof(Test__Names__Types__Mapped7Entry, value) == (offsetof(Test__Names__Types__Mapped7Entry, key) + sizeof(((Test__Names__Types__Mapped7Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped7Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped7Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped7Entry *)0)->value)),
-    "value of test.names.Types.Mapped7Entry");
-static const Test__Names__Types__Mapped7Entry test__names__types__mapped7_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped7_entry__descriptor)};
-static const LifelineField test__names__types__mapped7_entry__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Mapped7Entry, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "key"},
-    {.number = 2, .type = LIFELINE_TYPE_SINT32, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SINT32),
-     .offset = offsetof(Test__Names__Types__Mapped7Entry, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "value"},
-};
-const LifelineMessageTable test__names__types__mapped7_entry__table = {
-    .full_name = "test.names.Types.Mapped7Entry",
-    .default_instance = &test__names__types__mapped7_entry__default,
-    .fields = test__names__types__mapped7_entry__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Mapped7Entry),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped7Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(SINT32, PLAIN, 0x10, 0, offsetof(Test__Names__Types__Mapped7Entry, value), 0),
-    },
-};
-
-_Static_assert(offsetof(Test__Names__Types__Mapped8Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped8Entry");
-_Static_assert(
-    offsetof(Test__Names__Types__Mapped8Entry, value) == (offsetof(Test__Names__Types__Mapped8Entry, key) + sizeof(((Test__Names__Types__Mapped8Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped8Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped8Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped8Entry *)0)->value)),
-    "value of test.names.Types.Mapped8Entry");
-static const Test__Names__Types__Mapped8Entry test__names__types__mapped8_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped8_entry__descriptor)};
-static const LifelineField test__names__types__mapped8_entry__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Mapped8Entry, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "key"},
-    {.number = 2, .type = LIFELINE_TYPE_SINT64, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SINT64),
-     .offset = offsetof(Test__Names__Types__Mapped8Entry, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "value"},
-};
-const LifelineMessageTable test__names__types__mapped8_entry__table = {
-    .full_name = "test.names.Types.Mapped8Entry",
-    .default_instance = &test__names__types__mapped8_entry__default,
-    .fields = test__names__types__mapped8_entry__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Mapped8Entry),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped8Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(SINT64, PLAIN, 0x10, 0, offsetof(Test__Names__Types__Mapped8Entry, value), 0),
-    },
-};
-
-_Static_assert(offsetof(Test__Names__Types__Mapped9Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped9Entry");
-_Static_assert(
-    offsetof(Test__Names__Types__Mapped9Entry, value) == (offsetof(Test__Names__Types__Mapped9Entry, key) + sizeof(((Test__Names__Types__Mapped9Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped9Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped9Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped9Entry *)0)->value)),
-    "value of test.names.Types.Mapped9Entry");
-static const Test__Names__Types__Mapped9Entry test__names__types__mapped9_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped9_entry__descriptor)};
-static const LifelineField test__names__types__mapped9_entry__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Mapped9Entry, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "key"},
-    {.number = 2, .type = LIFELINE_TYPE_FIXED32, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_FIXED32),
-     .offset = offsetof(Test__Names__Types__Mapped9Entry, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1500000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "value"},
-};
-const LifelineMessageTable test__names__types__mapped9_entry__table = {
-    .full_name = "test.names.Types.Mapped9Entry",
-    .default_instance = &test__names__types__mapped9_entry__default,
-    .fields = test__names__types__mapped9_entry__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Mapped9Entry),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped9Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Names__Types__Mapped9Entry, value), 0),
-    },
-};
-
-_Static_assert(offsetof(Test__Names__Types__Mapped10Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped10Entry");
-_Static_assert(
-    offsetof(Test__Names__Types__Mapped10Entry, value) == (offsetof(Test__Names__Types__Mapped10Entry, key) + sizeof(((Test__Names__Types__Mapped10Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped10Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped10Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped10Entry *)0)->value)),
-    "value of test.names.Types.Mapped10Entry");
-static const Test__Names__Types__Mapped10Entry test__names__types__mapped10_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped10_entry__descriptor)};
-static const LifelineField test__names__types__mapped10_entry__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Mapped10Entry, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "key"},
-    {.number = 2, .type = LIFELINE_TYPE_FIXED64, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_FIXED64),
-     .offset = offsetof(Test__Names__Types__Mapped10Entry, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1100000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "value"},
-};
-const LifelineMessageTable test__names__types__mapped10_entry__table = {
-    .full_name = "test.names.Types.Mapped10Entry",
-    .default_instance = &test__names__types__mapped10_entry__default,
-    .fields = test__names__types__mapped10_entry__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Mapped10Entry),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped10Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Names__Types__Mapped10Entry, value), 0),
-    },
-};
-
-_Static_assert(offsetof(Test__Names__Types__Mapped11Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped11Entry");
-_Static_assert(
-    offsetof(Test__Names__Types__Mapped11Entry, value) == (offsetof(Test__Names__Types__Mapped11Entry, key) + sizeof(((Test__Names__Types__Mapped11Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped11Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped11Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped11Entry *)0)->value)),
-    "value of test.names.Types.Mapped11Entry");
-static const Test__Names__Types__Mapped11Entry test__names__types__mapped11_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped11_entry__descriptor)};
-static const LifelineField test__names__types__mapped11_entry__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Mapped11Entry, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "key"},
-    {.number = 2, .type = LIFELINE_TYPE_SFIXED32, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SFIXED32),
-     .offset = offsetof(Test__Names__Types__Mapped11Entry, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1500000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "value"},
-};
-const LifelineMessageTable test__names__types__mapped11_entry__table = {
-    .full_name = "test.names.Types.Mapped11Entry",
-    .default_instance = &test__names__types__mapped11_entry__default,
-    .fields = test__names__types__mapped11_entry__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Mapped11Entry),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped11Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Names__Types__Mapped11Entry, value), 0),
-    },
-};
-
-_Static_assert(offsetof(Test__Names__Types__Mapped12Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped12Entry");
-_Static_assert(
-    offsetof(Test__Names__Types__Mapped12Entry, value) == (offsetof(Test__Names__Types__Mapped12Entry, key) + sizeof(((Test__Names__Types__Mapped12Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped12Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped12Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped12Entry *)0)->value)),
-    "value of test.names.Types.Mapped12Entry");
-static const Test__Names__Types__Mapped12Entry test__names__types__mapped12_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped12_entry__descriptor)};
-static const LifelineField test__names__types__mapped12_entry__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Mapped12Entry, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "key"},
-    {.number = 2, .type = LIFELINE_TYPE_SFIXED64, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SFIXED64),
-     .offset = offsetof(Test__Names__Types__Mapped12Entry, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1100000000000001,
-     .message = NULL, .enumeration = NULL,
-     .name = "value"},
-};
-const LifelineMessageTable test__names__types__mapped12_entry__table = {
-    .full_name = "test.names.Types.Mapped12Entry",
-    .default_instance = &test__names__types__mapped12_entry__default,
-    .fields = test__names__types__mapped12_entry__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Mapped12Entry),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped12Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Names__Types__Mapped12Entry, value), 0),
     },
 };
 

@@ -83,196 +83,6 @@ const ProtobufCMessageDescriptor test__names__types__string__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__int32__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Int32, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__int32__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__int32__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__int32__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Int32",
-  "Int32",
-  "Test__Names__Types__Int32",
-  "test.names",
-  sizeof(Test__Names__Types__Int32),
-  1,
-  test__names__types__int32__field_descriptors,
-  test__names__types__int32__field_indices_by_name,
-  1,  test__names__types__int32__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__int64__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Int64, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__int64__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__int64__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__int64__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Int64",
-  "Int64",
-  "Test__Names__Types__Int64",
-  "test.names",
-  sizeof(Test__Names__Types__Int64),
-  1,
-  test__names__types__int64__field_descriptors,
-  test__names__types__int64__field_indices_by_name,
-  1,  test__names__types__int64__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__uint32__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__UInt32, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__uint32__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__uint32__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__uint32__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.UInt32",
-  "UInt32",
-  "Test__Names__Types__UInt32",
-  "test.names",
-  sizeof(Test__Names__Types__UInt32),
-  1,
-  test__names__types__uint32__field_descriptors,
-  test__names__types__uint32__field_indices_by_name,
-  1,  test__names__types__uint32__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__uint64__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__UInt64, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__uint64__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__uint64__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__uint64__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.UInt64",
-  "UInt64",
-  "Test__Names__Types__UInt64",
-  "test.names",
-  sizeof(Test__Names__Types__UInt64),
-  1,
-  test__names__types__uint64__field_descriptors,
-  test__names__types__uint64__field_indices_by_name,
-  1,  test__names__types__uint64__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__int__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Int, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__int__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__int__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__int__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Int",
-  "Int",
-  "Test__Names__Types__Int",
-  "test.names",
-  sizeof(Test__Names__Types__Int),
-  1,
-  test__names__types__int__field_descriptors,
-  test__names__types__int__field_indices_by_name,
-  1,  test__names__types__int__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor test__names__types__bool__field_descriptors[1] =
 {
   {
@@ -308,82 +118,6 @@ const ProtobufCMessageDescriptor test__names__types__bool__descriptor =
   test__names__types__bool__field_descriptors,
   test__names__types__bool__field_indices_by_name,
   1,  test__names__types__bool__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__float__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Float, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__float__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__float__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__float__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Float",
-  "Float",
-  "Test__Names__Types__Float",
-  "test.names",
-  sizeof(Test__Names__Types__Float),
-  1,
-  test__names__types__float__field_descriptors,
-  test__names__types__float__field_indices_by_name,
-  1,  test__names__types__float__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__double__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Double, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__double__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__double__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__double__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Double",
-  "Double",
-  "Test__Names__Types__Double",
-  "test.names",
-  sizeof(Test__Names__Types__Double),
-  1,
-  test__names__types__double__field_descriptors,
-  test__names__types__double__field_indices_by_name,
-  1,  test__names__types__double__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -425,44 +159,6 @@ const ProtobufCMessageDescriptor test__names__types__optional__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__array__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Array, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__array__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__array__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__array__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Array",
-  "Array",
-  "Test__Names__Types__Array",
-  "test.names",
-  sizeof(Test__Names__Types__Array),
-  1,
-  test__names__types__array__field_descriptors,
-  test__names__types__array__field_indices_by_name,
-  1,  test__names__types__array__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor test__names__types__repeated_field__field_descriptors[1] =
 {
   {
@@ -498,272 +194,6 @@ const ProtobufCMessageDescriptor test__names__types__repeated_field__descriptor 
   test__names__types__repeated_field__field_descriptors,
   test__names__types__repeated_field__field_indices_by_name,
   1,  test__names__types__repeated_field__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__map_field__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__MapField, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__map_field__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__map_field__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__map_field__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.MapField",
-  "MapField",
-  "Test__Names__Types__MapField",
-  "test.names",
-  sizeof(Test__Names__Types__MapField),
-  1,
-  test__names__types__map_field__field_descriptors,
-  test__names__types__map_field__field_indices_by_name,
-  1,  test__names__types__map_field__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__message_reference__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__MessageReference, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__message_reference__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__message_reference__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__message_reference__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.MessageReference",
-  "MessageReference",
-  "Test__Names__Types__MessageReference",
-  "test.names",
-  sizeof(Test__Names__Types__MessageReference),
-  1,
-  test__names__types__message_reference__field_descriptors,
-  test__names__types__message_reference__field_indices_by_name,
-  1,  test__names__types__message_reference__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__message_table__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__MessageTable, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__message_table__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__message_table__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__message_table__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.MessageTable",
-  "MessageTable",
-  "Test__Names__Types__MessageTable",
-  "test.names",
-  sizeof(Test__Names__Types__MessageTable),
-  1,
-  test__names__types__message_table__field_descriptors,
-  test__names__types__message_table__field_indices_by_name,
-  1,  test__names__types__message_table__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__protobuf_enum__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__ProtobufEnum, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__protobuf_enum__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__protobuf_enum__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__protobuf_enum__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.ProtobufEnum",
-  "ProtobufEnum",
-  "Test__Names__Types__ProtobufEnum",
-  "test.names",
-  sizeof(Test__Names__Types__ProtobufEnum),
-  1,
-  test__names__types__protobuf_enum__field_descriptors,
-  test__names__types__protobuf_enum__field_indices_by_name,
-  1,  test__names__types__protobuf_enum__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__field_element__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__FieldElement, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__field_element__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__field_element__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__field_element__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.FieldElement",
-  "FieldElement",
-  "Test__Names__Types__FieldElement",
-  "test.names",
-  sizeof(Test__Names__Types__FieldElement),
-  1,
-  test__names__types__field_element__field_descriptors,
-  test__names__types__field_element__field_indices_by_name,
-  1,  test__names__types__field_element__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__type__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Type, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__type__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__type__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__type__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Type",
-  "Type",
-  "Test__Names__Types__Type",
-  "test.names",
-  sizeof(Test__Names__Types__Type),
-  1,
-  test__names__types__type__field_descriptors,
-  test__names__types__type__field_indices_by_name,
-  1,  test__names__types__type__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__protocol__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Protocol, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__protocol__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__protocol__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__protocol__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Protocol",
-  "Protocol",
-  "Test__Names__Types__Protocol",
-  "test.names",
-  sizeof(Test__Names__Types__Protocol),
-  1,
-  test__names__types__protocol__field_descriptors,
-  test__names__types__protocol__field_indices_by_name,
-  1,  test__names__types__protocol__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -805,82 +235,6 @@ const ProtobufCMessageDescriptor test__names__types__self__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__any__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Any, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__any__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__any__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__any__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Any",
-  "Any",
-  "Test__Names__Types__Any",
-  "test.names",
-  sizeof(Test__Names__Types__Any),
-  1,
-  test__names__types__any__field_descriptors,
-  test__names__types__any__field_indices_by_name,
-  1,  test__names__types__any__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__any_object__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__AnyObject, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__any_object__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__any_object__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__any_object__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.AnyObject",
-  "AnyObject",
-  "Test__Names__Types__AnyObject",
-  "test.names",
-  sizeof(Test__Names__Types__AnyObject),
-  1,
-  test__names__types__any_object__field_descriptors,
-  test__names__types__any_object__field_indices_by_name,
-  1,  test__names__types__any_object__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor test__names__types__uint8__field_descriptors[1] =
 {
   {
@@ -916,82 +270,6 @@ const ProtobufCMessageDescriptor test__names__types__uint8__descriptor =
   test__names__types__uint8__field_descriptors,
   test__names__types__uint8__field_indices_by_name,
   1,  test__names__types__uint8__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__unsafe_pointer__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__UnsafePointer, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__unsafe_pointer__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__unsafe_pointer__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__unsafe_pointer__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.UnsafePointer",
-  "UnsafePointer",
-  "Test__Names__Types__UnsafePointer",
-  "test.names",
-  sizeof(Test__Names__Types__UnsafePointer),
-  1,
-  test__names__types__unsafe_pointer__field_descriptors,
-  test__names__types__unsafe_pointer__field_indices_by_name,
-  1,  test__names__types__unsafe_pointer__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__fields__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Fields, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__fields__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__fields__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__fields__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Fields",
-  "Fields",
-  "Test__Names__Types__Fields",
-  "test.names",
-  sizeof(Test__Names__Types__Fields),
-  1,
-  test__names__types__fields__field_descriptors,
-  test__names__types__fields__field_indices_by_name,
-  1,  test__names__types__fields__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -1071,120 +349,6 @@ const ProtobufCMessageDescriptor test__names__types__swift__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__hashable__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Hashable, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__hashable__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__hashable__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__hashable__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Hashable",
-  "Hashable",
-  "Test__Names__Types__Hashable",
-  "test.names",
-  sizeof(Test__Names__Types__Hashable),
-  1,
-  test__names__types__hashable__field_descriptors,
-  test__names__types__hashable__field_indices_by_name,
-  1,  test__names__types__hashable__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__sendable__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Sendable, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__sendable__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__sendable__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__sendable__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Sendable",
-  "Sendable",
-  "Test__Names__Types__Sendable",
-  "test.names",
-  sizeof(Test__Names__Types__Sendable),
-  1,
-  test__names__types__sendable__field_descriptors,
-  test__names__types__sendable__field_indices_by_name,
-  1,  test__names__types__sendable__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__equatable__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Equatable, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__equatable__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__equatable__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__equatable__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Equatable",
-  "Equatable",
-  "Test__Names__Types__Equatable",
-  "test.names",
-  sizeof(Test__Names__Types__Equatable),
-  1,
-  test__names__types__equatable__field_descriptors,
-  test__names__types__equatable__field_indices_by_name,
-  1,  test__names__types__equatable__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor test__names__types__error__field_descriptors[1] =
 {
   {
@@ -1220,44 +384,6 @@ const ProtobufCMessageDescriptor test__names__types__error__descriptor =
   test__names__types__error__field_descriptors,
   test__names__types__error__field_indices_by_name,
   1,  test__names__types__error__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__result__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Result, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__result__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__result__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__result__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Result",
-  "Result",
-  "Test__Names__Types__Result",
-  "test.names",
-  sizeof(Test__Names__Types__Result),
-  1,
-  test__names__types__result__field_descriptors,
-  test__names__types__result__field_indices_by_name,
-  1,  test__names__types__result__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -1375,44 +501,6 @@ const ProtobufCMessageDescriptor test__names__types__foo__bar__n3__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__foo_bar__n4__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__FooBarN4, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__foo_bar__n4__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__foo_bar__n4__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__foo_bar__n4__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.fooBar_N4",
-  "FooBarN4",
-  "Test__Names__Types__FooBarN4",
-  "test.names",
-  sizeof(Test__Names__Types__FooBarN4),
-  1,
-  test__names__types__foo_bar__n4__field_descriptors,
-  test__names__types__foo_bar__n4__field_indices_by_name,
-  1,  test__names__types__foo_bar__n4__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor test__names__types__class__field_descriptors[1] =
 {
   {
@@ -1451,7 +539,7 @@ const ProtobufCMessageDescriptor test__names__types__class__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__struct__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__int__field_descriptors[1] =
 {
   {
     "text",
@@ -1459,71 +547,33 @@ static const ProtobufCFieldDescriptor test__names__types__struct__field_descript
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Struct, text),
+    offsetof(Test__Names__Types__Int, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__struct__field_indices_by_name[] = {
+static const unsigned test__names__types__int__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__struct__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__int__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__struct__descriptor =
+const ProtobufCMessageDescriptor test__names__types__int__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.struct",
-  "Struct",
-  "Test__Names__Types__Struct",
+  "test.names.Types.int",
+  "Int",
+  "Test__Names__Types__Int",
   "test.names",
-  sizeof(Test__Names__Types__Struct),
+  sizeof(Test__Names__Types__Int),
   1,
-  test__names__types__struct__field_descriptors,
-  test__names__types__struct__field_indices_by_name,
-  1,  test__names__types__struct__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__int__n2__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__IntN2, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__int__n2__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__int__n2__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__int__n2__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.int_N2",
-  "IntN2",
-  "Test__Names__Types__IntN2",
-  "test.names",
-  sizeof(Test__Names__Types__IntN2),
-  1,
-  test__names__types__int__n2__field_descriptors,
-  test__names__types__int__n2__field_indices_by_name,
-  1,  test__names__types__int__n2__number_ranges,
+  test__names__types__int__field_descriptors,
+  test__names__types__int__field_indices_by_name,
+  1,  test__names__types__int__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -1565,7 +615,7 @@ const ProtobufCMessageDescriptor test__names__types__size_t__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__uint8_t__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types____fields__field_descriptors[1] =
 {
   {
     "text",
@@ -1573,413 +623,33 @@ static const ProtobufCFieldDescriptor test__names__types__uint8_t__field_descrip
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Uint8T, text),
+    offsetof(Test__Names__Types__Fields, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__uint8_t__field_indices_by_name[] = {
+static const unsigned test__names__types____fields__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__uint8_t__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types____fields__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__uint8_t__descriptor =
+const ProtobufCMessageDescriptor test__names__types____fields__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.uint8_t",
-  "Uint8T",
-  "Test__Names__Types__Uint8T",
+  "test.names.Types._Fields",
+  "Fields",
+  "Test__Names__Types__Fields",
   "test.names",
-  sizeof(Test__Names__Types__Uint8T),
+  sizeof(Test__Names__Types__Fields),
   1,
-  test__names__types__uint8_t__field_descriptors,
-  test__names__types__uint8_t__field_indices_by_name,
-  1,  test__names__types__uint8_t__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__null__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__NULL, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__null__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__null__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__null__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.NULL",
-  "NULL",
-  "Test__Names__Types__NULL",
-  "test.names",
-  sizeof(Test__Names__Types__NULL),
-  1,
-  test__names__types__null__field_descriptors,
-  test__names__types__null__field_indices_by_name,
-  1,  test__names__types__null__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__eof__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__EOF, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__eof__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__eof__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__eof__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.EOF",
-  "EOF",
-  "Test__Names__Types__EOF",
-  "test.names",
-  sizeof(Test__Names__Types__EOF),
-  1,
-  test__names__types__eof__field_descriptors,
-  test__names__types__eof__field_indices_by_name,
-  1,  test__names__types__eof__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__int__max__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__INTMAX, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__int__max__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__int__max__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__int__max__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.INT_MAX",
-  "INTMAX",
-  "Test__Names__Types__INTMAX",
-  "test.names",
-  sizeof(Test__Names__Types__INTMAX),
-  1,
-  test__names__types__int__max__field_descriptors,
-  test__names__types__int__max__field_indices_by_name,
-  1,  test__names__types__int__max__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__description__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Description, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__description__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__description__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__description__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.description",
-  "Description",
-  "Test__Names__Types__Description",
-  "test.names",
-  sizeof(Test__Names__Types__Description),
-  1,
-  test__names__types__description__field_descriptors,
-  test__names__types__description__field_indices_by_name,
-  1,  test__names__types__description__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__extensions__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Extensions, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__extensions__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__extensions__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__extensions__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Extensions",
-  "Extensions",
-  "Test__Names__Types__Extensions",
-  "test.names",
-  sizeof(Test__Names__Types__Extensions),
-  1,
-  test__names__types__extensions__field_descriptors,
-  test__names__types__extensions__field_indices_by_name,
-  1,  test__names__types__extensions__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__proto_message_name__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__ProtoMessageName, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__proto_message_name__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__proto_message_name__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__proto_message_name__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.protoMessageName",
-  "ProtoMessageName",
-  "Test__Names__Types__ProtoMessageName",
-  "test.names",
-  sizeof(Test__Names__Types__ProtoMessageName),
-  1,
-  test__names__types__proto_message_name__field_descriptors,
-  test__names__types__proto_message_name__field_indices_by_name,
-  1,  test__names__types__proto_message_name__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types____fields__n2__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__FieldsN2, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types____fields__n2__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types____fields__n2__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types____fields__n2__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types._Fields_N2",
-  "FieldsN2",
-  "Test__Names__Types__FieldsN2",
-  "test.names",
-  sizeof(Test__Names__Types__FieldsN2),
-  1,
-  test__names__types____fields__n2__field_descriptors,
-  test__names__types____fields__n2__field_indices_by_name,
-  1,  test__names__types____fields__n2__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types____foo__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Foo, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types____foo__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types____foo__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types____foo__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types._Foo",
-  "Foo",
-  "Test__Names__Types__Foo",
-  "test.names",
-  sizeof(Test__Names__Types__Foo),
-  1,
-  test__names__types____foo__field_descriptors,
-  test__names__types____foo__field_indices_by_name,
-  1,  test__names__types____foo__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__foo__n2__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__FooN2, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__foo__n2__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__foo__n2__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__foo__n2__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Foo_N2",
-  "FooN2",
-  "Test__Names__Types__FooN2",
-  "test.names",
-  sizeof(Test__Names__Types__FooN2),
-  1,
-  test__names__types__foo__n2__field_descriptors,
-  test__names__types__foo__n2__field_indices_by_name,
-  1,  test__names__types__foo__n2__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__message___n2__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__MessageN2, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__message___n2__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__message___n2__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__message___n2__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Message__N2",
-  "MessageN2",
-  "Test__Names__Types__MessageN2",
-  "test.names",
-  sizeof(Test__Names__Types__MessageN2),
-  1,
-  test__names__types__message___n2__field_descriptors,
-  test__names__types__message___n2__field_indices_by_name,
-  1,  test__names__types__message___n2__number_ranges,
+  test__names__types____fields__field_descriptors,
+  test__names__types____fields__field_indices_by_name,
+  1,  test__names__types____fields__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -2021,82 +691,6 @@ const ProtobufCMessageDescriptor test__names__types__one_of__choice__descriptor 
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__case__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__CAse, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__case__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__case__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__case__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.CAse",
-  "CAse",
-  "Test__Names__Types__CAse",
-  "test.names",
-  sizeof(Test__Names__Types__CAse),
-  1,
-  test__names__types__case__field_descriptors,
-  test__names__types__case__field_indices_by_name,
-  1,  test__names__types__case__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__case__n2__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__CaseN2, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__case__n2__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__case__n2__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__case__n2__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Case_N2",
-  "CaseN2",
-  "Test__Names__Types__CaseN2",
-  "test.names",
-  sizeof(Test__Names__Types__CaseN2),
-  1,
-  test__names__types__case__n2__field_descriptors,
-  test__names__types__case__n2__field_indices_by_name,
-  1,  test__names__types__case__n2__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor test__names__types__init__n2__field_descriptors[1] =
 {
   {
@@ -2105,7 +699,7 @@ static const ProtobufCFieldDescriptor test__names__types__init__n2__field_descri
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__INITN2, text),
+    offsetof(Test__Names__Types__InitN2, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -2123,91 +717,15 @@ static const ProtobufCIntRange test__names__types__init__n2__number_ranges[1 + 1
 const ProtobufCMessageDescriptor test__names__types__init__n2__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.INIT_N2",
-  "INITN2",
-  "Test__Names__Types__INITN2",
+  "test.names.Types.init_N2",
+  "InitN2",
+  "Test__Names__Types__InitN2",
   "test.names",
-  sizeof(Test__Names__Types__INITN2),
+  sizeof(Test__Names__Types__InitN2),
   1,
   test__names__types__init__n2__field_descriptors,
   test__names__types__init__n2__field_indices_by_name,
   1,  test__names__types__init__n2__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__init__n3__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__InitN3, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__init__n3__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__init__n3__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__init__n3__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.init_N3",
-  "InitN3",
-  "Test__Names__Types__InitN3",
-  "test.names",
-  sizeof(Test__Names__Types__InitN3),
-  1,
-  test__names__types__init__n3__field_descriptors,
-  test__names__types__init__n3__field_indices_by_name,
-  1,  test__names__types__init__n3__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__descriptor__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Descriptor, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__descriptor__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__descriptor__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__descriptor__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Descriptor",
-  "Descriptor",
-  "Test__Names__Types__Descriptor",
-  "test.names",
-  sizeof(Test__Names__Types__Descriptor),
-  1,
-  test__names__types__descriptor__field_descriptors,
-  test__names__types__descriptor__field_indices_by_name,
-  1,  test__names__types__descriptor__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -2284,234 +802,6 @@ const ProtobufCMessageDescriptor test__names__types__get_table__descriptor =
   test__names__types__get_table__field_descriptors,
   test__names__types__get_table__field_indices_by_name,
   1,  test__names__types__get_table__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__default__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Default, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__default__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__default__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__default__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Default",
-  "Default",
-  "Test__Names__Types__Default",
-  "test.names",
-  sizeof(Test__Names__Types__Default),
-  1,
-  test__names__types__default__field_descriptors,
-  test__names__types__default__field_indices_by_name,
-  1,  test__names__types__default__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__lifeline_field__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__LifelineField, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__lifeline_field__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__lifeline_field__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__lifeline_field__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.LifelineField",
-  "LifelineField",
-  "Test__Names__Types__LifelineField",
-  "test.names",
-  sizeof(Test__Names__Types__LifelineField),
-  1,
-  test__names__types__lifeline_field__field_descriptors,
-  test__names__types__lifeline_field__field_indices_by_name,
-  1,  test__names__types__lifeline_field__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__bytes_value__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__BytesValue, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__bytes_value__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__bytes_value__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__bytes_value__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.BytesValue",
-  "BytesValue",
-  "Test__Names__Types__BytesValue",
-  "test.names",
-  sizeof(Test__Names__Types__BytesValue),
-  1,
-  test__names__types__bytes_value__field_descriptors,
-  test__names__types__bytes_value__field_indices_by_name,
-  1,  test__names__types__bytes_value__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__dictionary__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Dictionary, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__dictionary__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__dictionary__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__dictionary__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Dictionary",
-  "Dictionary",
-  "Test__Names__Types__Dictionary",
-  "test.names",
-  sizeof(Test__Names__Types__Dictionary),
-  1,
-  test__names__types__dictionary__field_descriptors,
-  test__names__types__dictionary__field_indices_by_name,
-  1,  test__names__types__dictionary__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__never__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Never, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__never__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__never__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__never__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Never",
-  "Never",
-  "Test__Names__Types__Never",
-  "test.names",
-  sizeof(Test__Names__Types__Never),
-  1,
-  test__names__types__never__field_descriptors,
-  test__names__types__never__field_indices_by_name,
-  1,  test__names__types__never__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__void__field_descriptors[1] =
-{
-  {
-    "text",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Void, text),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__void__field_indices_by_name[] = {
-  0,   /* field[0] = text */
-};
-static const ProtobufCIntRange test__names__types__void__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__types__void__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Void",
-  "Void",
-  "Test__Names__Types__Void",
-  "test.names",
-  sizeof(Test__Names__Types__Void),
-  1,
-  test__names__types__void__field_descriptors,
-  test__names__types__void__field_indices_by_name,
-  1,  test__names__types__void__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -2617,312 +907,6 @@ const ProtobufCMessageDescriptor test__names__types__map2_entry__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__map3_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_INT32,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Map3Entry, key),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Map3Entry, value),
-    &test__names__types__int32__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__map3_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange test__names__types__map3_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor test__names__types__map3_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Map3Entry",
-  "Map3Entry",
-  "Test__Names__Types__Map3Entry",
-  "test.names",
-  sizeof(Test__Names__Types__Map3Entry),
-  2,
-  test__names__types__map3_entry__field_descriptors,
-  test__names__types__map3_entry__field_indices_by_name,
-  1,  test__names__types__map3_entry__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__map4_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_INT32,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Map4Entry, key),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Map4Entry, value),
-    &test__names__types__int64__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__map4_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange test__names__types__map4_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor test__names__types__map4_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Map4Entry",
-  "Map4Entry",
-  "Test__Names__Types__Map4Entry",
-  "test.names",
-  sizeof(Test__Names__Types__Map4Entry),
-  2,
-  test__names__types__map4_entry__field_descriptors,
-  test__names__types__map4_entry__field_indices_by_name,
-  1,  test__names__types__map4_entry__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__map5_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_INT32,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Map5Entry, key),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Map5Entry, value),
-    &test__names__types__uint32__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__map5_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange test__names__types__map5_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor test__names__types__map5_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Map5Entry",
-  "Map5Entry",
-  "Test__Names__Types__Map5Entry",
-  "test.names",
-  sizeof(Test__Names__Types__Map5Entry),
-  2,
-  test__names__types__map5_entry__field_descriptors,
-  test__names__types__map5_entry__field_indices_by_name,
-  1,  test__names__types__map5_entry__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__map6_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_INT32,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Map6Entry, key),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Map6Entry, value),
-    &test__names__types__uint64__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__map6_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange test__names__types__map6_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor test__names__types__map6_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Map6Entry",
-  "Map6Entry",
-  "Test__Names__Types__Map6Entry",
-  "test.names",
-  sizeof(Test__Names__Types__Map6Entry),
-  2,
-  test__names__types__map6_entry__field_descriptors,
-  test__names__types__map6_entry__field_indices_by_name,
-  1,  test__names__types__map6_entry__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__map7_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_INT32,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Map7Entry, key),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Map7Entry, value),
-    &test__names__types__int__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__map7_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange test__names__types__map7_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor test__names__types__map7_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Map7Entry",
-  "Map7Entry",
-  "Test__Names__Types__Map7Entry",
-  "test.names",
-  sizeof(Test__Names__Types__Map7Entry),
-  2,
-  test__names__types__map7_entry__field_descriptors,
-  test__names__types__map7_entry__field_indices_by_name,
-  1,  test__names__types__map7_entry__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__map8_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_INT32,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Map8Entry, key),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Map8Entry, value),
-    &test__names__types__bool__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__map8_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange test__names__types__map8_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor test__names__types__map8_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Map8Entry",
-  "Map8Entry",
-  "Test__Names__Types__Map8Entry",
-  "test.names",
-  sizeof(Test__Names__Types__Map8Entry),
-  2,
-  test__names__types__map8_entry__field_descriptors,
-  test__names__types__map8_entry__field_indices_by_name,
-  1,  test__names__types__map8_entry__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor test__names__types__mapped1_entry__field_descriptors[2] =
 {
   {
@@ -2974,57 +958,6 @@ const ProtobufCMessageDescriptor test__names__types__mapped1_entry__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__mapped2_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped2Entry, key),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_FLOAT,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped2Entry, value),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__mapped2_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange test__names__types__mapped2_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor test__names__types__mapped2_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Mapped2Entry",
-  "Mapped2Entry",
-  "Test__Names__Types__Mapped2Entry",
-  "test.names",
-  sizeof(Test__Names__Types__Mapped2Entry),
-  2,
-  test__names__types__mapped2_entry__field_descriptors,
-  test__names__types__mapped2_entry__field_indices_by_name,
-  1,  test__names__types__mapped2_entry__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor test__names__types__mapped3_entry__field_descriptors[2] =
 {
   {
@@ -3073,465 +1006,6 @@ const ProtobufCMessageDescriptor test__names__types__mapped3_entry__descriptor =
   test__names__types__mapped3_entry__field_descriptors,
   test__names__types__mapped3_entry__field_indices_by_name,
   1,  test__names__types__mapped3_entry__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__mapped4_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped4Entry, key),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_INT64,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped4Entry, value),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__mapped4_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange test__names__types__mapped4_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor test__names__types__mapped4_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Mapped4Entry",
-  "Mapped4Entry",
-  "Test__Names__Types__Mapped4Entry",
-  "test.names",
-  sizeof(Test__Names__Types__Mapped4Entry),
-  2,
-  test__names__types__mapped4_entry__field_descriptors,
-  test__names__types__mapped4_entry__field_indices_by_name,
-  1,  test__names__types__mapped4_entry__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__mapped5_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped5Entry, key),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_UINT32,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped5Entry, value),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__mapped5_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange test__names__types__mapped5_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor test__names__types__mapped5_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Mapped5Entry",
-  "Mapped5Entry",
-  "Test__Names__Types__Mapped5Entry",
-  "test.names",
-  sizeof(Test__Names__Types__Mapped5Entry),
-  2,
-  test__names__types__mapped5_entry__field_descriptors,
-  test__names__types__mapped5_entry__field_indices_by_name,
-  1,  test__names__types__mapped5_entry__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__mapped6_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped6Entry, key),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped6Entry, value),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__mapped6_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange test__names__types__mapped6_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor test__names__types__mapped6_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Mapped6Entry",
-  "Mapped6Entry",
-  "Test__Names__Types__Mapped6Entry",
-  "test.names",
-  sizeof(Test__Names__Types__Mapped6Entry),
-  2,
-  test__names__types__mapped6_entry__field_descriptors,
-  test__names__types__mapped6_entry__field_indices_by_name,
-  1,  test__names__types__mapped6_entry__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__mapped7_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped7Entry, key),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SINT32,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped7Entry, value),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__mapped7_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange test__names__types__mapped7_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor test__names__types__mapped7_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Mapped7Entry",
-  "Mapped7Entry",
-  "Test__Names__Types__Mapped7Entry",
-  "test.names",
-  sizeof(Test__Names__Types__Mapped7Entry),
-  2,
-  test__names__types__mapped7_entry__field_descriptors,
-  test__names__types__mapped7_entry__field_indices_by_name,
-  1,  test__names__types__mapped7_entry__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__mapped8_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped8Entry, key),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SINT64,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped8Entry, value),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__mapped8_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange test__names__types__mapped8_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor test__names__types__mapped8_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Mapped8Entry",
-  "Mapped8Entry",
-  "Test__Names__Types__Mapped8Entry",
-  "test.names",
-  sizeof(Test__Names__Types__Mapped8Entry),
-  2,
-  test__names__types__mapped8_entry__field_descriptors,
-  test__names__types__mapped8_entry__field_indices_by_name,
-  1,  test__names__types__mapped8_entry__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__mapped9_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped9Entry, key),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_FIXED32,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped9Entry, value),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__mapped9_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange test__names__types__mapped9_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor test__names__types__mapped9_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Mapped9Entry",
-  "Mapped9Entry",
-  "Test__Names__Types__Mapped9Entry",
-  "test.names",
-  sizeof(Test__Names__Types__Mapped9Entry),
-  2,
-  test__names__types__mapped9_entry__field_descriptors,
-  test__names__types__mapped9_entry__field_indices_by_name,
-  1,  test__names__types__mapped9_entry__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__mapped10_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped10Entry, key),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_FIXED64,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped10Entry, value),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__mapped10_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange test__names__types__mapped10_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor test__names__types__mapped10_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Mapped10Entry",
-  "Mapped10Entry",
-  "Test__Names__Types__Mapped10Entry",
-  "test.names",
-  sizeof(Test__Names__Types__Mapped10Entry),
-  2,
-  test__names__types__mapped10_entry__field_descriptors,
-  test__names__types__mapped10_entry__field_indices_by_name,
-  1,  test__names__types__mapped10_entry__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__mapped11_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped11Entry, key),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SFIXED32,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped11Entry, value),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__mapped11_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange test__names__types__mapped11_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor test__names__types__mapped11_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Mapped11Entry",
-  "Mapped11Entry",
-  "Test__Names__Types__Mapped11Entry",
-  "test.names",
-  sizeof(Test__Names__Types__Mapped11Entry),
-  2,
-  test__names__types__mapped11_entry__field_descriptors,
-  test__names__types__mapped11_entry__field_indices_by_name,
-  1,  test__names__types__mapped11_entry__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__types__mapped12_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped12Entry, key),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SFIXED64,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped12Entry, value),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__types__mapped12_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange test__names__types__mapped12_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor test__names__types__mapped12_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Mapped12Entry",
-  "Mapped12Entry",
-  "Test__Names__Types__Mapped12Entry",
-  "test.names",
-  sizeof(Test__Names__Types__Mapped12Entry),
-  2,
-  test__names__types__mapped12_entry__field_descriptors,
-  test__names__types__mapped12_entry__field_indices_by_name,
-  1,  test__names__types__mapped12_entry__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -3688,7 +1162,7 @@ const ProtobufCMessageDescriptor test__names__types__mapped15_entry__descriptor 
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147] =
+static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] =
 {
   {
     "of_1",
@@ -3715,66 +1189,6 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "of_3",
-    3,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_3),
-    &test__names__types__int32__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_4",
-    4,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_4),
-    &test__names__types__int64__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_5",
-    5,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_5),
-    &test__names__types__uint32__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_6",
-    6,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_6),
-    &test__names__types__uint64__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_7",
-    7,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_7),
-    &test__names__types__int__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "of_8",
     8,
     PROTOBUF_C_LABEL_NONE,
@@ -3782,30 +1196,6 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_8),
     &test__names__types__bool__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_9",
-    9,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_9),
-    &test__names__types__float__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_10",
-    10,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_10),
-    &test__names__types__double__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -3823,18 +1213,6 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "of_12",
-    12,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_12),
-    &test__names__types__array__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "of_13",
     13,
     PROTOBUF_C_LABEL_NONE,
@@ -3842,90 +1220,6 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_13),
     &test__names__types__repeated_field__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_14",
-    14,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_14),
-    &test__names__types__map_field__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_15",
-    15,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_15),
-    &test__names__types__message_reference__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_16",
-    16,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_16),
-    &test__names__types__message_table__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_17",
-    17,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_17),
-    &test__names__types__protobuf_enum__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_18",
-    18,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_18),
-    &test__names__types__field_element__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_19",
-    19,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_19),
-    &test__names__types__type__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_20",
-    20,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_20),
-    &test__names__types__protocol__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -3943,30 +1237,6 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "of_22",
-    22,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_22),
-    &test__names__types__any__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_23",
-    23,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_23),
-    &test__names__types__any_object__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "of_24",
     24,
     PROTOBUF_C_LABEL_NONE,
@@ -3974,30 +1244,6 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_24),
     &test__names__types__uint8__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_25",
-    25,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_25),
-    &test__names__types__unsafe_pointer__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_26",
-    26,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_26),
-    &test__names__types__fields__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -4027,42 +1273,6 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "of_29",
-    29,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_29),
-    &test__names__types__hashable__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_30",
-    30,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_30),
-    &test__names__types__sendable__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_31",
-    31,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_31),
-    &test__names__types__equatable__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "of_32",
     32,
     PROTOBUF_C_LABEL_NONE,
@@ -4070,18 +1280,6 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_32),
     &test__names__types__error__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_33",
-    33,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_33),
-    &test__names__types__result__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -4123,18 +1321,6 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "of_37",
-    37,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_37),
-    &test__names__types__foo_bar__n4__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "of_38",
     38,
     PROTOBUF_C_LABEL_NONE,
@@ -4147,25 +1333,13 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "of_39",
-    39,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_39),
-    &test__names__types__struct__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "of_40",
     40,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_40),
-    &test__names__types__int__n2__descriptor,
+    &test__names__types__int__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -4183,133 +1357,13 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "of_42",
-    42,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_42),
-    &test__names__types__uint8_t__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_43",
-    43,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_43),
-    &test__names__types__null__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_44",
-    44,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_44),
-    &test__names__types__eof__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_45",
-    45,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_45),
-    &test__names__types__int__max__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_46",
-    46,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_46),
-    &test__names__types__description__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_47",
-    47,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_47),
-    &test__names__types__extensions__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_48",
-    48,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_48),
-    &test__names__types__proto_message_name__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "of_49",
     49,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_49),
-    &test__names__types____fields__n2__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_50",
-    50,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_50),
-    &test__names__types____foo__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_51",
-    51,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_51),
-    &test__names__types__foo__n2__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_52",
-    52,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_52),
-    &test__names__types__message___n2__descriptor,
+    &test__names__types____fields__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -4327,61 +1381,13 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "of_54",
-    54,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_54),
-    &test__names__types__case__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_55",
-    55,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_55),
-    &test__names__types__case__n2__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_56",
-    56,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_56),
-    &test__names__types__init__n2__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "of_57",
     57,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_57),
-    &test__names__types__init__n3__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_58",
-    58,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_58),
-    &test__names__types__descriptor__descriptor,
+    &test__names__types__init__n2__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -4411,78 +1417,6 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "of_61",
-    61,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_61),
-    &test__names__types__default__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_62",
-    62,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_62),
-    &test__names__types__lifeline_field__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_63",
-    63,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_63),
-    &test__names__types__bytes_value__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_64",
-    64,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_64),
-    &test__names__types__dictionary__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_65",
-    65,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_65),
-    &test__names__types__never__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "of_66",
-    66,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, of_66),
-    &test__names__types__void__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "many_1",
     201,
     PROTOBUF_C_LABEL_REPEATED,
@@ -4502,78 +1436,6 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     offsetof(Test__Names__Types, n_many_2),
     offsetof(Test__Names__Types, many_2),
     &test__names__types__string__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "many_3",
-    203,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_many_3),
-    offsetof(Test__Names__Types, many_3),
-    &test__names__types__int32__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "many_4",
-    204,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_many_4),
-    offsetof(Test__Names__Types, many_4),
-    &test__names__types__int64__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "many_5",
-    205,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_many_5),
-    offsetof(Test__Names__Types, many_5),
-    &test__names__types__uint32__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "many_6",
-    206,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_many_6),
-    offsetof(Test__Names__Types, many_6),
-    &test__names__types__uint64__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "many_7",
-    207,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_many_7),
-    offsetof(Test__Names__Types, many_7),
-    &test__names__types__int__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "many_8",
-    208,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_many_8),
-    offsetof(Test__Names__Types, many_8),
-    &test__names__types__bool__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -4603,78 +1465,6 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "map_3",
-    403,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_map_3),
-    offsetof(Test__Names__Types, map_3),
-    &test__names__types__map3_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "map_4",
-    404,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_map_4),
-    offsetof(Test__Names__Types, map_4),
-    &test__names__types__map4_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "map_5",
-    405,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_map_5),
-    offsetof(Test__Names__Types, map_5),
-    &test__names__types__map5_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "map_6",
-    406,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_map_6),
-    offsetof(Test__Names__Types, map_6),
-    &test__names__types__map6_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "map_7",
-    407,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_map_7),
-    offsetof(Test__Names__Types, map_7),
-    &test__names__types__map7_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "map_8",
-    408,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_map_8),
-    offsetof(Test__Names__Types, map_8),
-    &test__names__types__map8_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "scalar_1",
     601,
     PROTOBUF_C_LABEL_NONE,
@@ -4687,132 +1477,12 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "scalar_2",
-    602,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_FLOAT,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, scalar_2),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "scalar_3",
     603,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, scalar_3),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "scalar_4",
-    604,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_INT64,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, scalar_4),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "scalar_5",
-    605,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_UINT32,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, scalar_5),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "scalar_6",
-    606,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, scalar_6),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "scalar_7",
-    607,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SINT32,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, scalar_7),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "scalar_8",
-    608,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SINT64,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, scalar_8),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "scalar_9",
-    609,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_FIXED32,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, scalar_9),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "scalar_10",
-    610,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_FIXED64,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, scalar_10),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "scalar_11",
-    611,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SFIXED32,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, scalar_11),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "scalar_12",
-    612,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SFIXED64,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__Types, scalar_12),
     NULL,
     NULL,
     0,             /* flags */
@@ -4867,132 +1537,12 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "optional_2",
-    622,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_FLOAT,
-    offsetof(Test__Names__Types, has_optional_2_case),
-    offsetof(Test__Names__Types, optional_2),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "optional_3",
     623,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     offsetof(Test__Names__Types, has_optional_3_case),
     offsetof(Test__Names__Types, optional_3),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "optional_4",
-    624,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_INT64,
-    offsetof(Test__Names__Types, has_optional_4_case),
-    offsetof(Test__Names__Types, optional_4),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "optional_5",
-    625,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_UINT32,
-    offsetof(Test__Names__Types, has_optional_5_case),
-    offsetof(Test__Names__Types, optional_5),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "optional_6",
-    626,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_UINT64,
-    offsetof(Test__Names__Types, has_optional_6_case),
-    offsetof(Test__Names__Types, optional_6),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "optional_7",
-    627,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SINT32,
-    offsetof(Test__Names__Types, has_optional_7_case),
-    offsetof(Test__Names__Types, optional_7),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "optional_8",
-    628,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SINT64,
-    offsetof(Test__Names__Types, has_optional_8_case),
-    offsetof(Test__Names__Types, optional_8),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "optional_9",
-    629,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_FIXED32,
-    offsetof(Test__Names__Types, has_optional_9_case),
-    offsetof(Test__Names__Types, optional_9),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "optional_10",
-    630,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_FIXED64,
-    offsetof(Test__Names__Types, has_optional_10_case),
-    offsetof(Test__Names__Types, optional_10),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "optional_11",
-    631,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SFIXED32,
-    offsetof(Test__Names__Types, has_optional_11_case),
-    offsetof(Test__Names__Types, optional_11),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "optional_12",
-    632,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SFIXED64,
-    offsetof(Test__Names__Types, has_optional_12_case),
-    offsetof(Test__Names__Types, optional_12),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
@@ -5047,132 +1597,12 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "repeated_2",
-    642,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_FLOAT,
-    offsetof(Test__Names__Types, n_repeated_2),
-    offsetof(Test__Names__Types, repeated_2),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_PACKED,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "repeated_3",
     643,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_INT32,
     offsetof(Test__Names__Types, n_repeated_3),
     offsetof(Test__Names__Types, repeated_3),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_PACKED,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "repeated_4",
-    644,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_INT64,
-    offsetof(Test__Names__Types, n_repeated_4),
-    offsetof(Test__Names__Types, repeated_4),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_PACKED,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "repeated_5",
-    645,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_UINT32,
-    offsetof(Test__Names__Types, n_repeated_5),
-    offsetof(Test__Names__Types, repeated_5),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_PACKED,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "repeated_6",
-    646,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_UINT64,
-    offsetof(Test__Names__Types, n_repeated_6),
-    offsetof(Test__Names__Types, repeated_6),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_PACKED,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "repeated_7",
-    647,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_SINT32,
-    offsetof(Test__Names__Types, n_repeated_7),
-    offsetof(Test__Names__Types, repeated_7),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_PACKED,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "repeated_8",
-    648,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_SINT64,
-    offsetof(Test__Names__Types, n_repeated_8),
-    offsetof(Test__Names__Types, repeated_8),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_PACKED,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "repeated_9",
-    649,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_FIXED32,
-    offsetof(Test__Names__Types, n_repeated_9),
-    offsetof(Test__Names__Types, repeated_9),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_PACKED,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "repeated_10",
-    650,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_FIXED64,
-    offsetof(Test__Names__Types, n_repeated_10),
-    offsetof(Test__Names__Types, repeated_10),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_PACKED,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "repeated_11",
-    651,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_SFIXED32,
-    offsetof(Test__Names__Types, n_repeated_11),
-    offsetof(Test__Names__Types, repeated_11),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_PACKED,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "repeated_12",
-    652,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_SFIXED64,
-    offsetof(Test__Names__Types, n_repeated_12),
-    offsetof(Test__Names__Types, repeated_12),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_PACKED,             /* flags */
@@ -5227,18 +1657,6 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "mapped_2",
-    662,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_mapped_2),
-    offsetof(Test__Names__Types, mapped_2),
-    &test__names__types__mapped2_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "mapped_3",
     663,
     PROTOBUF_C_LABEL_REPEATED,
@@ -5246,114 +1664,6 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
     offsetof(Test__Names__Types, n_mapped_3),
     offsetof(Test__Names__Types, mapped_3),
     &test__names__types__mapped3_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "mapped_4",
-    664,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_mapped_4),
-    offsetof(Test__Names__Types, mapped_4),
-    &test__names__types__mapped4_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "mapped_5",
-    665,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_mapped_5),
-    offsetof(Test__Names__Types, mapped_5),
-    &test__names__types__mapped5_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "mapped_6",
-    666,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_mapped_6),
-    offsetof(Test__Names__Types, mapped_6),
-    &test__names__types__mapped6_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "mapped_7",
-    667,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_mapped_7),
-    offsetof(Test__Names__Types, mapped_7),
-    &test__names__types__mapped7_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "mapped_8",
-    668,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_mapped_8),
-    offsetof(Test__Names__Types, mapped_8),
-    &test__names__types__mapped8_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "mapped_9",
-    669,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_mapped_9),
-    offsetof(Test__Names__Types, mapped_9),
-    &test__names__types__mapped9_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "mapped_10",
-    670,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_mapped_10),
-    offsetof(Test__Names__Types, mapped_10),
-    &test__names__types__mapped10_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "mapped_11",
-    671,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_mapped_11),
-    offsetof(Test__Names__Types, mapped_11),
-    &test__names__types__mapped11_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "mapped_12",
-    672,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Types, n_mapped_12),
-    offsetof(Test__Names__Types, mapped_12),
-    &test__names__types__mapped12_entry__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -5456,165 +1766,90 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[147]
   },
 };
 static const unsigned test__names__types__field_indices_by_name[] = {
-  145,   /* field[145] = chosen_byte */
-  144,   /* field[144] = chosen_bytes */
-  146,   /* field[146] = chosen_kind */
-  143,   /* field[143] = chosen_string */
-  142,   /* field[142] = chosen_string_message */
-  66,   /* field[66] = many_1 */
-  67,   /* field[67] = many_2 */
-  68,   /* field[68] = many_3 */
-  69,   /* field[69] = many_4 */
-  70,   /* field[70] = many_5 */
-  71,   /* field[71] = many_6 */
-  72,   /* field[72] = many_7 */
-  73,   /* field[73] = many_8 */
-  74,   /* field[74] = map_1 */
-  75,   /* field[75] = map_2 */
-  76,   /* field[76] = map_3 */
-  77,   /* field[77] = map_4 */
-  78,   /* field[78] = map_5 */
-  79,   /* field[79] = map_6 */
-  80,   /* field[80] = map_7 */
-  81,   /* field[81] = map_8 */
-  127,   /* field[127] = mapped_1 */
-  136,   /* field[136] = mapped_10 */
-  137,   /* field[137] = mapped_11 */
-  138,   /* field[138] = mapped_12 */
-  139,   /* field[139] = mapped_13 */
-  140,   /* field[140] = mapped_14 */
-  141,   /* field[141] = mapped_15 */
-  128,   /* field[128] = mapped_2 */
-  129,   /* field[129] = mapped_3 */
-  130,   /* field[130] = mapped_4 */
-  131,   /* field[131] = mapped_5 */
-  132,   /* field[132] = mapped_6 */
-  133,   /* field[133] = mapped_7 */
-  134,   /* field[134] = mapped_8 */
-  135,   /* field[135] = mapped_9 */
+  48,   /* field[48] = chosen_byte */
+  47,   /* field[47] = chosen_bytes */
+  49,   /* field[49] = chosen_kind */
+  46,   /* field[46] = chosen_string */
+  45,   /* field[45] = chosen_string_message */
+  21,   /* field[21] = many_1 */
+  22,   /* field[22] = many_2 */
+  23,   /* field[23] = map_1 */
+  24,   /* field[24] = map_2 */
+  40,   /* field[40] = mapped_1 */
+  42,   /* field[42] = mapped_13 */
+  43,   /* field[43] = mapped_14 */
+  44,   /* field[44] = mapped_15 */
+  41,   /* field[41] = mapped_3 */
   0,   /* field[0] = of_1 */
-  9,   /* field[9] = of_10 */
-  10,   /* field[10] = of_11 */
-  11,   /* field[11] = of_12 */
-  12,   /* field[12] = of_13 */
-  13,   /* field[13] = of_14 */
-  14,   /* field[14] = of_15 */
-  15,   /* field[15] = of_16 */
-  16,   /* field[16] = of_17 */
-  17,   /* field[17] = of_18 */
-  18,   /* field[18] = of_19 */
+  3,   /* field[3] = of_11 */
+  4,   /* field[4] = of_13 */
   1,   /* field[1] = of_2 */
-  19,   /* field[19] = of_20 */
-  20,   /* field[20] = of_21 */
-  21,   /* field[21] = of_22 */
-  22,   /* field[22] = of_23 */
-  23,   /* field[23] = of_24 */
-  24,   /* field[24] = of_25 */
-  25,   /* field[25] = of_26 */
-  26,   /* field[26] = of_27 */
-  27,   /* field[27] = of_28 */
-  28,   /* field[28] = of_29 */
-  2,   /* field[2] = of_3 */
-  29,   /* field[29] = of_30 */
-  30,   /* field[30] = of_31 */
-  31,   /* field[31] = of_32 */
-  32,   /* field[32] = of_33 */
-  33,   /* field[33] = of_34 */
-  34,   /* field[34] = of_35 */
-  35,   /* field[35] = of_36 */
-  36,   /* field[36] = of_37 */
-  37,   /* field[37] = of_38 */
-  38,   /* field[38] = of_39 */
-  3,   /* field[3] = of_4 */
-  39,   /* field[39] = of_40 */
-  40,   /* field[40] = of_41 */
-  41,   /* field[41] = of_42 */
-  42,   /* field[42] = of_43 */
-  43,   /* field[43] = of_44 */
-  44,   /* field[44] = of_45 */
-  45,   /* field[45] = of_46 */
-  46,   /* field[46] = of_47 */
-  47,   /* field[47] = of_48 */
-  48,   /* field[48] = of_49 */
-  4,   /* field[4] = of_5 */
-  49,   /* field[49] = of_50 */
-  50,   /* field[50] = of_51 */
-  51,   /* field[51] = of_52 */
-  52,   /* field[52] = of_53 */
-  53,   /* field[53] = of_54 */
-  54,   /* field[54] = of_55 */
-  55,   /* field[55] = of_56 */
-  56,   /* field[56] = of_57 */
-  57,   /* field[57] = of_58 */
-  58,   /* field[58] = of_59 */
-  5,   /* field[5] = of_6 */
-  59,   /* field[59] = of_60 */
-  60,   /* field[60] = of_61 */
-  61,   /* field[61] = of_62 */
-  62,   /* field[62] = of_63 */
-  63,   /* field[63] = of_64 */
-  64,   /* field[64] = of_65 */
-  65,   /* field[65] = of_66 */
-  6,   /* field[6] = of_7 */
-  7,   /* field[7] = of_8 */
-  8,   /* field[8] = of_9 */
-  97,   /* field[97] = optional_1 */
-  106,   /* field[106] = optional_10 */
-  107,   /* field[107] = optional_11 */
-  108,   /* field[108] = optional_12 */
-  109,   /* field[109] = optional_13 */
-  110,   /* field[110] = optional_14 */
-  111,   /* field[111] = optional_15 */
-  98,   /* field[98] = optional_2 */
-  99,   /* field[99] = optional_3 */
-  100,   /* field[100] = optional_4 */
-  101,   /* field[101] = optional_5 */
-  102,   /* field[102] = optional_6 */
-  103,   /* field[103] = optional_7 */
-  104,   /* field[104] = optional_8 */
-  105,   /* field[105] = optional_9 */
-  112,   /* field[112] = repeated_1 */
-  121,   /* field[121] = repeated_10 */
-  122,   /* field[122] = repeated_11 */
-  123,   /* field[123] = repeated_12 */
-  124,   /* field[124] = repeated_13 */
-  125,   /* field[125] = repeated_14 */
-  126,   /* field[126] = repeated_15 */
-  113,   /* field[113] = repeated_2 */
-  114,   /* field[114] = repeated_3 */
-  115,   /* field[115] = repeated_4 */
-  116,   /* field[116] = repeated_5 */
-  117,   /* field[117] = repeated_6 */
-  118,   /* field[118] = repeated_7 */
-  119,   /* field[119] = repeated_8 */
-  120,   /* field[120] = repeated_9 */
-  82,   /* field[82] = scalar_1 */
-  91,   /* field[91] = scalar_10 */
-  92,   /* field[92] = scalar_11 */
-  93,   /* field[93] = scalar_12 */
-  94,   /* field[94] = scalar_13 */
-  95,   /* field[95] = scalar_14 */
-  96,   /* field[96] = scalar_15 */
-  83,   /* field[83] = scalar_2 */
-  84,   /* field[84] = scalar_3 */
-  85,   /* field[85] = scalar_4 */
-  86,   /* field[86] = scalar_5 */
-  87,   /* field[87] = scalar_6 */
-  88,   /* field[88] = scalar_7 */
-  89,   /* field[89] = scalar_8 */
-  90,   /* field[90] = scalar_9 */
+  5,   /* field[5] = of_21 */
+  6,   /* field[6] = of_24 */
+  7,   /* field[7] = of_27 */
+  8,   /* field[8] = of_28 */
+  9,   /* field[9] = of_32 */
+  10,   /* field[10] = of_34 */
+  11,   /* field[11] = of_35 */
+  12,   /* field[12] = of_36 */
+  13,   /* field[13] = of_38 */
+  14,   /* field[14] = of_40 */
+  15,   /* field[15] = of_41 */
+  16,   /* field[16] = of_49 */
+  17,   /* field[17] = of_53 */
+  18,   /* field[18] = of_57 */
+  19,   /* field[19] = of_59 */
+  20,   /* field[20] = of_60 */
+  2,   /* field[2] = of_8 */
+  30,   /* field[30] = optional_1 */
+  32,   /* field[32] = optional_13 */
+  33,   /* field[33] = optional_14 */
+  34,   /* field[34] = optional_15 */
+  31,   /* field[31] = optional_3 */
+  35,   /* field[35] = repeated_1 */
+  37,   /* field[37] = repeated_13 */
+  38,   /* field[38] = repeated_14 */
+  39,   /* field[39] = repeated_15 */
+  36,   /* field[36] = repeated_3 */
+  25,   /* field[25] = scalar_1 */
+  27,   /* field[27] = scalar_13 */
+  28,   /* field[28] = scalar_14 */
+  29,   /* field[29] = scalar_15 */
+  26,   /* field[26] = scalar_3 */
 };
-static const ProtobufCIntRange test__names__types__number_ranges[8 + 1] =
+static const ProtobufCIntRange test__names__types__number_ranges[30 + 1] =
 {
   { 1, 0 },
-  { 201, 66 },
-  { 401, 74 },
-  { 601, 82 },
-  { 621, 97 },
-  { 641, 112 },
-  { 661, 127 },
-  { 701, 142 },
-  { 0, 147 }
+  { 8, 2 },
+  { 11, 3 },
+  { 13, 4 },
+  { 21, 5 },
+  { 24, 6 },
+  { 27, 7 },
+  { 32, 9 },
+  { 34, 10 },
+  { 38, 13 },
+  { 40, 14 },
+  { 49, 16 },
+  { 53, 17 },
+  { 57, 18 },
+  { 59, 19 },
+  { 201, 21 },
+  { 401, 23 },
+  { 601, 25 },
+  { 603, 26 },
+  { 613, 27 },
+  { 621, 30 },
+  { 623, 31 },
+  { 633, 32 },
+  { 641, 35 },
+  { 643, 36 },
+  { 653, 37 },
+  { 661, 40 },
+  { 663, 41 },
+  { 673, 42 },
+  { 701, 45 },
+  { 0, 50 }
 };
 const ProtobufCMessageDescriptor test__names__types__descriptor =
 {
@@ -5624,10 +1859,10 @@ const ProtobufCMessageDescriptor test__names__types__descriptor =
   "Test__Names__Types",
   "test.names",
   sizeof(Test__Names__Types),
-  147,
+  50,
   test__names__types__field_descriptors,
   test__names__types__field_indices_by_name,
-  8,  test__names__types__number_ranges,
+  30,  test__names__types__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };

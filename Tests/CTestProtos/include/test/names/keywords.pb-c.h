@@ -35,230 +35,36 @@ typedef struct Test__Names__OneofsNamed Test__Names__OneofsNamed;
 struct  Test__Names__CWords
 {
   ProtobufCMessage base;
-  protobuf_c_boolean has_alignas_1;
-  ProtobufCBinaryData alignas_1;
-  protobuf_c_boolean has_alignof_2;
-  ProtobufCBinaryData alignof_2;
-  protobuf_c_boolean has_and_3;
-  ProtobufCBinaryData and_3;
   protobuf_c_boolean has_and_eq_4;
   ProtobufCBinaryData and_eq_4;
-  protobuf_c_boolean has_asm_5;
-  ProtobufCBinaryData asm_5;
-  protobuf_c_boolean has_auto_6;
-  ProtobufCBinaryData auto_6;
-  protobuf_c_boolean has_bitand_7;
-  ProtobufCBinaryData bitand_7;
-  protobuf_c_boolean has_bitor_8;
-  ProtobufCBinaryData bitor_8;
   protobuf_c_boolean has_bool_9;
   ProtobufCBinaryData bool_9;
-  protobuf_c_boolean has_break_10;
-  ProtobufCBinaryData break_10;
-  protobuf_c_boolean has_case_11;
-  ProtobufCBinaryData case_11;
-  protobuf_c_boolean has_catch_12;
-  ProtobufCBinaryData catch_12;
-  protobuf_c_boolean has_char_13;
-  ProtobufCBinaryData char_13;
   protobuf_c_boolean has_class_14;
   ProtobufCBinaryData class_14;
-  protobuf_c_boolean has_compl_15;
-  ProtobufCBinaryData compl_15;
-  protobuf_c_boolean has_concept_16;
-  ProtobufCBinaryData concept_16;
-  protobuf_c_boolean has_const_17;
-  ProtobufCBinaryData const_17;
-  protobuf_c_boolean has_const_cast_18;
-  ProtobufCBinaryData const_cast_18;
-  protobuf_c_boolean has_consteval_19;
-  ProtobufCBinaryData consteval_19;
-  protobuf_c_boolean has_constexpr_20;
-  ProtobufCBinaryData constexpr_20;
-  protobuf_c_boolean has_constinit_21;
-  ProtobufCBinaryData constinit_21;
-  protobuf_c_boolean has_continue_22;
-  ProtobufCBinaryData continue_22;
   protobuf_c_boolean has_co_await_23;
   ProtobufCBinaryData co_await_23;
-  protobuf_c_boolean has_co_return_24;
-  ProtobufCBinaryData co_return_24;
-  protobuf_c_boolean has_co_yield_25;
-  ProtobufCBinaryData co_yield_25;
-  protobuf_c_boolean has_decltype_26;
-  ProtobufCBinaryData decltype_26;
   protobuf_c_boolean has_default_27;
   ProtobufCBinaryData default_27;
-  protobuf_c_boolean has_delete_28;
-  ProtobufCBinaryData delete_28;
-  protobuf_c_boolean has_do_29;
-  ProtobufCBinaryData do_29;
-  protobuf_c_boolean has_double_30;
-  ProtobufCBinaryData double_30;
-  protobuf_c_boolean has_dynamic_cast_31;
-  ProtobufCBinaryData dynamic_cast_31;
-  protobuf_c_boolean has_else_32;
-  ProtobufCBinaryData else_32;
-  protobuf_c_boolean has_enum_33;
-  ProtobufCBinaryData enum_33;
-  protobuf_c_boolean has_explicit_34;
-  ProtobufCBinaryData explicit_34;
-  protobuf_c_boolean has_export_35;
-  ProtobufCBinaryData export_35;
-  protobuf_c_boolean has_extern_36;
-  ProtobufCBinaryData extern_36;
-  protobuf_c_boolean has_false_37;
-  ProtobufCBinaryData false_37;
-  protobuf_c_boolean has_final_38;
-  ProtobufCBinaryData final_38;
-  protobuf_c_boolean has_float_39;
-  ProtobufCBinaryData float_39;
-  protobuf_c_boolean has_for_40;
-  ProtobufCBinaryData for_40;
-  protobuf_c_boolean has_friend_41;
-  ProtobufCBinaryData friend_41;
-  protobuf_c_boolean has_goto_42;
-  ProtobufCBinaryData goto_42;
-  protobuf_c_boolean has_if_43;
-  ProtobufCBinaryData if_43;
-  protobuf_c_boolean has_import_44;
-  ProtobufCBinaryData import_44;
-  protobuf_c_boolean has_inline_45;
-  ProtobufCBinaryData inline_45;
   protobuf_c_boolean has_int_46;
   ProtobufCBinaryData int_46;
-  protobuf_c_boolean has_long_47;
-  ProtobufCBinaryData long_47;
-  protobuf_c_boolean has_module_48;
-  ProtobufCBinaryData module_48;
-  protobuf_c_boolean has_mutable_49;
-  ProtobufCBinaryData mutable_49;
-  protobuf_c_boolean has_namespace_50;
-  ProtobufCBinaryData namespace_50;
-  protobuf_c_boolean has_new_51;
-  ProtobufCBinaryData new_51;
-  protobuf_c_boolean has_noexcept_52;
-  ProtobufCBinaryData noexcept_52;
-  protobuf_c_boolean has_not_53;
-  ProtobufCBinaryData not_53;
-  protobuf_c_boolean has_not_eq_54;
-  ProtobufCBinaryData not_eq_54;
-  protobuf_c_boolean has_nullptr_55;
-  ProtobufCBinaryData nullptr_55;
-  protobuf_c_boolean has_operator_56;
-  ProtobufCBinaryData operator_56;
-  protobuf_c_boolean has_or_57;
-  ProtobufCBinaryData or_57;
-  protobuf_c_boolean has_or_eq_58;
-  ProtobufCBinaryData or_eq_58;
-  protobuf_c_boolean has_override_59;
-  ProtobufCBinaryData override_59;
-  protobuf_c_boolean has_private_60;
-  ProtobufCBinaryData private_60;
-  protobuf_c_boolean has_protected_61;
-  ProtobufCBinaryData protected_61;
-  protobuf_c_boolean has_public_62;
-  ProtobufCBinaryData public_62;
   protobuf_c_boolean has_register_63;
   ProtobufCBinaryData register_63;
-  protobuf_c_boolean has_reinterpret_cast_64;
-  ProtobufCBinaryData reinterpret_cast_64;
-  protobuf_c_boolean has_requires_65;
-  ProtobufCBinaryData requires_65;
-  protobuf_c_boolean has_restrict_66;
-  ProtobufCBinaryData restrict_66;
-  protobuf_c_boolean has_return_67;
-  ProtobufCBinaryData return_67;
-  protobuf_c_boolean has_short_68;
-  ProtobufCBinaryData short_68;
-  protobuf_c_boolean has_signed_69;
-  ProtobufCBinaryData signed_69;
-  protobuf_c_boolean has_sizeof_70;
-  ProtobufCBinaryData sizeof_70;
-  protobuf_c_boolean has_static_71;
-  ProtobufCBinaryData static_71;
-  protobuf_c_boolean has_static_assert_72;
-  ProtobufCBinaryData static_assert_72;
-  protobuf_c_boolean has_static_cast_73;
-  ProtobufCBinaryData static_cast_73;
   protobuf_c_boolean has_struct_74;
   ProtobufCBinaryData struct_74;
-  protobuf_c_boolean has_switch_75;
-  ProtobufCBinaryData switch_75;
-  protobuf_c_boolean has_template_76;
-  ProtobufCBinaryData template_76;
-  protobuf_c_boolean has_this_77;
-  ProtobufCBinaryData this_77;
-  protobuf_c_boolean has_thread_local_78;
-  ProtobufCBinaryData thread_local_78;
-  protobuf_c_boolean has_throw_79;
-  ProtobufCBinaryData throw_79;
-  protobuf_c_boolean has_true_80;
-  ProtobufCBinaryData true_80;
-  protobuf_c_boolean has_try_81;
-  ProtobufCBinaryData try_81;
-  protobuf_c_boolean has_typedef_82;
-  ProtobufCBinaryData typedef_82;
-  protobuf_c_boolean has_typeid_83;
-  ProtobufCBinaryData typeid_83;
-  protobuf_c_boolean has_typename_84;
-  ProtobufCBinaryData typename_84;
-  protobuf_c_boolean has_typeof_85;
-  ProtobufCBinaryData typeof_85;
-  protobuf_c_boolean has_union_86;
-  ProtobufCBinaryData union_86;
-  protobuf_c_boolean has_unsigned_87;
-  ProtobufCBinaryData unsigned_87;
-  protobuf_c_boolean has_using_88;
-  ProtobufCBinaryData using_88;
-  protobuf_c_boolean has_virtual_89;
-  ProtobufCBinaryData virtual_89;
-  protobuf_c_boolean has_void_90;
-  ProtobufCBinaryData void_90;
-  protobuf_c_boolean has_volatile_91;
-  ProtobufCBinaryData volatile_91;
-  protobuf_c_boolean has_wchar_t_92;
-  ProtobufCBinaryData wchar_t_92;
-  protobuf_c_boolean has_while_93;
-  ProtobufCBinaryData while_93;
-  protobuf_c_boolean has_xor_94;
-  ProtobufCBinaryData xor_94;
-  protobuf_c_boolean has_xor_eq_95;
-  ProtobufCBinaryData xor_eq_95;
-  protobuf_c_boolean has_assert_96;
-  ProtobufCBinaryData assert_96;
   protobuf_c_boolean has_errno_97;
   ProtobufCBinaryData errno_97;
-  protobuf_c_boolean has_i386_98;
-  ProtobufCBinaryData i386_98;
   protobuf_c_boolean has_linux_99;
   ProtobufCBinaryData linux_99;
-  protobuf_c_boolean has_offsetof_100;
-  ProtobufCBinaryData offsetof_100;
-  protobuf_c_boolean has_stderr_101;
-  ProtobufCBinaryData stderr_101;
-  protobuf_c_boolean has_stdin_102;
-  ProtobufCBinaryData stdin_102;
-  protobuf_c_boolean has_stdout_103;
-  ProtobufCBinaryData stdout_103;
-  protobuf_c_boolean has_unix_104;
-  ProtobufCBinaryData unix_104;
   protobuf_c_boolean has_null;
   ProtobufCBinaryData null;
-  protobuf_c_boolean has_eof;
-  ProtobufCBinaryData eof;
   protobuf_c_boolean has_bool_;
   ProtobufCBinaryData bool_;
-  protobuf_c_boolean has_int32_t;
-  ProtobufCBinaryData int32_t;
   protobuf_c_boolean has_size_t;
   ProtobufCBinaryData size_t;
-  protobuf_c_boolean has_uint8_t;
-  ProtobufCBinaryData uint8_t;
 };
 #define TEST__NAMES__CWORDS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__cwords__descriptor) \
-    , 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL} }
+    , 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL} }
 
 
 struct  Test__Names__SwiftWords
@@ -282,128 +88,24 @@ struct  Test__Names__SwiftWords
   ProtobufCBinaryData in;
   protobuf_c_boolean has_is;
   ProtobufCBinaryData is;
-  protobuf_c_boolean has_as;
-  ProtobufCBinaryData as;
   protobuf_c_boolean has_any;
   ProtobufCBinaryData any;
-  protobuf_c_boolean has_actor;
-  ProtobufCBinaryData actor;
-  protobuf_c_boolean has_async;
-  ProtobufCBinaryData async;
   protobuf_c_boolean has_await;
   ProtobufCBinaryData await;
-  protobuf_c_boolean has_any_15;
-  ProtobufCBinaryData any_15;
-  protobuf_c_boolean has_some;
-  ProtobufCBinaryData some;
   protobuf_c_boolean has_none;
   ProtobufCBinaryData none;
-  protobuf_c_boolean has_nil;
-  ProtobufCBinaryData nil;
-  protobuf_c_boolean has_super;
-  ProtobufCBinaryData super;
-  protobuf_c_boolean has_func;
-  ProtobufCBinaryData func;
-  protobuf_c_boolean has_let;
-  ProtobufCBinaryData let;
-  protobuf_c_boolean has_var;
-  ProtobufCBinaryData var;
   protobuf_c_boolean has_inout;
   ProtobufCBinaryData inout;
   protobuf_c_boolean has_defer;
   ProtobufCBinaryData defer;
-  protobuf_c_boolean has_guard;
-  ProtobufCBinaryData guard;
-  protobuf_c_boolean has_repeat;
-  ProtobufCBinaryData repeat;
-  protobuf_c_boolean has_where;
-  ProtobufCBinaryData where;
-  protobuf_c_boolean has_throws;
-  ProtobufCBinaryData throws;
-  protobuf_c_boolean has_rethrows;
-  ProtobufCBinaryData rethrows;
-  protobuf_c_boolean has_fallthrough;
-  ProtobufCBinaryData fallthrough;
-  protobuf_c_boolean has_extension;
-  ProtobufCBinaryData extension;
-  protobuf_c_boolean has_internal;
-  ProtobufCBinaryData internal;
-  protobuf_c_boolean has_fileprivate;
-  ProtobufCBinaryData fileprivate;
-  protobuf_c_boolean has_open;
-  ProtobufCBinaryData open;
-  protobuf_c_boolean has_indirect;
-  ProtobufCBinaryData indirect;
-  protobuf_c_boolean has_lazy;
-  ProtobufCBinaryData lazy;
-  protobuf_c_boolean has_weak;
-  ProtobufCBinaryData weak;
-  protobuf_c_boolean has_unowned;
-  ProtobufCBinaryData unowned;
-  protobuf_c_boolean has_convenience;
-  ProtobufCBinaryData convenience;
-  protobuf_c_boolean has_required;
-  ProtobufCBinaryData required;
-  protobuf_c_boolean has_optional;
-  ProtobufCBinaryData optional;
-  protobuf_c_boolean has_dynamic;
-  ProtobufCBinaryData dynamic;
-  protobuf_c_boolean has_didset;
-  ProtobufCBinaryData didset;
-  protobuf_c_boolean has_willset;
-  ProtobufCBinaryData willset;
   protobuf_c_boolean has_get;
   ProtobufCBinaryData get;
-  protobuf_c_boolean has_set;
-  ProtobufCBinaryData set;
-  protobuf_c_boolean has_left;
-  ProtobufCBinaryData left;
-  protobuf_c_boolean has_right;
-  ProtobufCBinaryData right;
-  protobuf_c_boolean has_prefix;
-  ProtobufCBinaryData prefix;
-  protobuf_c_boolean has_postfix;
-  ProtobufCBinaryData postfix;
-  protobuf_c_boolean has_infix;
-  ProtobufCBinaryData infix;
-  protobuf_c_boolean has_precedence;
-  ProtobufCBinaryData precedence;
-  protobuf_c_boolean has_associativity;
-  ProtobufCBinaryData associativity;
-  protobuf_c_boolean has_associatedtype;
-  ProtobufCBinaryData associatedtype;
-  protobuf_c_boolean has_typealias;
-  ProtobufCBinaryData typealias;
   protobuf_c_boolean has_subscript;
   ProtobufCBinaryData subscript;
-  protobuf_c_boolean has_deinit;
-  ProtobufCBinaryData deinit;
-  protobuf_c_boolean has_consume;
-  ProtobufCBinaryData consume;
-  protobuf_c_boolean has_copy;
-  ProtobufCBinaryData copy;
-  protobuf_c_boolean has_borrowing;
-  ProtobufCBinaryData borrowing;
-  protobuf_c_boolean has_consuming;
-  ProtobufCBinaryData consuming;
-  protobuf_c_boolean has_sending;
-  ProtobufCBinaryData sending;
-  protobuf_c_boolean has_isolated;
-  ProtobufCBinaryData isolated;
-  protobuf_c_boolean has_nonisolated;
-  ProtobufCBinaryData nonisolated;
-  protobuf_c_boolean has_macro;
-  ProtobufCBinaryData macro;
-  protobuf_c_boolean has_package;
-  ProtobufCBinaryData package;
-  protobuf_c_boolean has_each;
-  ProtobufCBinaryData each;
-  protobuf_c_boolean has_discard;
-  ProtobufCBinaryData discard;
 };
 #define TEST__NAMES__SWIFT_WORDS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__swift_words__descriptor) \
-    , 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL} }
+    , 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL} }
 
 
 struct  Test__Names__Members
@@ -411,110 +113,42 @@ struct  Test__Names__Members
   ProtobufCMessage base;
   protobuf_c_boolean has_description;
   ProtobufCBinaryData description;
-  protobuf_c_boolean has_debug_description;
-  ProtobufCBinaryData debug_description;
   protobuf_c_boolean has_hash_value;
   ProtobufCBinaryData hash_value;
   protobuf_c_boolean has_text_format;
   ProtobufCBinaryData text_format;
   protobuf_c_boolean has_unknown_fields;
   ProtobufCBinaryData unknown_fields;
-  protobuf_c_boolean has_is_initialized;
-  ProtobufCBinaryData is_initialized;
-  protobuf_c_boolean has_proto_message_name;
-  ProtobufCBinaryData proto_message_name;
-  protobuf_c_boolean has_serialized_bytes;
-  ProtobufCBinaryData serialized_bytes;
-  protobuf_c_boolean has_with;
-  ProtobufCBinaryData with;
   protobuf_c_boolean has_merge;
   ProtobufCBinaryData merge;
-  protobuf_c_boolean has_append;
-  ProtobufCBinaryData append;
-  protobuf_c_boolean has_remove_unknown_fields;
-  ProtobufCBinaryData remove_unknown_fields;
-  protobuf_c_boolean has_message;
-  ProtobufCBinaryData message;
   protobuf_c_boolean has_fields;
   ProtobufCBinaryData fields;
-  protobuf_c_boolean has_table;
-  ProtobufCBinaryData table;
-  protobuf_c_boolean has_storage;
-  ProtobufCBinaryData storage;
-  protobuf_c_boolean has_list;
-  ProtobufCBinaryData list;
-  protobuf_c_boolean has_map;
-  ProtobufCBinaryData map;
-  protobuf_c_boolean has_loan;
-  ProtobufCBinaryData loan;
   protobuf_c_boolean has_value;
   ProtobufCBinaryData value;
-  protobuf_c_boolean has_key;
-  ProtobufCBinaryData key;
-  protobuf_c_boolean has_count;
-  ProtobufCBinaryData count;
-  protobuf_c_boolean has_new_value;
-  ProtobufCBinaryData new_value;
   protobuf_c_boolean has__message;
   ProtobufCBinaryData _message;
   protobuf_c_boolean has__fields;
   ProtobufCBinaryData _fields;
-  protobuf_c_boolean has__table;
-  ProtobufCBinaryData _table;
   protobuf_c_boolean has__mutable_fields;
   ProtobufCBinaryData _mutable_fields;
-  protobuf_c_boolean has__settle;
-  ProtobufCBinaryData _settle;
-  protobuf_c_boolean has__load;
-  ProtobufCBinaryData _load;
-  protobuf_c_boolean has__store;
-  ProtobufCBinaryData _store;
-  protobuf_c_boolean has_raw_value;
-  ProtobufCBinaryData raw_value;
   protobuf_c_boolean has_allcases;
   ProtobufCBinaryData allcases;
   protobuf_c_boolean has_unrecognized;
   ProtobufCBinaryData unrecognized;
-  protobuf_c_boolean has_hash;
-  ProtobufCBinaryData hash;
-  protobuf_c_boolean has_hasher;
-  ProtobufCBinaryData hasher;
-  protobuf_c_boolean has_left_;
-  ProtobufCBinaryData left_;
   protobuf_c_boolean has_base_37;
   ProtobufCBinaryData base_37;
-  protobuf_c_boolean has_descriptor;
-  ProtobufCBinaryData descriptor;
-  protobuf_c_boolean has_n_unknown_fields_39;
-  ProtobufCBinaryData n_unknown_fields_39;
   protobuf_c_boolean has_foo;
   ProtobufCBinaryData foo;
   protobuf_c_boolean has_foo_41;
   ProtobufCBinaryData foo_41;
   protobuf_c_boolean has_foo_42;
   ProtobufCBinaryData foo_42;
-  protobuf_c_boolean has_foobar;
-  ProtobufCBinaryData foobar;
   protobuf_c_boolean has_foo_bar;
   ProtobufCBinaryData foo_bar;
-  protobuf_c_boolean has_foobar_45;
-  ProtobufCBinaryData foobar_45;
-  protobuf_c_boolean has_foo__bar;
-  ProtobufCBinaryData foo__bar;
+  protobuf_c_boolean has_foobar;
+  ProtobufCBinaryData foobar;
   protobuf_c_boolean has__;
   ProtobufCBinaryData _;
-  protobuf_c_boolean has___;
-  ProtobufCBinaryData __;
-  protobuf_c_boolean has____;
-  ProtobufCBinaryData ___;
-  protobuf_c_boolean has__1;
-  ProtobufCBinaryData _1;
-  protobuf_c_boolean has_a1b2;
-  ProtobufCBinaryData a1b2;
-  protobuf_c_boolean has_x;
-  ProtobufCBinaryData x;
-  protobuf_c_boolean has_string;
-  ProtobufCBinaryData string;
   protobuf_c_boolean has_string_;
   ProtobufCBinaryData string_;
   protobuf_c_boolean has_swift;
@@ -524,7 +158,7 @@ struct  Test__Names__Members
 };
 #define TEST__NAMES__MEMBERS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__members__descriptor) \
-    , 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL} }
+    , 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL} }
 
 
 struct  Test__Names__RepeatedWords__DefaultEntry
@@ -604,240 +238,23 @@ struct  Test__Names__RepeatedWords
 
 typedef enum {
   TEST__NAMES__ONEOF_WORDS__WORDS__NOT_SET = 0,
-  TEST__NAMES__ONEOF_WORDS__WORDS_ALIGNAS_1 = 1,
-  TEST__NAMES__ONEOF_WORDS__WORDS_ALIGNOF_2 = 2,
-  TEST__NAMES__ONEOF_WORDS__WORDS_AND_3 = 3,
-  TEST__NAMES__ONEOF_WORDS__WORDS_AND_EQ_4 = 4,
-  TEST__NAMES__ONEOF_WORDS__WORDS_ASM_5 = 5,
-  TEST__NAMES__ONEOF_WORDS__WORDS_AUTO_6 = 6,
-  TEST__NAMES__ONEOF_WORDS__WORDS_BITAND_7 = 7,
-  TEST__NAMES__ONEOF_WORDS__WORDS_BITOR_8 = 8,
-  TEST__NAMES__ONEOF_WORDS__WORDS_BOOL_9 = 9,
-  TEST__NAMES__ONEOF_WORDS__WORDS_BREAK_10 = 10,
-  TEST__NAMES__ONEOF_WORDS__WORDS_CASE_11 = 11,
-  TEST__NAMES__ONEOF_WORDS__WORDS_CATCH_12 = 12,
-  TEST__NAMES__ONEOF_WORDS__WORDS_CHAR_13 = 13,
   TEST__NAMES__ONEOF_WORDS__WORDS_CLASS_14 = 14,
-  TEST__NAMES__ONEOF_WORDS__WORDS_COMPL_15 = 15,
-  TEST__NAMES__ONEOF_WORDS__WORDS_CONCEPT_16 = 16,
-  TEST__NAMES__ONEOF_WORDS__WORDS_CONST_17 = 17,
-  TEST__NAMES__ONEOF_WORDS__WORDS_CONST_CAST_18 = 18,
-  TEST__NAMES__ONEOF_WORDS__WORDS_CONSTEVAL_19 = 19,
-  TEST__NAMES__ONEOF_WORDS__WORDS_CONSTEXPR_20 = 20,
-  TEST__NAMES__ONEOF_WORDS__WORDS_CONSTINIT_21 = 21,
-  TEST__NAMES__ONEOF_WORDS__WORDS_CONTINUE_22 = 22,
-  TEST__NAMES__ONEOF_WORDS__WORDS_CO_AWAIT_23 = 23,
-  TEST__NAMES__ONEOF_WORDS__WORDS_CO_RETURN_24 = 24,
-  TEST__NAMES__ONEOF_WORDS__WORDS_CO_YIELD_25 = 25,
-  TEST__NAMES__ONEOF_WORDS__WORDS_DECLTYPE_26 = 26,
-  TEST__NAMES__ONEOF_WORDS__WORDS_DEFAULT_27 = 27,
-  TEST__NAMES__ONEOF_WORDS__WORDS_DELETE_28 = 28,
-  TEST__NAMES__ONEOF_WORDS__WORDS_DO_29 = 29,
-  TEST__NAMES__ONEOF_WORDS__WORDS_DOUBLE_30 = 30,
-  TEST__NAMES__ONEOF_WORDS__WORDS_DYNAMIC_CAST_31 = 31,
-  TEST__NAMES__ONEOF_WORDS__WORDS_ELSE_32 = 32,
-  TEST__NAMES__ONEOF_WORDS__WORDS_ENUM_33 = 33,
-  TEST__NAMES__ONEOF_WORDS__WORDS_EXPLICIT_34 = 34,
-  TEST__NAMES__ONEOF_WORDS__WORDS_EXPORT_35 = 35,
-  TEST__NAMES__ONEOF_WORDS__WORDS_EXTERN_36 = 36,
-  TEST__NAMES__ONEOF_WORDS__WORDS_FALSE_37 = 37,
-  TEST__NAMES__ONEOF_WORDS__WORDS_FINAL_38 = 38,
-  TEST__NAMES__ONEOF_WORDS__WORDS_FLOAT_39 = 39,
-  TEST__NAMES__ONEOF_WORDS__WORDS_FOR_40 = 40,
-  TEST__NAMES__ONEOF_WORDS__WORDS_FRIEND_41 = 41,
-  TEST__NAMES__ONEOF_WORDS__WORDS_GOTO_42 = 42,
-  TEST__NAMES__ONEOF_WORDS__WORDS_IF_43 = 43,
-  TEST__NAMES__ONEOF_WORDS__WORDS_IMPORT_44 = 44,
-  TEST__NAMES__ONEOF_WORDS__WORDS_INLINE_45 = 45,
-  TEST__NAMES__ONEOF_WORDS__WORDS_INT_46 = 46,
-  TEST__NAMES__ONEOF_WORDS__WORDS_LONG_47 = 47,
-  TEST__NAMES__ONEOF_WORDS__WORDS_MODULE_48 = 48,
-  TEST__NAMES__ONEOF_WORDS__WORDS_MUTABLE_49 = 49,
-  TEST__NAMES__ONEOF_WORDS__WORDS_NAMESPACE_50 = 50,
-  TEST__NAMES__ONEOF_WORDS__WORDS_NEW_51 = 51,
-  TEST__NAMES__ONEOF_WORDS__WORDS_NOEXCEPT_52 = 52,
-  TEST__NAMES__ONEOF_WORDS__WORDS_NOT_53 = 53,
-  TEST__NAMES__ONEOF_WORDS__WORDS_NOT_EQ_54 = 54,
-  TEST__NAMES__ONEOF_WORDS__WORDS_NULLPTR_55 = 55,
-  TEST__NAMES__ONEOF_WORDS__WORDS_OPERATOR_56 = 56,
-  TEST__NAMES__ONEOF_WORDS__WORDS_OR_57 = 57,
-  TEST__NAMES__ONEOF_WORDS__WORDS_OR_EQ_58 = 58,
-  TEST__NAMES__ONEOF_WORDS__WORDS_OVERRIDE_59 = 59,
-  TEST__NAMES__ONEOF_WORDS__WORDS_PRIVATE_60 = 60,
-  TEST__NAMES__ONEOF_WORDS__WORDS_PROTECTED_61 = 61,
-  TEST__NAMES__ONEOF_WORDS__WORDS_PUBLIC_62 = 62,
-  TEST__NAMES__ONEOF_WORDS__WORDS_REGISTER_63 = 63,
-  TEST__NAMES__ONEOF_WORDS__WORDS_REINTERPRET_CAST_64 = 64,
-  TEST__NAMES__ONEOF_WORDS__WORDS_REQUIRES_65 = 65,
-  TEST__NAMES__ONEOF_WORDS__WORDS_RESTRICT_66 = 66,
-  TEST__NAMES__ONEOF_WORDS__WORDS_RETURN_67 = 67,
-  TEST__NAMES__ONEOF_WORDS__WORDS_SHORT_68 = 68,
-  TEST__NAMES__ONEOF_WORDS__WORDS_SIGNED_69 = 69,
-  TEST__NAMES__ONEOF_WORDS__WORDS_SIZEOF_70 = 70,
-  TEST__NAMES__ONEOF_WORDS__WORDS_STATIC_71 = 71,
-  TEST__NAMES__ONEOF_WORDS__WORDS_STATIC_ASSERT_72 = 72,
-  TEST__NAMES__ONEOF_WORDS__WORDS_STATIC_CAST_73 = 73,
-  TEST__NAMES__ONEOF_WORDS__WORDS_STRUCT_74 = 74,
-  TEST__NAMES__ONEOF_WORDS__WORDS_SWITCH_75 = 75,
-  TEST__NAMES__ONEOF_WORDS__WORDS_TEMPLATE_76 = 76,
-  TEST__NAMES__ONEOF_WORDS__WORDS_THIS_77 = 77,
-  TEST__NAMES__ONEOF_WORDS__WORDS_THREAD_LOCAL_78 = 78,
-  TEST__NAMES__ONEOF_WORDS__WORDS_THROW_79 = 79,
-  TEST__NAMES__ONEOF_WORDS__WORDS_TRUE_80 = 80,
-  TEST__NAMES__ONEOF_WORDS__WORDS_TRY_81 = 81,
-  TEST__NAMES__ONEOF_WORDS__WORDS_TYPEDEF_82 = 82,
-  TEST__NAMES__ONEOF_WORDS__WORDS_TYPEID_83 = 83,
-  TEST__NAMES__ONEOF_WORDS__WORDS_TYPENAME_84 = 84,
-  TEST__NAMES__ONEOF_WORDS__WORDS_TYPEOF_85 = 85,
-  TEST__NAMES__ONEOF_WORDS__WORDS_UNION_86 = 86,
-  TEST__NAMES__ONEOF_WORDS__WORDS_UNSIGNED_87 = 87,
-  TEST__NAMES__ONEOF_WORDS__WORDS_USING_88 = 88,
-  TEST__NAMES__ONEOF_WORDS__WORDS_VIRTUAL_89 = 89,
-  TEST__NAMES__ONEOF_WORDS__WORDS_VOID_90 = 90,
-  TEST__NAMES__ONEOF_WORDS__WORDS_VOLATILE_91 = 91,
-  TEST__NAMES__ONEOF_WORDS__WORDS_WCHAR_T_92 = 92,
-  TEST__NAMES__ONEOF_WORDS__WORDS_WHILE_93 = 93,
-  TEST__NAMES__ONEOF_WORDS__WORDS_XOR_94 = 94,
-  TEST__NAMES__ONEOF_WORDS__WORDS_XOR_EQ_95 = 95,
-  TEST__NAMES__ONEOF_WORDS__WORDS_ASSERT_96 = 96,
   TEST__NAMES__ONEOF_WORDS__WORDS_ERRNO_97 = 97,
-  TEST__NAMES__ONEOF_WORDS__WORDS_I386_98 = 98,
-  TEST__NAMES__ONEOF_WORDS__WORDS_LINUX_99 = 99,
-  TEST__NAMES__ONEOF_WORDS__WORDS_OFFSETOF_100 = 100,
-  TEST__NAMES__ONEOF_WORDS__WORDS_STDERR_101 = 101,
-  TEST__NAMES__ONEOF_WORDS__WORDS_STDIN_102 = 102,
-  TEST__NAMES__ONEOF_WORDS__WORDS_STDOUT_103 = 103,
-  TEST__NAMES__ONEOF_WORDS__WORDS_UNIX_104 = 104,
   TEST__NAMES__ONEOF_WORDS__WORDS_NULL = 105,
-  TEST__NAMES__ONEOF_WORDS__WORDS_EOF = 106,
-  TEST__NAMES__ONEOF_WORDS__WORDS_BOOL_ = 107,
-  TEST__NAMES__ONEOF_WORDS__WORDS_INT32_T = 108,
-  TEST__NAMES__ONEOF_WORDS__WORDS_SIZE_T = 109,
-  TEST__NAMES__ONEOF_WORDS__WORDS_UINT8_T = 110,
   TEST__NAMES__ONEOF_WORDS__WORDS_SELF_111 = 111,
   TEST__NAMES__ONEOF_WORDS__WORDS_SELF_112 = 112,
   TEST__NAMES__ONEOF_WORDS__WORDS_INIT_113 = 113,
-  TEST__NAMES__ONEOF_WORDS__WORDS_TYPE_114 = 114,
-  TEST__NAMES__ONEOF_WORDS__WORDS_TYPE_115 = 115,
-  TEST__NAMES__ONEOF_WORDS__WORDS_PROTOCOL_116 = 116,
-  TEST__NAMES__ONEOF_WORDS__WORDS_PROTOCOL_117 = 117,
   TEST__NAMES__ONEOF_WORDS__WORDS_IN = 118,
-  TEST__NAMES__ONEOF_WORDS__WORDS_IS = 119,
-  TEST__NAMES__ONEOF_WORDS__WORDS_AS = 120,
   TEST__NAMES__ONEOF_WORDS__WORDS_ANY = 121,
-  TEST__NAMES__ONEOF_WORDS__WORDS_ACTOR = 122,
-  TEST__NAMES__ONEOF_WORDS__WORDS_ASYNC = 123,
   TEST__NAMES__ONEOF_WORDS__WORDS_AWAIT = 124,
-  TEST__NAMES__ONEOF_WORDS__WORDS_ANY_125 = 125,
-  TEST__NAMES__ONEOF_WORDS__WORDS_SOME = 126,
   TEST__NAMES__ONEOF_WORDS__WORDS_NONE = 127,
-  TEST__NAMES__ONEOF_WORDS__WORDS_NIL = 128,
-  TEST__NAMES__ONEOF_WORDS__WORDS_SUPER = 129,
-  TEST__NAMES__ONEOF_WORDS__WORDS_FUNC = 130,
-  TEST__NAMES__ONEOF_WORDS__WORDS_LET = 131,
-  TEST__NAMES__ONEOF_WORDS__WORDS_VAR = 132,
-  TEST__NAMES__ONEOF_WORDS__WORDS_INOUT = 133,
-  TEST__NAMES__ONEOF_WORDS__WORDS_DEFER = 134,
-  TEST__NAMES__ONEOF_WORDS__WORDS_GUARD = 135,
-  TEST__NAMES__ONEOF_WORDS__WORDS_REPEAT = 136,
-  TEST__NAMES__ONEOF_WORDS__WORDS_WHERE = 137,
-  TEST__NAMES__ONEOF_WORDS__WORDS_THROWS = 138,
-  TEST__NAMES__ONEOF_WORDS__WORDS_RETHROWS = 139,
-  TEST__NAMES__ONEOF_WORDS__WORDS_FALLTHROUGH = 140,
-  TEST__NAMES__ONEOF_WORDS__WORDS_EXTENSION = 141,
-  TEST__NAMES__ONEOF_WORDS__WORDS_INTERNAL = 142,
-  TEST__NAMES__ONEOF_WORDS__WORDS_FILEPRIVATE = 143,
-  TEST__NAMES__ONEOF_WORDS__WORDS_OPEN = 144,
-  TEST__NAMES__ONEOF_WORDS__WORDS_INDIRECT = 145,
-  TEST__NAMES__ONEOF_WORDS__WORDS_LAZY = 146,
-  TEST__NAMES__ONEOF_WORDS__WORDS_WEAK = 147,
-  TEST__NAMES__ONEOF_WORDS__WORDS_UNOWNED = 148,
-  TEST__NAMES__ONEOF_WORDS__WORDS_CONVENIENCE = 149,
-  TEST__NAMES__ONEOF_WORDS__WORDS_REQUIRED = 150,
-  TEST__NAMES__ONEOF_WORDS__WORDS_OPTIONAL = 151,
-  TEST__NAMES__ONEOF_WORDS__WORDS_DYNAMIC = 152,
-  TEST__NAMES__ONEOF_WORDS__WORDS_DIDSET = 153,
-  TEST__NAMES__ONEOF_WORDS__WORDS_WILLSET = 154,
-  TEST__NAMES__ONEOF_WORDS__WORDS_GET = 155,
-  TEST__NAMES__ONEOF_WORDS__WORDS_SET = 156,
-  TEST__NAMES__ONEOF_WORDS__WORDS_LEFT = 157,
-  TEST__NAMES__ONEOF_WORDS__WORDS_RIGHT = 158,
-  TEST__NAMES__ONEOF_WORDS__WORDS_PREFIX = 159,
-  TEST__NAMES__ONEOF_WORDS__WORDS_POSTFIX = 160,
-  TEST__NAMES__ONEOF_WORDS__WORDS_INFIX = 161,
-  TEST__NAMES__ONEOF_WORDS__WORDS_PRECEDENCE = 162,
-  TEST__NAMES__ONEOF_WORDS__WORDS_ASSOCIATIVITY = 163,
-  TEST__NAMES__ONEOF_WORDS__WORDS_ASSOCIATEDTYPE = 164,
-  TEST__NAMES__ONEOF_WORDS__WORDS_TYPEALIAS = 165,
-  TEST__NAMES__ONEOF_WORDS__WORDS_SUBSCRIPT = 166,
-  TEST__NAMES__ONEOF_WORDS__WORDS_DEINIT = 167,
-  TEST__NAMES__ONEOF_WORDS__WORDS_CONSUME = 168,
-  TEST__NAMES__ONEOF_WORDS__WORDS_COPY = 169,
-  TEST__NAMES__ONEOF_WORDS__WORDS_BORROWING = 170,
-  TEST__NAMES__ONEOF_WORDS__WORDS_CONSUMING = 171,
-  TEST__NAMES__ONEOF_WORDS__WORDS_SENDING = 172,
-  TEST__NAMES__ONEOF_WORDS__WORDS_ISOLATED = 173,
-  TEST__NAMES__ONEOF_WORDS__WORDS_NONISOLATED = 174,
-  TEST__NAMES__ONEOF_WORDS__WORDS_MACRO = 175,
-  TEST__NAMES__ONEOF_WORDS__WORDS_PACKAGE = 176,
-  TEST__NAMES__ONEOF_WORDS__WORDS_EACH = 177,
-  TEST__NAMES__ONEOF_WORDS__WORDS_DISCARD = 178,
   TEST__NAMES__ONEOF_WORDS__WORDS_DESCRIPTION = 179,
-  TEST__NAMES__ONEOF_WORDS__WORDS_DEBUG_DESCRIPTION = 180,
-  TEST__NAMES__ONEOF_WORDS__WORDS_HASH_VALUE = 181,
-  TEST__NAMES__ONEOF_WORDS__WORDS_TEXT_FORMAT = 182,
-  TEST__NAMES__ONEOF_WORDS__WORDS_UNKNOWN_FIELDS = 183,
-  TEST__NAMES__ONEOF_WORDS__WORDS_IS_INITIALIZED = 184,
-  TEST__NAMES__ONEOF_WORDS__WORDS_PROTO_MESSAGE_NAME = 185,
-  TEST__NAMES__ONEOF_WORDS__WORDS_SERIALIZED_BYTES = 186,
-  TEST__NAMES__ONEOF_WORDS__WORDS_WITH = 187,
-  TEST__NAMES__ONEOF_WORDS__WORDS_MERGE = 188,
-  TEST__NAMES__ONEOF_WORDS__WORDS_APPEND = 189,
-  TEST__NAMES__ONEOF_WORDS__WORDS_REMOVE_UNKNOWN_FIELDS = 190,
-  TEST__NAMES__ONEOF_WORDS__WORDS_MESSAGE = 191,
-  TEST__NAMES__ONEOF_WORDS__WORDS_FIELDS = 192,
-  TEST__NAMES__ONEOF_WORDS__WORDS_TABLE = 193,
-  TEST__NAMES__ONEOF_WORDS__WORDS_STORAGE = 194,
-  TEST__NAMES__ONEOF_WORDS__WORDS_LIST = 195,
-  TEST__NAMES__ONEOF_WORDS__WORDS_MAP = 196,
-  TEST__NAMES__ONEOF_WORDS__WORDS_LOAN = 197,
-  TEST__NAMES__ONEOF_WORDS__WORDS_VALUE = 198,
-  TEST__NAMES__ONEOF_WORDS__WORDS_KEY = 199,
-  TEST__NAMES__ONEOF_WORDS__WORDS_COUNT = 200,
-  TEST__NAMES__ONEOF_WORDS__WORDS_NEW_VALUE = 201,
   TEST__NAMES__ONEOF_WORDS__WORDS__MESSAGE = 202,
-  TEST__NAMES__ONEOF_WORDS__WORDS__FIELDS = 203,
-  TEST__NAMES__ONEOF_WORDS__WORDS__TABLE = 204,
-  TEST__NAMES__ONEOF_WORDS__WORDS__MUTABLE_FIELDS = 205,
-  TEST__NAMES__ONEOF_WORDS__WORDS__SETTLE = 206,
-  TEST__NAMES__ONEOF_WORDS__WORDS__LOAD = 207,
-  TEST__NAMES__ONEOF_WORDS__WORDS__STORE = 208,
-  TEST__NAMES__ONEOF_WORDS__WORDS_RAW_VALUE = 209,
-  TEST__NAMES__ONEOF_WORDS__WORDS_ALLCASES = 210,
   TEST__NAMES__ONEOF_WORDS__WORDS_UNRECOGNIZED = 211,
-  TEST__NAMES__ONEOF_WORDS__WORDS_HASH = 212,
-  TEST__NAMES__ONEOF_WORDS__WORDS_HASHER = 213,
-  TEST__NAMES__ONEOF_WORDS__WORDS_LEFT_ = 214,
-  TEST__NAMES__ONEOF_WORDS__WORDS_BASE_215 = 215,
-  TEST__NAMES__ONEOF_WORDS__WORDS_DESCRIPTOR = 216,
-  TEST__NAMES__ONEOF_WORDS__WORDS_N_UNKNOWN_FIELDS_217 = 217,
   TEST__NAMES__ONEOF_WORDS__WORDS_FOO = 218,
   TEST__NAMES__ONEOF_WORDS__WORDS_FOO_219 = 219,
   TEST__NAMES__ONEOF_WORDS__WORDS_FOO_220 = 220,
-  TEST__NAMES__ONEOF_WORDS__WORDS_FOOBAR = 221,
-  TEST__NAMES__ONEOF_WORDS__WORDS_FOO_BAR = 222,
-  TEST__NAMES__ONEOF_WORDS__WORDS_FOOBAR_223 = 223,
-  TEST__NAMES__ONEOF_WORDS__WORDS_FOO__BAR = 224,
-  TEST__NAMES__ONEOF_WORDS__WORDS__ = 225,
-  TEST__NAMES__ONEOF_WORDS__WORDS___ = 226,
-  TEST__NAMES__ONEOF_WORDS__WORDS____ = 227,
-  TEST__NAMES__ONEOF_WORDS__WORDS__1 = 228,
-  TEST__NAMES__ONEOF_WORDS__WORDS_A1B2 = 229,
-  TEST__NAMES__ONEOF_WORDS__WORDS_X = 230,
-  TEST__NAMES__ONEOF_WORDS__WORDS_STRING = 231,
-  TEST__NAMES__ONEOF_WORDS__WORDS_STRING_ = 232,
-  TEST__NAMES__ONEOF_WORDS__WORDS_SWIFT = 233,
-  TEST__NAMES__ONEOF_WORDS__WORDS_LIFELINEMESSAGES = 234
+  TEST__NAMES__ONEOF_WORDS__WORDS_SWIFT = 233
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOF_WORDS__WORDS__CASE)
 } Test__Names__OneofWords__WordsCase;
 
@@ -846,240 +263,23 @@ struct  Test__Names__OneofWords
   ProtobufCMessage base;
   Test__Names__OneofWords__WordsCase words_case;
   union {
-    ProtobufCBinaryData alignas_1;
-    ProtobufCBinaryData alignof_2;
-    ProtobufCBinaryData and_3;
-    ProtobufCBinaryData and_eq_4;
-    ProtobufCBinaryData asm_5;
-    ProtobufCBinaryData auto_6;
-    ProtobufCBinaryData bitand_7;
-    ProtobufCBinaryData bitor_8;
-    ProtobufCBinaryData bool_9;
-    ProtobufCBinaryData break_10;
-    ProtobufCBinaryData case_11;
-    ProtobufCBinaryData catch_12;
-    ProtobufCBinaryData char_13;
     ProtobufCBinaryData class_14;
-    ProtobufCBinaryData compl_15;
-    ProtobufCBinaryData concept_16;
-    ProtobufCBinaryData const_17;
-    ProtobufCBinaryData const_cast_18;
-    ProtobufCBinaryData consteval_19;
-    ProtobufCBinaryData constexpr_20;
-    ProtobufCBinaryData constinit_21;
-    ProtobufCBinaryData continue_22;
-    ProtobufCBinaryData co_await_23;
-    ProtobufCBinaryData co_return_24;
-    ProtobufCBinaryData co_yield_25;
-    ProtobufCBinaryData decltype_26;
-    ProtobufCBinaryData default_27;
-    ProtobufCBinaryData delete_28;
-    ProtobufCBinaryData do_29;
-    ProtobufCBinaryData double_30;
-    ProtobufCBinaryData dynamic_cast_31;
-    ProtobufCBinaryData else_32;
-    ProtobufCBinaryData enum_33;
-    ProtobufCBinaryData explicit_34;
-    ProtobufCBinaryData export_35;
-    ProtobufCBinaryData extern_36;
-    ProtobufCBinaryData false_37;
-    ProtobufCBinaryData final_38;
-    ProtobufCBinaryData float_39;
-    ProtobufCBinaryData for_40;
-    ProtobufCBinaryData friend_41;
-    ProtobufCBinaryData goto_42;
-    ProtobufCBinaryData if_43;
-    ProtobufCBinaryData import_44;
-    ProtobufCBinaryData inline_45;
-    ProtobufCBinaryData int_46;
-    ProtobufCBinaryData long_47;
-    ProtobufCBinaryData module_48;
-    ProtobufCBinaryData mutable_49;
-    ProtobufCBinaryData namespace_50;
-    ProtobufCBinaryData new_51;
-    ProtobufCBinaryData noexcept_52;
-    ProtobufCBinaryData not_53;
-    ProtobufCBinaryData not_eq_54;
-    ProtobufCBinaryData nullptr_55;
-    ProtobufCBinaryData operator_56;
-    ProtobufCBinaryData or_57;
-    ProtobufCBinaryData or_eq_58;
-    ProtobufCBinaryData override_59;
-    ProtobufCBinaryData private_60;
-    ProtobufCBinaryData protected_61;
-    ProtobufCBinaryData public_62;
-    ProtobufCBinaryData register_63;
-    ProtobufCBinaryData reinterpret_cast_64;
-    ProtobufCBinaryData requires_65;
-    ProtobufCBinaryData restrict_66;
-    ProtobufCBinaryData return_67;
-    ProtobufCBinaryData short_68;
-    ProtobufCBinaryData signed_69;
-    ProtobufCBinaryData sizeof_70;
-    ProtobufCBinaryData static_71;
-    ProtobufCBinaryData static_assert_72;
-    ProtobufCBinaryData static_cast_73;
-    ProtobufCBinaryData struct_74;
-    ProtobufCBinaryData switch_75;
-    ProtobufCBinaryData template_76;
-    ProtobufCBinaryData this_77;
-    ProtobufCBinaryData thread_local_78;
-    ProtobufCBinaryData throw_79;
-    ProtobufCBinaryData true_80;
-    ProtobufCBinaryData try_81;
-    ProtobufCBinaryData typedef_82;
-    ProtobufCBinaryData typeid_83;
-    ProtobufCBinaryData typename_84;
-    ProtobufCBinaryData typeof_85;
-    ProtobufCBinaryData union_86;
-    ProtobufCBinaryData unsigned_87;
-    ProtobufCBinaryData using_88;
-    ProtobufCBinaryData virtual_89;
-    ProtobufCBinaryData void_90;
-    ProtobufCBinaryData volatile_91;
-    ProtobufCBinaryData wchar_t_92;
-    ProtobufCBinaryData while_93;
-    ProtobufCBinaryData xor_94;
-    ProtobufCBinaryData xor_eq_95;
-    ProtobufCBinaryData assert_96;
     ProtobufCBinaryData errno_97;
-    ProtobufCBinaryData i386_98;
-    ProtobufCBinaryData linux_99;
-    ProtobufCBinaryData offsetof_100;
-    ProtobufCBinaryData stderr_101;
-    ProtobufCBinaryData stdin_102;
-    ProtobufCBinaryData stdout_103;
-    ProtobufCBinaryData unix_104;
     ProtobufCBinaryData null;
-    ProtobufCBinaryData eof;
-    ProtobufCBinaryData bool_;
-    ProtobufCBinaryData int32_t;
-    ProtobufCBinaryData size_t;
-    ProtobufCBinaryData uint8_t;
     ProtobufCBinaryData self_111;
     ProtobufCBinaryData self_112;
     ProtobufCBinaryData init_113;
-    ProtobufCBinaryData type_114;
-    ProtobufCBinaryData type_115;
-    ProtobufCBinaryData protocol_116;
-    ProtobufCBinaryData protocol_117;
     ProtobufCBinaryData in;
-    ProtobufCBinaryData is;
-    ProtobufCBinaryData as;
     ProtobufCBinaryData any;
-    ProtobufCBinaryData actor;
-    ProtobufCBinaryData async;
     ProtobufCBinaryData await;
-    ProtobufCBinaryData any_125;
-    ProtobufCBinaryData some;
     ProtobufCBinaryData none;
-    ProtobufCBinaryData nil;
-    ProtobufCBinaryData super;
-    ProtobufCBinaryData func;
-    ProtobufCBinaryData let;
-    ProtobufCBinaryData var;
-    ProtobufCBinaryData inout;
-    ProtobufCBinaryData defer;
-    ProtobufCBinaryData guard;
-    ProtobufCBinaryData repeat;
-    ProtobufCBinaryData where;
-    ProtobufCBinaryData throws;
-    ProtobufCBinaryData rethrows;
-    ProtobufCBinaryData fallthrough;
-    ProtobufCBinaryData extension;
-    ProtobufCBinaryData internal;
-    ProtobufCBinaryData fileprivate;
-    ProtobufCBinaryData open;
-    ProtobufCBinaryData indirect;
-    ProtobufCBinaryData lazy;
-    ProtobufCBinaryData weak;
-    ProtobufCBinaryData unowned;
-    ProtobufCBinaryData convenience;
-    ProtobufCBinaryData required;
-    ProtobufCBinaryData optional;
-    ProtobufCBinaryData dynamic;
-    ProtobufCBinaryData didset;
-    ProtobufCBinaryData willset;
-    ProtobufCBinaryData get;
-    ProtobufCBinaryData set;
-    ProtobufCBinaryData left;
-    ProtobufCBinaryData right;
-    ProtobufCBinaryData prefix;
-    ProtobufCBinaryData postfix;
-    ProtobufCBinaryData infix;
-    ProtobufCBinaryData precedence;
-    ProtobufCBinaryData associativity;
-    ProtobufCBinaryData associatedtype;
-    ProtobufCBinaryData typealias;
-    ProtobufCBinaryData subscript;
-    ProtobufCBinaryData deinit;
-    ProtobufCBinaryData consume;
-    ProtobufCBinaryData copy;
-    ProtobufCBinaryData borrowing;
-    ProtobufCBinaryData consuming;
-    ProtobufCBinaryData sending;
-    ProtobufCBinaryData isolated;
-    ProtobufCBinaryData nonisolated;
-    ProtobufCBinaryData macro;
-    ProtobufCBinaryData package;
-    ProtobufCBinaryData each;
-    ProtobufCBinaryData discard;
     ProtobufCBinaryData description;
-    ProtobufCBinaryData debug_description;
-    ProtobufCBinaryData hash_value;
-    ProtobufCBinaryData text_format;
-    ProtobufCBinaryData unknown_fields;
-    ProtobufCBinaryData is_initialized;
-    ProtobufCBinaryData proto_message_name;
-    ProtobufCBinaryData serialized_bytes;
-    ProtobufCBinaryData with;
-    ProtobufCBinaryData merge;
-    ProtobufCBinaryData append;
-    ProtobufCBinaryData remove_unknown_fields;
-    ProtobufCBinaryData message;
-    ProtobufCBinaryData fields;
-    ProtobufCBinaryData table;
-    ProtobufCBinaryData storage;
-    ProtobufCBinaryData list;
-    ProtobufCBinaryData map;
-    ProtobufCBinaryData loan;
-    ProtobufCBinaryData value;
-    ProtobufCBinaryData key;
-    ProtobufCBinaryData count;
-    ProtobufCBinaryData new_value;
     ProtobufCBinaryData _message;
-    ProtobufCBinaryData _fields;
-    ProtobufCBinaryData _table;
-    ProtobufCBinaryData _mutable_fields;
-    ProtobufCBinaryData _settle;
-    ProtobufCBinaryData _load;
-    ProtobufCBinaryData _store;
-    ProtobufCBinaryData raw_value;
-    ProtobufCBinaryData allcases;
     ProtobufCBinaryData unrecognized;
-    ProtobufCBinaryData hash;
-    ProtobufCBinaryData hasher;
-    ProtobufCBinaryData left_;
-    ProtobufCBinaryData base_215;
-    ProtobufCBinaryData descriptor;
-    ProtobufCBinaryData n_unknown_fields_217;
     ProtobufCBinaryData foo;
     ProtobufCBinaryData foo_219;
     ProtobufCBinaryData foo_220;
-    ProtobufCBinaryData foobar;
-    ProtobufCBinaryData foo_bar;
-    ProtobufCBinaryData foobar_223;
-    ProtobufCBinaryData foo__bar;
-    ProtobufCBinaryData _;
-    ProtobufCBinaryData __;
-    ProtobufCBinaryData ___;
-    ProtobufCBinaryData _1;
-    ProtobufCBinaryData a1b2;
-    ProtobufCBinaryData x;
-    ProtobufCBinaryData string;
-    ProtobufCBinaryData string_;
     ProtobufCBinaryData swift;
-    ProtobufCBinaryData lifelinemessages;
   };
 };
 #define TEST__NAMES__ONEOF_WORDS__INIT \
@@ -1106,34 +306,10 @@ typedef enum {
 } Test__Names__OneofsNamed__InitCase;
 
 typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__TYPE__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__TYPE_IN_4 = 4
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__TYPE__CASE)
-} Test__Names__OneofsNamed__TypeCase;
-
-typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__TYPE_OF__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__TYPE_OF_IN_5 = 5
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__TYPE_OF__CASE)
-} Test__Names__OneofsNamed__TypeOfCase;
-
-typedef enum {
   TEST__NAMES__ONEOFS_NAMED__CLASS__NOT_SET = 0,
   TEST__NAMES__ONEOFS_NAMED__CLASS_IN_6 = 6
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__CLASS__CASE)
 } Test__Names__OneofsNamed__ClassCase;
-
-typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__DEFAULT__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__DEFAULT_IN_7 = 7
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__DEFAULT__CASE)
-} Test__Names__OneofsNamed__DefaultCase;
-
-typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__IN__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__IN_IN_8 = 8
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__IN__CASE)
-} Test__Names__OneofsNamed__InCase;
 
 typedef enum {
   TEST__NAMES__ONEOFS_NAMED__ANY__NOT_SET = 0,
@@ -1142,76 +318,22 @@ typedef enum {
 } Test__Names__OneofsNamed__AnyCase;
 
 typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__AWAIT__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__AWAIT_IN_10 = 10
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__AWAIT__CASE)
-} Test__Names__OneofsNamed__AwaitCase;
-
-typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__ANY_OF__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__ANY_OF_IN_11 = 11
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__ANY_OF__CASE)
-} Test__Names__OneofsNamed__AnyOfCase;
-
-typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__SOME__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__SOME_IN_12 = 12
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__SOME__CASE)
-} Test__Names__OneofsNamed__SomeCase;
-
-typedef enum {
   TEST__NAMES__ONEOFS_NAMED__NONE__NOT_SET = 0,
   TEST__NAMES__ONEOFS_NAMED__NONE_IN_13 = 13
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__NONE__CASE)
 } Test__Names__OneofsNamed__NoneCase;
 
 typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__LINUX__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__LINUX_IN_14 = 14
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__LINUX__CASE)
-} Test__Names__OneofsNamed__LinuxCase;
-
-typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__ERRNO__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__ERRNO_IN_15 = 15
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__ERRNO__CASE)
-} Test__Names__OneofsNamed__ErrnoCase;
-
-typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__MESSAGE__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__MESSAGE_IN_16 = 16
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__MESSAGE__CASE)
+  TEST__NAMES__ONEOFS_NAMED___MESSAGE__NOT_SET = 0,
+  TEST__NAMES__ONEOFS_NAMED___MESSAGE_IN_20 = 20
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED___MESSAGE__CASE)
 } Test__Names__OneofsNamed__MessageCase;
 
 typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__FIELDS__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__FIELDS_IN_17 = 17
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__FIELDS__CASE)
+  TEST__NAMES__ONEOFS_NAMED___FIELDS__NOT_SET = 0,
+  TEST__NAMES__ONEOFS_NAMED___FIELDS_IN_21 = 21
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED___FIELDS__CASE)
 } Test__Names__OneofsNamed__FieldsCase;
-
-typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__VALUE__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__VALUE_IN_18 = 18
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__VALUE__CASE)
-} Test__Names__OneofsNamed__ValueCase;
-
-typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__NEW_VALUE__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__NEW_VALUE_IN_19 = 19
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__NEW_VALUE__CASE)
-} Test__Names__OneofsNamed__NewValueCase;
-
-typedef enum {
-  TEST__NAMES__ONEOFS_NAMED___MESSAGE_OF__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED___MESSAGE_OF_IN_20 = 20
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED___MESSAGE_OF__CASE)
-} Test__Names__OneofsNamed__MessageOfCase;
-
-typedef enum {
-  TEST__NAMES__ONEOFS_NAMED___FIELDS_OF__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED___FIELDS_OF_IN_21 = 21
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED___FIELDS_OF__CASE)
-} Test__Names__OneofsNamed__FieldsOfCase;
 
 typedef enum {
   TEST__NAMES__ONEOFS_NAMED__FOO__NOT_SET = 0,
@@ -1232,28 +354,16 @@ typedef enum {
 } Test__Names__OneofsNamed__FooOfOfCase;
 
 typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__FOOBAR__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__FOOBAR_IN_25 = 25
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__FOOBAR__CASE)
-} Test__Names__OneofsNamed__FoobarCase;
-
-typedef enum {
   TEST__NAMES__ONEOFS_NAMED__FOO_BAR__NOT_SET = 0,
   TEST__NAMES__ONEOFS_NAMED__FOO_BAR_IN_26 = 26
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__FOO_BAR__CASE)
 } Test__Names__OneofsNamed__FooBarCase;
 
 typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__FOOBAR_OF__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__FOOBAR_OF_IN_27 = 27
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__FOOBAR_OF__CASE)
-} Test__Names__OneofsNamed__FoobarOfCase;
-
-typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__FOO__BAR_OF__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__FOO__BAR_OF_IN_28 = 28
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__FOO__BAR_OF__CASE)
-} Test__Names__OneofsNamed__FooBarOfCase;
+  TEST__NAMES__ONEOFS_NAMED__FOOBAR__NOT_SET = 0,
+  TEST__NAMES__ONEOFS_NAMED__FOOBAR_IN_27 = 27
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__FOOBAR__CASE)
+} Test__Names__OneofsNamed__FoobarCase;
 
 typedef enum {
   TEST__NAMES__ONEOFS_NAMED_____NOT_SET = 0,
@@ -1262,34 +372,16 @@ typedef enum {
 } Test__Names__OneofsNamed__Case;
 
 typedef enum {
-  TEST__NAMES__ONEOFS_NAMED_____OF__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED_____OF_IN_30 = 30
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED_____OF__CASE)
-} Test__Names__OneofsNamed__OfCase;
-
-typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__CASE__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__CASE_IN_31 = 31
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__CASE__CASE)
-} Test__Names__OneofsNamed__CaseCase;
-
-typedef enum {
   TEST__NAMES__ONEOFS_NAMED__UNRECOGNIZED__NOT_SET = 0,
   TEST__NAMES__ONEOFS_NAMED__UNRECOGNIZED_IN_32 = 32
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__UNRECOGNIZED__CASE)
 } Test__Names__OneofsNamed__UnrecognizedCase;
 
 typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__MESSAGE_OF_OF__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__MESSAGE_OF_OF_IN_33 = 33
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__MESSAGE_OF_OF__CASE)
-} Test__Names__OneofsNamed__MessageOfOfCase;
-
-typedef enum {
-  TEST__NAMES__ONEOFS_NAMED__DESCRIPTION__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED__DESCRIPTION_IN_34 = 34
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__DESCRIPTION__CASE)
-} Test__Names__OneofsNamed__DescriptionCase;
+  TEST__NAMES__ONEOFS_NAMED__MESSAGE_OF__NOT_SET = 0,
+  TEST__NAMES__ONEOFS_NAMED__MESSAGE_OF_IN_33 = 33
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__MESSAGE_OF__CASE)
+} Test__Names__OneofsNamed__MessageOfCase;
 
 struct  Test__Names__OneofsNamed
 {
@@ -1306,75 +398,23 @@ struct  Test__Names__OneofsNamed
   union {
     int32_t in_3;
   };
-  Test__Names__OneofsNamed__TypeCase type_case;
-  union {
-    int32_t in_4;
-  };
-  Test__Names__OneofsNamed__TypeOfCase type_of_case;
-  union {
-    int32_t in_5;
-  };
   Test__Names__OneofsNamed__ClassCase class_case;
   union {
     int32_t in_6;
-  };
-  Test__Names__OneofsNamed__DefaultCase default_case;
-  union {
-    int32_t in_7;
-  };
-  Test__Names__OneofsNamed__InCase in_case;
-  union {
-    int32_t in_8;
   };
   Test__Names__OneofsNamed__AnyCase any_case;
   union {
     int32_t in_9;
   };
-  Test__Names__OneofsNamed__AwaitCase await_case;
-  union {
-    int32_t in_10;
-  };
-  Test__Names__OneofsNamed__AnyOfCase any_of_case;
-  union {
-    int32_t in_11;
-  };
-  Test__Names__OneofsNamed__SomeCase some_case;
-  union {
-    int32_t in_12;
-  };
   Test__Names__OneofsNamed__NoneCase none_case;
   union {
     int32_t in_13;
   };
-  Test__Names__OneofsNamed__LinuxCase linux_case;
-  union {
-    int32_t in_14;
-  };
-  Test__Names__OneofsNamed__ErrnoCase errno_case;
-  union {
-    int32_t in_15;
-  };
-  Test__Names__OneofsNamed__MessageCase message_case;
-  union {
-    int32_t in_16;
-  };
-  Test__Names__OneofsNamed__FieldsCase fields_case;
-  union {
-    int32_t in_17;
-  };
-  Test__Names__OneofsNamed__ValueCase value_case;
-  union {
-    int32_t in_18;
-  };
-  Test__Names__OneofsNamed__NewValueCase new_value_case;
-  union {
-    int32_t in_19;
-  };
-  Test__Names__OneofsNamed__MessageOfCase _message_of_case;
+  Test__Names__OneofsNamed__MessageCase _message_case;
   union {
     int32_t in_20;
   };
-  Test__Names__OneofsNamed__FieldsOfCase _fields_of_case;
+  Test__Names__OneofsNamed__FieldsCase _fields_case;
   union {
     int32_t in_21;
   };
@@ -1390,50 +430,30 @@ struct  Test__Names__OneofsNamed
   union {
     int32_t in_24;
   };
-  Test__Names__OneofsNamed__FoobarCase foobar_case;
-  union {
-    int32_t in_25;
-  };
   Test__Names__OneofsNamed__FooBarCase foo_bar_case;
   union {
     int32_t in_26;
   };
-  Test__Names__OneofsNamed__FoobarOfCase foobar_of_case;
+  Test__Names__OneofsNamed__FoobarCase foobar_case;
   union {
     int32_t in_27;
-  };
-  Test__Names__OneofsNamed__FooBarOfCase foo__bar_of_case;
-  union {
-    int32_t in_28;
   };
   Test__Names__OneofsNamed__Case __case;
   union {
     int32_t in_29;
   };
-  Test__Names__OneofsNamed__OfCase ___of_case;
-  union {
-    int32_t in_30;
-  };
-  Test__Names__OneofsNamed__CaseCase case_case;
-  union {
-    int32_t in_31;
-  };
   Test__Names__OneofsNamed__UnrecognizedCase unrecognized_case;
   union {
     int32_t in_32;
   };
-  Test__Names__OneofsNamed__MessageOfOfCase message_of_of_case;
+  Test__Names__OneofsNamed__MessageOfCase message_of_case;
   union {
     int32_t in_33;
-  };
-  Test__Names__OneofsNamed__DescriptionCase description_case;
-  union {
-    int32_t in_34;
   };
 };
 #define TEST__NAMES__ONEOFS_NAMED__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__oneofs_named__descriptor) \
-    , TEST__NAMES__ONEOFS_NAMED__SELF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__SELF_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__INIT__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__TYPE__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__TYPE_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__CLASS__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__DEFAULT__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__IN__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__ANY__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__AWAIT__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__ANY_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__SOME__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__NONE__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__LINUX__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__ERRNO__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__MESSAGE__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FIELDS__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__VALUE__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__NEW_VALUE__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED___MESSAGE_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED___FIELDS_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO_OF_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOOBAR__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO_BAR__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOOBAR_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO__BAR_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED_____NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED_____OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__CASE__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__UNRECOGNIZED__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__MESSAGE_OF_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__DESCRIPTION__NOT_SET, {0} }
+    , TEST__NAMES__ONEOFS_NAMED__SELF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__SELF_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__INIT__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__CLASS__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__ANY__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__NONE__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED___MESSAGE__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED___FIELDS__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO_OF_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO_BAR__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOOBAR__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED_____NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__UNRECOGNIZED__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__MESSAGE_OF__NOT_SET, {0} }
 
 
 /* --- per-message closures --- */

@@ -17,101 +17,25 @@ extern const LifelineMessageTable test__names__types__string__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__string__get_table(void) {
     return &test__names__types__string__table;
 }
-extern const LifelineMessageTable test__names__types__int32__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__int32__get_table(void) {
-    return &test__names__types__int32__table;
-}
-extern const LifelineMessageTable test__names__types__int64__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__int64__get_table(void) {
-    return &test__names__types__int64__table;
-}
-extern const LifelineMessageTable test__names__types__uint32__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__uint32__get_table(void) {
-    return &test__names__types__uint32__table;
-}
-extern const LifelineMessageTable test__names__types__uint64__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__uint64__get_table(void) {
-    return &test__names__types__uint64__table;
-}
-extern const LifelineMessageTable test__names__types__int__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__int__get_table(void) {
-    return &test__names__types__int__table;
-}
 extern const LifelineMessageTable test__names__types__bool__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__bool__get_table(void) {
     return &test__names__types__bool__table;
-}
-extern const LifelineMessageTable test__names__types__float__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__float__get_table(void) {
-    return &test__names__types__float__table;
-}
-extern const LifelineMessageTable test__names__types__double__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__double__get_table(void) {
-    return &test__names__types__double__table;
 }
 extern const LifelineMessageTable test__names__types__optional__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__optional__get_table(void) {
     return &test__names__types__optional__table;
 }
-extern const LifelineMessageTable test__names__types__array__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__array__get_table(void) {
-    return &test__names__types__array__table;
-}
 extern const LifelineMessageTable test__names__types__repeated_field__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__repeated_field__get_table(void) {
     return &test__names__types__repeated_field__table;
-}
-extern const LifelineMessageTable test__names__types__map_field__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__map_field__get_table(void) {
-    return &test__names__types__map_field__table;
-}
-extern const LifelineMessageTable test__names__types__message_reference__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__message_reference__get_table(void) {
-    return &test__names__types__message_reference__table;
-}
-extern const LifelineMessageTable test__names__types__message_table__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__message_table__get_table(void) {
-    return &test__names__types__message_table__table;
-}
-extern const LifelineMessageTable test__names__types__protobuf_enum__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__protobuf_enum__get_table(void) {
-    return &test__names__types__protobuf_enum__table;
-}
-extern const LifelineMessageTable test__names__types__field_element__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__field_element__get_table(void) {
-    return &test__names__types__field_element__table;
-}
-extern const LifelineMessageTable test__names__types__type__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__type__get_table(void) {
-    return &test__names__types__type__table;
-}
-extern const LifelineMessageTable test__names__types__protocol__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__protocol__get_table(void) {
-    return &test__names__types__protocol__table;
 }
 extern const LifelineMessageTable test__names__types__self__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__self__get_table(void) {
     return &test__names__types__self__table;
 }
-extern const LifelineMessageTable test__names__types__any__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__any__get_table(void) {
-    return &test__names__types__any__table;
-}
-extern const LifelineMessageTable test__names__types__any_object__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__any_object__get_table(void) {
-    return &test__names__types__any_object__table;
-}
 extern const LifelineMessageTable test__names__types__uint8__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__uint8__get_table(void) {
     return &test__names__types__uint8__table;
-}
-extern const LifelineMessageTable test__names__types__unsafe_pointer__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__unsafe_pointer__get_table(void) {
-    return &test__names__types__unsafe_pointer__table;
-}
-extern const LifelineMessageTable test__names__types__fields__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__fields__get_table(void) {
-    return &test__names__types__fields__table;
 }
 extern const LifelineMessageTable test__names__types__file__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__file__get_table(void) {
@@ -121,25 +45,9 @@ extern const LifelineMessageTable test__names__types__swift__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__swift__get_table(void) {
     return &test__names__types__swift__table;
 }
-extern const LifelineMessageTable test__names__types__hashable__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__hashable__get_table(void) {
-    return &test__names__types__hashable__table;
-}
-extern const LifelineMessageTable test__names__types__sendable__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__sendable__get_table(void) {
-    return &test__names__types__sendable__table;
-}
-extern const LifelineMessageTable test__names__types__equatable__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__equatable__get_table(void) {
-    return &test__names__types__equatable__table;
-}
 extern const LifelineMessageTable test__names__types__error__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__error__get_table(void) {
     return &test__names__types__error__table;
-}
-extern const LifelineMessageTable test__names__types__result__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__result__get_table(void) {
-    return &test__names__types__result__table;
 }
 extern const LifelineMessageTable test__names__types__foo_bar__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__foo_bar__get_table(void) {
@@ -153,93 +61,29 @@ extern const LifelineMessageTable test__names__types__foo__bar__n3__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__foo__bar__n3__get_table(void) {
     return &test__names__types__foo__bar__n3__table;
 }
-extern const LifelineMessageTable test__names__types__foo_bar__n4__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__foo_bar__n4__get_table(void) {
-    return &test__names__types__foo_bar__n4__table;
-}
 extern const LifelineMessageTable test__names__types__class__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__class__get_table(void) {
     return &test__names__types__class__table;
 }
-extern const LifelineMessageTable test__names__types__struct__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__struct__get_table(void) {
-    return &test__names__types__struct__table;
-}
-extern const LifelineMessageTable test__names__types__int__n2__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__int__n2__get_table(void) {
-    return &test__names__types__int__n2__table;
+extern const LifelineMessageTable test__names__types__int__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__int__get_table(void) {
+    return &test__names__types__int__table;
 }
 extern const LifelineMessageTable test__names__types__size_t__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__size_t__get_table(void) {
     return &test__names__types__size_t__table;
 }
-extern const LifelineMessageTable test__names__types__uint8_t__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__uint8_t__get_table(void) {
-    return &test__names__types__uint8_t__table;
-}
-extern const LifelineMessageTable test__names__types__null__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__null__get_table(void) {
-    return &test__names__types__null__table;
-}
-extern const LifelineMessageTable test__names__types__eof__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__eof__get_table(void) {
-    return &test__names__types__eof__table;
-}
-extern const LifelineMessageTable test__names__types__int__max__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__int__max__get_table(void) {
-    return &test__names__types__int__max__table;
-}
-extern const LifelineMessageTable test__names__types__description__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__description__get_table(void) {
-    return &test__names__types__description__table;
-}
-extern const LifelineMessageTable test__names__types__extensions__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__extensions__get_table(void) {
-    return &test__names__types__extensions__table;
-}
-extern const LifelineMessageTable test__names__types__proto_message_name__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__proto_message_name__get_table(void) {
-    return &test__names__types__proto_message_name__table;
-}
-extern const LifelineMessageTable test__names__types____fields__n2__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types____fields__n2__get_table(void) {
-    return &test__names__types____fields__n2__table;
-}
-extern const LifelineMessageTable test__names__types____foo__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types____foo__get_table(void) {
-    return &test__names__types____foo__table;
-}
-extern const LifelineMessageTable test__names__types__foo__n2__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__foo__n2__get_table(void) {
-    return &test__names__types__foo__n2__table;
-}
-extern const LifelineMessageTable test__names__types__message___n2__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__message___n2__get_table(void) {
-    return &test__names__types__message___n2__table;
+extern const LifelineMessageTable test__names__types____fields__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types____fields__get_table(void) {
+    return &test__names__types____fields__table;
 }
 extern const LifelineMessageTable test__names__types__one_of__choice__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__one_of__choice__get_table(void) {
     return &test__names__types__one_of__choice__table;
 }
-extern const LifelineMessageTable test__names__types__case__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__case__get_table(void) {
-    return &test__names__types__case__table;
-}
-extern const LifelineMessageTable test__names__types__case__n2__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__case__n2__get_table(void) {
-    return &test__names__types__case__n2__table;
-}
 extern const LifelineMessageTable test__names__types__init__n2__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__init__n2__get_table(void) {
     return &test__names__types__init__n2__table;
-}
-extern const LifelineMessageTable test__names__types__init__n3__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__init__n3__get_table(void) {
-    return &test__names__types__init__n3__table;
-}
-extern const LifelineMessageTable test__names__types__descriptor__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__descriptor__get_table(void) {
-    return &test__names__types__descriptor__table;
 }
 extern const LifelineMessageTable test__names__types__table__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__table__get_table(void) {
@@ -249,30 +93,6 @@ extern const LifelineMessageTable test__names__types__get_table__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__get_table__get_table(void) {
     return &test__names__types__get_table__table;
 }
-extern const LifelineMessageTable test__names__types__default__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__default__get_table(void) {
-    return &test__names__types__default__table;
-}
-extern const LifelineMessageTable test__names__types__lifeline_field__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__lifeline_field__get_table(void) {
-    return &test__names__types__lifeline_field__table;
-}
-extern const LifelineMessageTable test__names__types__bytes_value__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__bytes_value__get_table(void) {
-    return &test__names__types__bytes_value__table;
-}
-extern const LifelineMessageTable test__names__types__dictionary__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__dictionary__get_table(void) {
-    return &test__names__types__dictionary__table;
-}
-extern const LifelineMessageTable test__names__types__never__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__never__get_table(void) {
-    return &test__names__types__never__table;
-}
-extern const LifelineMessageTable test__names__types__void__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__void__get_table(void) {
-    return &test__names__types__void__table;
-}
 extern const LifelineMessageTable test__names__types__map1_entry__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__map1_entry__get_table(void) {
     return &test__names__types__map1_entry__table;
@@ -281,77 +101,13 @@ extern const LifelineMessageTable test__names__types__map2_entry__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__map2_entry__get_table(void) {
     return &test__names__types__map2_entry__table;
 }
-extern const LifelineMessageTable test__names__types__map3_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__map3_entry__get_table(void) {
-    return &test__names__types__map3_entry__table;
-}
-extern const LifelineMessageTable test__names__types__map4_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__map4_entry__get_table(void) {
-    return &test__names__types__map4_entry__table;
-}
-extern const LifelineMessageTable test__names__types__map5_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__map5_entry__get_table(void) {
-    return &test__names__types__map5_entry__table;
-}
-extern const LifelineMessageTable test__names__types__map6_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__map6_entry__get_table(void) {
-    return &test__names__types__map6_entry__table;
-}
-extern const LifelineMessageTable test__names__types__map7_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__map7_entry__get_table(void) {
-    return &test__names__types__map7_entry__table;
-}
-extern const LifelineMessageTable test__names__types__map8_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__map8_entry__get_table(void) {
-    return &test__names__types__map8_entry__table;
-}
 extern const LifelineMessageTable test__names__types__mapped1_entry__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__mapped1_entry__get_table(void) {
     return &test__names__types__mapped1_entry__table;
 }
-extern const LifelineMessageTable test__names__types__mapped2_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__mapped2_entry__get_table(void) {
-    return &test__names__types__mapped2_entry__table;
-}
 extern const LifelineMessageTable test__names__types__mapped3_entry__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__mapped3_entry__get_table(void) {
     return &test__names__types__mapped3_entry__table;
-}
-extern const LifelineMessageTable test__names__types__mapped4_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__mapped4_entry__get_table(void) {
-    return &test__names__types__mapped4_entry__table;
-}
-extern const LifelineMessageTable test__names__types__mapped5_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__mapped5_entry__get_table(void) {
-    return &test__names__types__mapped5_entry__table;
-}
-extern const LifelineMessageTable test__names__types__mapped6_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__mapped6_entry__get_table(void) {
-    return &test__names__types__mapped6_entry__table;
-}
-extern const LifelineMessageTable test__names__types__mapped7_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__mapped7_entry__get_table(void) {
-    return &test__names__types__mapped7_entry__table;
-}
-extern const LifelineMessageTable test__names__types__mapped8_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__mapped8_entry__get_table(void) {
-    return &test__names__types__mapped8_entry__table;
-}
-extern const LifelineMessageTable test__names__types__mapped9_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__mapped9_entry__get_table(void) {
-    return &test__names__types__mapped9_entry__table;
-}
-extern const LifelineMessageTable test__names__types__mapped10_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__mapped10_entry__get_table(void) {
-    return &test__names__types__mapped10_entry__table;
-}
-extern const LifelineMessageTable test__names__types__mapped11_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__mapped11_entry__get_table(void) {
-    return &test__names__types__mapped11_entry__table;
-}
-extern const LifelineMessageTable test__names__types__mapped12_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__mapped12_entry__get_table(void) {
-    return &test__names__types__mapped12_entry__table;
 }
 extern const LifelineMessageTable test__names__types__mapped13_entry__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__mapped13_entry__get_table(void) {

@@ -18,90 +18,29 @@ PROTOBUF_C__BEGIN_DECLS
 typedef struct Test__Names__Types Test__Names__Types;
 typedef struct Test__Names__Types__Message Test__Names__Types__Message;
 typedef struct Test__Names__Types__String Test__Names__Types__String;
-typedef struct Test__Names__Types__Int32 Test__Names__Types__Int32;
-typedef struct Test__Names__Types__Int64 Test__Names__Types__Int64;
-typedef struct Test__Names__Types__UInt32 Test__Names__Types__UInt32;
-typedef struct Test__Names__Types__UInt64 Test__Names__Types__UInt64;
-typedef struct Test__Names__Types__Int Test__Names__Types__Int;
 typedef struct Test__Names__Types__Bool Test__Names__Types__Bool;
-typedef struct Test__Names__Types__Float Test__Names__Types__Float;
-typedef struct Test__Names__Types__Double Test__Names__Types__Double;
 typedef struct Test__Names__Types__Optional Test__Names__Types__Optional;
-typedef struct Test__Names__Types__Array Test__Names__Types__Array;
 typedef struct Test__Names__Types__RepeatedField Test__Names__Types__RepeatedField;
-typedef struct Test__Names__Types__MapField Test__Names__Types__MapField;
-typedef struct Test__Names__Types__MessageReference Test__Names__Types__MessageReference;
-typedef struct Test__Names__Types__MessageTable Test__Names__Types__MessageTable;
-typedef struct Test__Names__Types__ProtobufEnum Test__Names__Types__ProtobufEnum;
-typedef struct Test__Names__Types__FieldElement Test__Names__Types__FieldElement;
-typedef struct Test__Names__Types__Type Test__Names__Types__Type;
-typedef struct Test__Names__Types__Protocol Test__Names__Types__Protocol;
 typedef struct Test__Names__Types__Self Test__Names__Types__Self;
-typedef struct Test__Names__Types__Any Test__Names__Types__Any;
-typedef struct Test__Names__Types__AnyObject Test__Names__Types__AnyObject;
 typedef struct Test__Names__Types__UInt8 Test__Names__Types__UInt8;
-typedef struct Test__Names__Types__UnsafePointer Test__Names__Types__UnsafePointer;
-typedef struct Test__Names__Types__Fields Test__Names__Types__Fields;
 typedef struct Test__Names__Types__FILE Test__Names__Types__FILE;
 typedef struct Test__Names__Types__Swift Test__Names__Types__Swift;
-typedef struct Test__Names__Types__Hashable Test__Names__Types__Hashable;
-typedef struct Test__Names__Types__Sendable Test__Names__Types__Sendable;
-typedef struct Test__Names__Types__Equatable Test__Names__Types__Equatable;
 typedef struct Test__Names__Types__Error Test__Names__Types__Error;
-typedef struct Test__Names__Types__Result Test__Names__Types__Result;
 typedef struct Test__Names__Types__FooBar Test__Names__Types__FooBar;
 typedef struct Test__Names__Types__FooBarN2 Test__Names__Types__FooBarN2;
 typedef struct Test__Names__Types__FooBarN3 Test__Names__Types__FooBarN3;
-typedef struct Test__Names__Types__FooBarN4 Test__Names__Types__FooBarN4;
 typedef struct Test__Names__Types__Class Test__Names__Types__Class;
-typedef struct Test__Names__Types__Struct Test__Names__Types__Struct;
-typedef struct Test__Names__Types__IntN2 Test__Names__Types__IntN2;
+typedef struct Test__Names__Types__Int Test__Names__Types__Int;
 typedef struct Test__Names__Types__SizeT Test__Names__Types__SizeT;
-typedef struct Test__Names__Types__Uint8T Test__Names__Types__Uint8T;
-typedef struct Test__Names__Types__NULL Test__Names__Types__NULL;
-typedef struct Test__Names__Types__EOF Test__Names__Types__EOF;
-typedef struct Test__Names__Types__INTMAX Test__Names__Types__INTMAX;
-typedef struct Test__Names__Types__Description Test__Names__Types__Description;
-typedef struct Test__Names__Types__Extensions Test__Names__Types__Extensions;
-typedef struct Test__Names__Types__ProtoMessageName Test__Names__Types__ProtoMessageName;
-typedef struct Test__Names__Types__FieldsN2 Test__Names__Types__FieldsN2;
-typedef struct Test__Names__Types__Foo Test__Names__Types__Foo;
-typedef struct Test__Names__Types__FooN2 Test__Names__Types__FooN2;
-typedef struct Test__Names__Types__MessageN2 Test__Names__Types__MessageN2;
+typedef struct Test__Names__Types__Fields Test__Names__Types__Fields;
 typedef struct Test__Names__Types__OneOfChoice Test__Names__Types__OneOfChoice;
-typedef struct Test__Names__Types__CAse Test__Names__Types__CAse;
-typedef struct Test__Names__Types__CaseN2 Test__Names__Types__CaseN2;
-typedef struct Test__Names__Types__INITN2 Test__Names__Types__INITN2;
-typedef struct Test__Names__Types__InitN3 Test__Names__Types__InitN3;
-typedef struct Test__Names__Types__Descriptor Test__Names__Types__Descriptor;
+typedef struct Test__Names__Types__InitN2 Test__Names__Types__InitN2;
 typedef struct Test__Names__Types__Table Test__Names__Types__Table;
 typedef struct Test__Names__Types__GetTable Test__Names__Types__GetTable;
-typedef struct Test__Names__Types__Default Test__Names__Types__Default;
-typedef struct Test__Names__Types__LifelineField Test__Names__Types__LifelineField;
-typedef struct Test__Names__Types__BytesValue Test__Names__Types__BytesValue;
-typedef struct Test__Names__Types__Dictionary Test__Names__Types__Dictionary;
-typedef struct Test__Names__Types__Never Test__Names__Types__Never;
-typedef struct Test__Names__Types__Void Test__Names__Types__Void;
 typedef struct Test__Names__Types__Map1Entry Test__Names__Types__Map1Entry;
 typedef struct Test__Names__Types__Map2Entry Test__Names__Types__Map2Entry;
-typedef struct Test__Names__Types__Map3Entry Test__Names__Types__Map3Entry;
-typedef struct Test__Names__Types__Map4Entry Test__Names__Types__Map4Entry;
-typedef struct Test__Names__Types__Map5Entry Test__Names__Types__Map5Entry;
-typedef struct Test__Names__Types__Map6Entry Test__Names__Types__Map6Entry;
-typedef struct Test__Names__Types__Map7Entry Test__Names__Types__Map7Entry;
-typedef struct Test__Names__Types__Map8Entry Test__Names__Types__Map8Entry;
 typedef struct Test__Names__Types__Mapped1Entry Test__Names__Types__Mapped1Entry;
-typedef struct Test__Names__Types__Mapped2Entry Test__Names__Types__Mapped2Entry;
 typedef struct Test__Names__Types__Mapped3Entry Test__Names__Types__Mapped3Entry;
-typedef struct Test__Names__Types__Mapped4Entry Test__Names__Types__Mapped4Entry;
-typedef struct Test__Names__Types__Mapped5Entry Test__Names__Types__Mapped5Entry;
-typedef struct Test__Names__Types__Mapped6Entry Test__Names__Types__Mapped6Entry;
-typedef struct Test__Names__Types__Mapped7Entry Test__Names__Types__Mapped7Entry;
-typedef struct Test__Names__Types__Mapped8Entry Test__Names__Types__Mapped8Entry;
-typedef struct Test__Names__Types__Mapped9Entry Test__Names__Types__Mapped9Entry;
-typedef struct Test__Names__Types__Mapped10Entry Test__Names__Types__Mapped10Entry;
-typedef struct Test__Names__Types__Mapped11Entry Test__Names__Types__Mapped11Entry;
-typedef struct Test__Names__Types__Mapped12Entry Test__Names__Types__Mapped12Entry;
 typedef struct Test__Names__Types__Mapped13Entry Test__Names__Types__Mapped13Entry;
 typedef struct Test__Names__Types__Mapped14Entry Test__Names__Types__Mapped14Entry;
 typedef struct Test__Names__Types__Mapped15Entry Test__Names__Types__Mapped15Entry;
@@ -133,56 +72,6 @@ struct  Test__Names__Types__String
     , {0,NULL} }
 
 
-struct  Test__Names__Types__Int32
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__INT32__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__int32__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Int64
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__INT64__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__int64__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__UInt32
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__UINT32__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__uint32__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__UInt64
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__UINT64__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__uint64__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Int
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__INT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__int__descriptor) \
-    , {0,NULL} }
-
-
 struct  Test__Names__Types__Bool
 {
   ProtobufCMessage base;
@@ -190,26 +79,6 @@ struct  Test__Names__Types__Bool
 };
 #define TEST__NAMES__TYPES__BOOL__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__types__bool__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Float
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__FLOAT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__float__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Double
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__DOUBLE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__double__descriptor) \
     , {0,NULL} }
 
 
@@ -223,16 +92,6 @@ struct  Test__Names__Types__Optional
     , {0,NULL} }
 
 
-struct  Test__Names__Types__Array
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__ARRAY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__array__descriptor) \
-    , {0,NULL} }
-
-
 struct  Test__Names__Types__RepeatedField
 {
   ProtobufCMessage base;
@@ -240,76 +99,6 @@ struct  Test__Names__Types__RepeatedField
 };
 #define TEST__NAMES__TYPES__REPEATED_FIELD__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__types__repeated_field__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__MapField
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__MAP_FIELD__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__map_field__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__MessageReference
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__MESSAGE_REFERENCE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__message_reference__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__MessageTable
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__MESSAGE_TABLE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__message_table__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__ProtobufEnum
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__PROTOBUF_ENUM__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__protobuf_enum__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__FieldElement
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__FIELD_ELEMENT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__field_element__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Type
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__TYPE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__type__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Protocol
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__PROTOCOL__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__protocol__descriptor) \
     , {0,NULL} }
 
 
@@ -323,26 +112,6 @@ struct  Test__Names__Types__Self
     , {0,NULL} }
 
 
-struct  Test__Names__Types__Any
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__ANY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__any__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__AnyObject
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__ANY_OBJECT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__any_object__descriptor) \
-    , {0,NULL} }
-
-
 struct  Test__Names__Types__UInt8
 {
   ProtobufCMessage base;
@@ -350,26 +119,6 @@ struct  Test__Names__Types__UInt8
 };
 #define TEST__NAMES__TYPES__UINT8__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__types__uint8__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__UnsafePointer
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__UNSAFE_POINTER__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__unsafe_pointer__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Fields
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__FIELDS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__fields__descriptor) \
     , {0,NULL} }
 
 
@@ -393,36 +142,6 @@ struct  Test__Names__Types__Swift
     , {0,NULL} }
 
 
-struct  Test__Names__Types__Hashable
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__HASHABLE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__hashable__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Sendable
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__SENDABLE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__sendable__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Equatable
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__EQUATABLE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__equatable__descriptor) \
-    , {0,NULL} }
-
-
 struct  Test__Names__Types__Error
 {
   ProtobufCMessage base;
@@ -430,16 +149,6 @@ struct  Test__Names__Types__Error
 };
 #define TEST__NAMES__TYPES__ERROR__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__types__error__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Result
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__RESULT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__result__descriptor) \
     , {0,NULL} }
 
 
@@ -473,16 +182,6 @@ struct  Test__Names__Types__FooBarN3
     , {0,NULL} }
 
 
-struct  Test__Names__Types__FooBarN4
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__FOO_BAR__N4__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__foo_bar__n4__descriptor) \
-    , {0,NULL} }
-
-
 struct  Test__Names__Types__Class
 {
   ProtobufCMessage base;
@@ -493,23 +192,13 @@ struct  Test__Names__Types__Class
     , {0,NULL} }
 
 
-struct  Test__Names__Types__Struct
+struct  Test__Names__Types__Int
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__STRUCT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__struct__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__IntN2
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__INT__N2__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__int__n2__descriptor) \
+#define TEST__NAMES__TYPES__INT__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__int__descriptor) \
     , {0,NULL} }
 
 
@@ -523,113 +212,13 @@ struct  Test__Names__Types__SizeT
     , {0,NULL} }
 
 
-struct  Test__Names__Types__Uint8T
+struct  Test__Names__Types__Fields
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__UINT8_T__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__uint8_t__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__NULL
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__NULL__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__null__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__EOF
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__EOF__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__eof__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__INTMAX
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__INT__MAX__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__int__max__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Description
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__DESCRIPTION__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__description__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Extensions
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__EXTENSIONS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__extensions__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__ProtoMessageName
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__PROTO_MESSAGE_NAME__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__proto_message_name__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__FieldsN2
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES____FIELDS__N2__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types____fields__n2__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Foo
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES____FOO__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types____foo__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__FooN2
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__FOO__N2__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__foo__n2__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__MessageN2
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__MESSAGE___N2__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__message___n2__descriptor) \
+#define TEST__NAMES__TYPES____FIELDS__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types____fields__descriptor) \
     , {0,NULL} }
 
 
@@ -643,53 +232,13 @@ struct  Test__Names__Types__OneOfChoice
     , {0,NULL} }
 
 
-struct  Test__Names__Types__CAse
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__CASE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__case__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__CaseN2
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__CASE__N2__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__case__n2__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__INITN2
+struct  Test__Names__Types__InitN2
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
 #define TEST__NAMES__TYPES__INIT__N2__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__types__init__n2__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__InitN3
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__INIT__N3__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__init__n3__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Descriptor
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__DESCRIPTOR__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__descriptor__descriptor) \
     , {0,NULL} }
 
 
@@ -710,66 +259,6 @@ struct  Test__Names__Types__GetTable
 };
 #define TEST__NAMES__TYPES__GET_TABLE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__types__get_table__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Default
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__DEFAULT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__default__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__LifelineField
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__LIFELINE_FIELD__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__lifeline_field__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__BytesValue
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__BYTES_VALUE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__bytes_value__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Dictionary
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__DICTIONARY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__dictionary__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Never
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__NEVER__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__never__descriptor) \
-    , {0,NULL} }
-
-
-struct  Test__Names__Types__Void
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData text;
-};
-#define TEST__NAMES__TYPES__VOID__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__void__descriptor) \
     , {0,NULL} }
 
 
@@ -795,72 +284,6 @@ struct  Test__Names__Types__Map2Entry
     , 0, NULL }
 
 
-struct  Test__Names__Types__Map3Entry
-{
-  ProtobufCMessage base;
-  int32_t key;
-  Test__Names__Types__Int32 *value;
-};
-#define TEST__NAMES__TYPES__MAP3_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__map3_entry__descriptor) \
-    , 0, NULL }
-
-
-struct  Test__Names__Types__Map4Entry
-{
-  ProtobufCMessage base;
-  int32_t key;
-  Test__Names__Types__Int64 *value;
-};
-#define TEST__NAMES__TYPES__MAP4_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__map4_entry__descriptor) \
-    , 0, NULL }
-
-
-struct  Test__Names__Types__Map5Entry
-{
-  ProtobufCMessage base;
-  int32_t key;
-  Test__Names__Types__UInt32 *value;
-};
-#define TEST__NAMES__TYPES__MAP5_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__map5_entry__descriptor) \
-    , 0, NULL }
-
-
-struct  Test__Names__Types__Map6Entry
-{
-  ProtobufCMessage base;
-  int32_t key;
-  Test__Names__Types__UInt64 *value;
-};
-#define TEST__NAMES__TYPES__MAP6_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__map6_entry__descriptor) \
-    , 0, NULL }
-
-
-struct  Test__Names__Types__Map7Entry
-{
-  ProtobufCMessage base;
-  int32_t key;
-  Test__Names__Types__Int *value;
-};
-#define TEST__NAMES__TYPES__MAP7_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__map7_entry__descriptor) \
-    , 0, NULL }
-
-
-struct  Test__Names__Types__Map8Entry
-{
-  ProtobufCMessage base;
-  int32_t key;
-  Test__Names__Types__Bool *value;
-};
-#define TEST__NAMES__TYPES__MAP8_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__map8_entry__descriptor) \
-    , 0, NULL }
-
-
 struct  Test__Names__Types__Mapped1Entry
 {
   ProtobufCMessage base;
@@ -872,17 +295,6 @@ struct  Test__Names__Types__Mapped1Entry
     , {0,NULL}, 0 }
 
 
-struct  Test__Names__Types__Mapped2Entry
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData key;
-  float value;
-};
-#define TEST__NAMES__TYPES__MAPPED2_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped2_entry__descriptor) \
-    , {0,NULL}, 0 }
-
-
 struct  Test__Names__Types__Mapped3Entry
 {
   ProtobufCMessage base;
@@ -891,105 +303,6 @@ struct  Test__Names__Types__Mapped3Entry
 };
 #define TEST__NAMES__TYPES__MAPPED3_ENTRY__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped3_entry__descriptor) \
-    , {0,NULL}, 0 }
-
-
-struct  Test__Names__Types__Mapped4Entry
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData key;
-  int64_t value;
-};
-#define TEST__NAMES__TYPES__MAPPED4_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped4_entry__descriptor) \
-    , {0,NULL}, 0 }
-
-
-struct  Test__Names__Types__Mapped5Entry
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData key;
-  uint32_t value;
-};
-#define TEST__NAMES__TYPES__MAPPED5_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped5_entry__descriptor) \
-    , {0,NULL}, 0 }
-
-
-struct  Test__Names__Types__Mapped6Entry
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData key;
-  uint64_t value;
-};
-#define TEST__NAMES__TYPES__MAPPED6_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped6_entry__descriptor) \
-    , {0,NULL}, 0 }
-
-
-struct  Test__Names__Types__Mapped7Entry
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData key;
-  int32_t value;
-};
-#define TEST__NAMES__TYPES__MAPPED7_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped7_entry__descriptor) \
-    , {0,NULL}, 0 }
-
-
-struct  Test__Names__Types__Mapped8Entry
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData key;
-  int64_t value;
-};
-#define TEST__NAMES__TYPES__MAPPED8_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped8_entry__descriptor) \
-    , {0,NULL}, 0 }
-
-
-struct  Test__Names__Types__Mapped9Entry
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData key;
-  uint32_t value;
-};
-#define TEST__NAMES__TYPES__MAPPED9_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped9_entry__descriptor) \
-    , {0,NULL}, 0 }
-
-
-struct  Test__Names__Types__Mapped10Entry
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData key;
-  uint64_t value;
-};
-#define TEST__NAMES__TYPES__MAPPED10_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped10_entry__descriptor) \
-    , {0,NULL}, 0 }
-
-
-struct  Test__Names__Types__Mapped11Entry
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData key;
-  int32_t value;
-};
-#define TEST__NAMES__TYPES__MAPPED11_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped11_entry__descriptor) \
-    , {0,NULL}, 0 }
-
-
-struct  Test__Names__Types__Mapped12Entry
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData key;
-  int64_t value;
-};
-#define TEST__NAMES__TYPES__MAPPED12_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped12_entry__descriptor) \
     , {0,NULL}, 0 }
 
 
@@ -1043,70 +356,10 @@ typedef enum {
 } Test__Names__Types__HasOptional1Case;
 
 typedef enum {
-  TEST__NAMES__TYPES__HAS_OPTIONAL_2__NOT_SET = 0,
-  TEST__NAMES__TYPES__HAS_OPTIONAL_2_OPTIONAL_2 = 622
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__TYPES__HAS_OPTIONAL_2__CASE)
-} Test__Names__Types__HasOptional2Case;
-
-typedef enum {
   TEST__NAMES__TYPES__HAS_OPTIONAL_3__NOT_SET = 0,
   TEST__NAMES__TYPES__HAS_OPTIONAL_3_OPTIONAL_3 = 623
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__TYPES__HAS_OPTIONAL_3__CASE)
 } Test__Names__Types__HasOptional3Case;
-
-typedef enum {
-  TEST__NAMES__TYPES__HAS_OPTIONAL_4__NOT_SET = 0,
-  TEST__NAMES__TYPES__HAS_OPTIONAL_4_OPTIONAL_4 = 624
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__TYPES__HAS_OPTIONAL_4__CASE)
-} Test__Names__Types__HasOptional4Case;
-
-typedef enum {
-  TEST__NAMES__TYPES__HAS_OPTIONAL_5__NOT_SET = 0,
-  TEST__NAMES__TYPES__HAS_OPTIONAL_5_OPTIONAL_5 = 625
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__TYPES__HAS_OPTIONAL_5__CASE)
-} Test__Names__Types__HasOptional5Case;
-
-typedef enum {
-  TEST__NAMES__TYPES__HAS_OPTIONAL_6__NOT_SET = 0,
-  TEST__NAMES__TYPES__HAS_OPTIONAL_6_OPTIONAL_6 = 626
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__TYPES__HAS_OPTIONAL_6__CASE)
-} Test__Names__Types__HasOptional6Case;
-
-typedef enum {
-  TEST__NAMES__TYPES__HAS_OPTIONAL_7__NOT_SET = 0,
-  TEST__NAMES__TYPES__HAS_OPTIONAL_7_OPTIONAL_7 = 627
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__TYPES__HAS_OPTIONAL_7__CASE)
-} Test__Names__Types__HasOptional7Case;
-
-typedef enum {
-  TEST__NAMES__TYPES__HAS_OPTIONAL_8__NOT_SET = 0,
-  TEST__NAMES__TYPES__HAS_OPTIONAL_8_OPTIONAL_8 = 628
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__TYPES__HAS_OPTIONAL_8__CASE)
-} Test__Names__Types__HasOptional8Case;
-
-typedef enum {
-  TEST__NAMES__TYPES__HAS_OPTIONAL_9__NOT_SET = 0,
-  TEST__NAMES__TYPES__HAS_OPTIONAL_9_OPTIONAL_9 = 629
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__TYPES__HAS_OPTIONAL_9__CASE)
-} Test__Names__Types__HasOptional9Case;
-
-typedef enum {
-  TEST__NAMES__TYPES__HAS_OPTIONAL_10__NOT_SET = 0,
-  TEST__NAMES__TYPES__HAS_OPTIONAL_10_OPTIONAL_10 = 630
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__TYPES__HAS_OPTIONAL_10__CASE)
-} Test__Names__Types__HasOptional10Case;
-
-typedef enum {
-  TEST__NAMES__TYPES__HAS_OPTIONAL_11__NOT_SET = 0,
-  TEST__NAMES__TYPES__HAS_OPTIONAL_11_OPTIONAL_11 = 631
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__TYPES__HAS_OPTIONAL_11__CASE)
-} Test__Names__Types__HasOptional11Case;
-
-typedef enum {
-  TEST__NAMES__TYPES__HAS_OPTIONAL_12__NOT_SET = 0,
-  TEST__NAMES__TYPES__HAS_OPTIONAL_12_OPTIONAL_12 = 632
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__TYPES__HAS_OPTIONAL_12__CASE)
-} Test__Names__Types__HasOptional12Case;
 
 typedef enum {
   TEST__NAMES__TYPES__HAS_OPTIONAL_13__NOT_SET = 0,
@@ -1139,154 +392,35 @@ struct  Test__Names__Types
   Test__Names__Types__String **many_2;
   size_t n_map_2;
   Test__Names__Types__Map2Entry **map_2;
-  Test__Names__Types__Int32 *of_3;
-  size_t n_many_3;
-  Test__Names__Types__Int32 **many_3;
-  size_t n_map_3;
-  Test__Names__Types__Map3Entry **map_3;
-  Test__Names__Types__Int64 *of_4;
-  size_t n_many_4;
-  Test__Names__Types__Int64 **many_4;
-  size_t n_map_4;
-  Test__Names__Types__Map4Entry **map_4;
-  Test__Names__Types__UInt32 *of_5;
-  size_t n_many_5;
-  Test__Names__Types__UInt32 **many_5;
-  size_t n_map_5;
-  Test__Names__Types__Map5Entry **map_5;
-  Test__Names__Types__UInt64 *of_6;
-  size_t n_many_6;
-  Test__Names__Types__UInt64 **many_6;
-  size_t n_map_6;
-  Test__Names__Types__Map6Entry **map_6;
-  Test__Names__Types__Int *of_7;
-  size_t n_many_7;
-  Test__Names__Types__Int **many_7;
-  size_t n_map_7;
-  Test__Names__Types__Map7Entry **map_7;
   Test__Names__Types__Bool *of_8;
-  size_t n_many_8;
-  Test__Names__Types__Bool **many_8;
-  size_t n_map_8;
-  Test__Names__Types__Map8Entry **map_8;
-  Test__Names__Types__Float *of_9;
-  Test__Names__Types__Double *of_10;
   Test__Names__Types__Optional *of_11;
-  Test__Names__Types__Array *of_12;
   Test__Names__Types__RepeatedField *of_13;
-  Test__Names__Types__MapField *of_14;
-  Test__Names__Types__MessageReference *of_15;
-  Test__Names__Types__MessageTable *of_16;
-  Test__Names__Types__ProtobufEnum *of_17;
-  Test__Names__Types__FieldElement *of_18;
-  Test__Names__Types__Type *of_19;
-  Test__Names__Types__Protocol *of_20;
   Test__Names__Types__Self *of_21;
-  Test__Names__Types__Any *of_22;
-  Test__Names__Types__AnyObject *of_23;
   Test__Names__Types__UInt8 *of_24;
-  Test__Names__Types__UnsafePointer *of_25;
-  Test__Names__Types__Fields *of_26;
   Test__Names__Types__FILE *of_27;
   Test__Names__Types__Swift *of_28;
-  Test__Names__Types__Hashable *of_29;
-  Test__Names__Types__Sendable *of_30;
-  Test__Names__Types__Equatable *of_31;
   Test__Names__Types__Error *of_32;
-  Test__Names__Types__Result *of_33;
   Test__Names__Types__FooBar *of_34;
   Test__Names__Types__FooBarN2 *of_35;
   Test__Names__Types__FooBarN3 *of_36;
-  Test__Names__Types__FooBarN4 *of_37;
   Test__Names__Types__Class *of_38;
-  Test__Names__Types__Struct *of_39;
-  Test__Names__Types__IntN2 *of_40;
+  Test__Names__Types__Int *of_40;
   Test__Names__Types__SizeT *of_41;
-  Test__Names__Types__Uint8T *of_42;
-  Test__Names__Types__NULL *of_43;
-  Test__Names__Types__EOF *of_44;
-  Test__Names__Types__INTMAX *of_45;
-  Test__Names__Types__Description *of_46;
-  Test__Names__Types__Extensions *of_47;
-  Test__Names__Types__ProtoMessageName *of_48;
-  Test__Names__Types__FieldsN2 *of_49;
-  Test__Names__Types__Foo *of_50;
-  Test__Names__Types__FooN2 *of_51;
-  Test__Names__Types__MessageN2 *of_52;
+  Test__Names__Types__Fields *of_49;
   Test__Names__Types__OneOfChoice *of_53;
-  Test__Names__Types__CAse *of_54;
-  Test__Names__Types__CaseN2 *of_55;
-  Test__Names__Types__INITN2 *of_56;
-  Test__Names__Types__InitN3 *of_57;
-  Test__Names__Types__Descriptor *of_58;
+  Test__Names__Types__InitN2 *of_57;
   Test__Names__Types__Table *of_59;
   Test__Names__Types__GetTable *of_60;
-  Test__Names__Types__Default *of_61;
-  Test__Names__Types__LifelineField *of_62;
-  Test__Names__Types__BytesValue *of_63;
-  Test__Names__Types__Dictionary *of_64;
-  Test__Names__Types__Never *of_65;
-  Test__Names__Types__Void *of_66;
   double scalar_1;
   size_t n_repeated_1;
   double *repeated_1;
   size_t n_mapped_1;
   Test__Names__Types__Mapped1Entry **mapped_1;
-  float scalar_2;
-  size_t n_repeated_2;
-  float *repeated_2;
-  size_t n_mapped_2;
-  Test__Names__Types__Mapped2Entry **mapped_2;
   int32_t scalar_3;
   size_t n_repeated_3;
   int32_t *repeated_3;
   size_t n_mapped_3;
   Test__Names__Types__Mapped3Entry **mapped_3;
-  int64_t scalar_4;
-  size_t n_repeated_4;
-  int64_t *repeated_4;
-  size_t n_mapped_4;
-  Test__Names__Types__Mapped4Entry **mapped_4;
-  uint32_t scalar_5;
-  size_t n_repeated_5;
-  uint32_t *repeated_5;
-  size_t n_mapped_5;
-  Test__Names__Types__Mapped5Entry **mapped_5;
-  uint64_t scalar_6;
-  size_t n_repeated_6;
-  uint64_t *repeated_6;
-  size_t n_mapped_6;
-  Test__Names__Types__Mapped6Entry **mapped_6;
-  int32_t scalar_7;
-  size_t n_repeated_7;
-  int32_t *repeated_7;
-  size_t n_mapped_7;
-  Test__Names__Types__Mapped7Entry **mapped_7;
-  int64_t scalar_8;
-  size_t n_repeated_8;
-  int64_t *repeated_8;
-  size_t n_mapped_8;
-  Test__Names__Types__Mapped8Entry **mapped_8;
-  uint32_t scalar_9;
-  size_t n_repeated_9;
-  uint32_t *repeated_9;
-  size_t n_mapped_9;
-  Test__Names__Types__Mapped9Entry **mapped_9;
-  uint64_t scalar_10;
-  size_t n_repeated_10;
-  uint64_t *repeated_10;
-  size_t n_mapped_10;
-  Test__Names__Types__Mapped10Entry **mapped_10;
-  int32_t scalar_11;
-  size_t n_repeated_11;
-  int32_t *repeated_11;
-  size_t n_mapped_11;
-  Test__Names__Types__Mapped11Entry **mapped_11;
-  int64_t scalar_12;
-  size_t n_repeated_12;
-  int64_t *repeated_12;
-  size_t n_mapped_12;
-  Test__Names__Types__Mapped12Entry **mapped_12;
   protobuf_c_boolean scalar_13;
   size_t n_repeated_13;
   protobuf_c_boolean *repeated_13;
@@ -1314,49 +448,9 @@ struct  Test__Names__Types
   union {
     double optional_1;
   };
-  Test__Names__Types__HasOptional2Case has_optional_2_case;
-  union {
-    float optional_2;
-  };
   Test__Names__Types__HasOptional3Case has_optional_3_case;
   union {
     int32_t optional_3;
-  };
-  Test__Names__Types__HasOptional4Case has_optional_4_case;
-  union {
-    int64_t optional_4;
-  };
-  Test__Names__Types__HasOptional5Case has_optional_5_case;
-  union {
-    uint32_t optional_5;
-  };
-  Test__Names__Types__HasOptional6Case has_optional_6_case;
-  union {
-    uint64_t optional_6;
-  };
-  Test__Names__Types__HasOptional7Case has_optional_7_case;
-  union {
-    int32_t optional_7;
-  };
-  Test__Names__Types__HasOptional8Case has_optional_8_case;
-  union {
-    int64_t optional_8;
-  };
-  Test__Names__Types__HasOptional9Case has_optional_9_case;
-  union {
-    uint32_t optional_9;
-  };
-  Test__Names__Types__HasOptional10Case has_optional_10_case;
-  union {
-    uint64_t optional_10;
-  };
-  Test__Names__Types__HasOptional11Case has_optional_11_case;
-  union {
-    int32_t optional_11;
-  };
-  Test__Names__Types__HasOptional12Case has_optional_12_case;
-  union {
-    int64_t optional_12;
   };
   Test__Names__Types__HasOptional13Case has_optional_13_case;
   union {
@@ -1373,7 +467,7 @@ struct  Test__Names__Types
 };
 #define TEST__NAMES__TYPES__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__types__descriptor) \
-    , NULL, 0,NULL, 0,NULL, NULL, 0,NULL, 0,NULL, NULL, 0,NULL, 0,NULL, NULL, 0,NULL, 0,NULL, NULL, 0,NULL, 0,NULL, NULL, 0,NULL, 0,NULL, NULL, 0,NULL, 0,NULL, NULL, 0,NULL, 0,NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, {0,NULL}, 0,NULL, 0,NULL, {0,NULL}, 0,NULL, 0,NULL, TEST__NAMES__TYPES__CHOICE__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_1__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_2__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_3__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_4__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_5__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_6__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_7__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_8__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_9__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_10__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_11__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_12__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_13__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_14__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_15__NOT_SET, {0} }
+    , NULL, 0,NULL, 0,NULL, NULL, 0,NULL, 0,NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, {0,NULL}, 0,NULL, 0,NULL, {0,NULL}, 0,NULL, 0,NULL, TEST__NAMES__TYPES__CHOICE__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_1__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_3__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_13__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_14__NOT_SET, {0}, TEST__NAMES__TYPES__HAS_OPTIONAL_15__NOT_SET, {0} }
 
 
 typedef enum {
@@ -1411,77 +505,20 @@ typedef void (*Test__Names__Types__Message_Closure)
 typedef void (*Test__Names__Types__String_Closure)
                  (const Test__Names__Types__String *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Int32_Closure)
-                 (const Test__Names__Types__Int32 *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Int64_Closure)
-                 (const Test__Names__Types__Int64 *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__UInt32_Closure)
-                 (const Test__Names__Types__UInt32 *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__UInt64_Closure)
-                 (const Test__Names__Types__UInt64 *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Int_Closure)
-                 (const Test__Names__Types__Int *message,
-                  void *closure_data);
 typedef void (*Test__Names__Types__Bool_Closure)
                  (const Test__Names__Types__Bool *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Float_Closure)
-                 (const Test__Names__Types__Float *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Double_Closure)
-                 (const Test__Names__Types__Double *message,
                   void *closure_data);
 typedef void (*Test__Names__Types__Optional_Closure)
                  (const Test__Names__Types__Optional *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Array_Closure)
-                 (const Test__Names__Types__Array *message,
-                  void *closure_data);
 typedef void (*Test__Names__Types__RepeatedField_Closure)
                  (const Test__Names__Types__RepeatedField *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__MapField_Closure)
-                 (const Test__Names__Types__MapField *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__MessageReference_Closure)
-                 (const Test__Names__Types__MessageReference *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__MessageTable_Closure)
-                 (const Test__Names__Types__MessageTable *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__ProtobufEnum_Closure)
-                 (const Test__Names__Types__ProtobufEnum *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__FieldElement_Closure)
-                 (const Test__Names__Types__FieldElement *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Type_Closure)
-                 (const Test__Names__Types__Type *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Protocol_Closure)
-                 (const Test__Names__Types__Protocol *message,
                   void *closure_data);
 typedef void (*Test__Names__Types__Self_Closure)
                  (const Test__Names__Types__Self *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Any_Closure)
-                 (const Test__Names__Types__Any *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__AnyObject_Closure)
-                 (const Test__Names__Types__AnyObject *message,
-                  void *closure_data);
 typedef void (*Test__Names__Types__UInt8_Closure)
                  (const Test__Names__Types__UInt8 *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__UnsafePointer_Closure)
-                 (const Test__Names__Types__UnsafePointer *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Fields_Closure)
-                 (const Test__Names__Types__Fields *message,
                   void *closure_data);
 typedef void (*Test__Names__Types__FILE_Closure)
                  (const Test__Names__Types__FILE *message,
@@ -1489,20 +526,8 @@ typedef void (*Test__Names__Types__FILE_Closure)
 typedef void (*Test__Names__Types__Swift_Closure)
                  (const Test__Names__Types__Swift *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Hashable_Closure)
-                 (const Test__Names__Types__Hashable *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Sendable_Closure)
-                 (const Test__Names__Types__Sendable *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Equatable_Closure)
-                 (const Test__Names__Types__Equatable *message,
-                  void *closure_data);
 typedef void (*Test__Names__Types__Error_Closure)
                  (const Test__Names__Types__Error *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Result_Closure)
-                 (const Test__Names__Types__Result *message,
                   void *closure_data);
 typedef void (*Test__Names__Types__FooBar_Closure)
                  (const Test__Names__Types__FooBar *message,
@@ -1513,71 +538,23 @@ typedef void (*Test__Names__Types__FooBarN2_Closure)
 typedef void (*Test__Names__Types__FooBarN3_Closure)
                  (const Test__Names__Types__FooBarN3 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__FooBarN4_Closure)
-                 (const Test__Names__Types__FooBarN4 *message,
-                  void *closure_data);
 typedef void (*Test__Names__Types__Class_Closure)
                  (const Test__Names__Types__Class *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Struct_Closure)
-                 (const Test__Names__Types__Struct *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__IntN2_Closure)
-                 (const Test__Names__Types__IntN2 *message,
+typedef void (*Test__Names__Types__Int_Closure)
+                 (const Test__Names__Types__Int *message,
                   void *closure_data);
 typedef void (*Test__Names__Types__SizeT_Closure)
                  (const Test__Names__Types__SizeT *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Uint8T_Closure)
-                 (const Test__Names__Types__Uint8T *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__NULL_Closure)
-                 (const Test__Names__Types__NULL *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__EOF_Closure)
-                 (const Test__Names__Types__EOF *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__INTMAX_Closure)
-                 (const Test__Names__Types__INTMAX *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Description_Closure)
-                 (const Test__Names__Types__Description *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Extensions_Closure)
-                 (const Test__Names__Types__Extensions *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__ProtoMessageName_Closure)
-                 (const Test__Names__Types__ProtoMessageName *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__FieldsN2_Closure)
-                 (const Test__Names__Types__FieldsN2 *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Foo_Closure)
-                 (const Test__Names__Types__Foo *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__FooN2_Closure)
-                 (const Test__Names__Types__FooN2 *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__MessageN2_Closure)
-                 (const Test__Names__Types__MessageN2 *message,
+typedef void (*Test__Names__Types__Fields_Closure)
+                 (const Test__Names__Types__Fields *message,
                   void *closure_data);
 typedef void (*Test__Names__Types__OneOfChoice_Closure)
                  (const Test__Names__Types__OneOfChoice *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__CAse_Closure)
-                 (const Test__Names__Types__CAse *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__CaseN2_Closure)
-                 (const Test__Names__Types__CaseN2 *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__INITN2_Closure)
-                 (const Test__Names__Types__INITN2 *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__InitN3_Closure)
-                 (const Test__Names__Types__InitN3 *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Descriptor_Closure)
-                 (const Test__Names__Types__Descriptor *message,
+typedef void (*Test__Names__Types__InitN2_Closure)
+                 (const Test__Names__Types__InitN2 *message,
                   void *closure_data);
 typedef void (*Test__Names__Types__Table_Closure)
                  (const Test__Names__Types__Table *message,
@@ -1585,83 +562,17 @@ typedef void (*Test__Names__Types__Table_Closure)
 typedef void (*Test__Names__Types__GetTable_Closure)
                  (const Test__Names__Types__GetTable *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Default_Closure)
-                 (const Test__Names__Types__Default *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__LifelineField_Closure)
-                 (const Test__Names__Types__LifelineField *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__BytesValue_Closure)
-                 (const Test__Names__Types__BytesValue *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Dictionary_Closure)
-                 (const Test__Names__Types__Dictionary *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Never_Closure)
-                 (const Test__Names__Types__Never *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Void_Closure)
-                 (const Test__Names__Types__Void *message,
-                  void *closure_data);
 typedef void (*Test__Names__Types__Map1Entry_Closure)
                  (const Test__Names__Types__Map1Entry *message,
                   void *closure_data);
 typedef void (*Test__Names__Types__Map2Entry_Closure)
                  (const Test__Names__Types__Map2Entry *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Map3Entry_Closure)
-                 (const Test__Names__Types__Map3Entry *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Map4Entry_Closure)
-                 (const Test__Names__Types__Map4Entry *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Map5Entry_Closure)
-                 (const Test__Names__Types__Map5Entry *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Map6Entry_Closure)
-                 (const Test__Names__Types__Map6Entry *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Map7Entry_Closure)
-                 (const Test__Names__Types__Map7Entry *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Map8Entry_Closure)
-                 (const Test__Names__Types__Map8Entry *message,
-                  void *closure_data);
 typedef void (*Test__Names__Types__Mapped1Entry_Closure)
                  (const Test__Names__Types__Mapped1Entry *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Mapped2Entry_Closure)
-                 (const Test__Names__Types__Mapped2Entry *message,
-                  void *closure_data);
 typedef void (*Test__Names__Types__Mapped3Entry_Closure)
                  (const Test__Names__Types__Mapped3Entry *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Mapped4Entry_Closure)
-                 (const Test__Names__Types__Mapped4Entry *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Mapped5Entry_Closure)
-                 (const Test__Names__Types__Mapped5Entry *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Mapped6Entry_Closure)
-                 (const Test__Names__Types__Mapped6Entry *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Mapped7Entry_Closure)
-                 (const Test__Names__Types__Mapped7Entry *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Mapped8Entry_Closure)
-                 (const Test__Names__Types__Mapped8Entry *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Mapped9Entry_Closure)
-                 (const Test__Names__Types__Mapped9Entry *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Mapped10Entry_Closure)
-                 (const Test__Names__Types__Mapped10Entry *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Mapped11Entry_Closure)
-                 (const Test__Names__Types__Mapped11Entry *message,
-                  void *closure_data);
-typedef void (*Test__Names__Types__Mapped12Entry_Closure)
-                 (const Test__Names__Types__Mapped12Entry *message,
                   void *closure_data);
 typedef void (*Test__Names__Types__Mapped13Entry_Closure)
                  (const Test__Names__Types__Mapped13Entry *message,
@@ -1687,90 +598,29 @@ typedef void (*Test__Names__EnumsNamed_Closure)
 extern const ProtobufCMessageDescriptor test__names__types__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__message__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__string__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__int32__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__int64__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__uint32__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__uint64__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__int__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__bool__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__float__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__double__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__optional__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__array__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__repeated_field__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__map_field__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__message_reference__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__message_table__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__protobuf_enum__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__field_element__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__type__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__protocol__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__self__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__any__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__any_object__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__uint8__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__unsafe_pointer__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__fields__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__file__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__swift__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__hashable__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__sendable__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__equatable__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__error__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__result__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__foo_bar__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__foo_bar__n2__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__foo__bar__n3__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__foo_bar__n4__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__class__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__struct__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__int__n2__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__int__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__size_t__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__uint8_t__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__null__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__eof__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__int__max__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__description__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__extensions__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__proto_message_name__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types____fields__n2__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types____foo__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__foo__n2__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__message___n2__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types____fields__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__one_of__choice__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__case__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__case__n2__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__init__n2__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__init__n3__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__descriptor__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__table__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__get_table__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__default__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__lifeline_field__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__bytes_value__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__dictionary__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__never__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__void__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__map1_entry__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__map2_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__map3_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__map4_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__map5_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__map6_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__map7_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__map8_entry__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__mapped1_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__mapped2_entry__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__mapped3_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__mapped4_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__mapped5_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__mapped6_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__mapped7_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__mapped8_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__mapped9_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__mapped10_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__mapped11_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__mapped12_entry__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__mapped13_entry__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__mapped14_entry__descriptor;
 extern const ProtobufCMessageDescriptor test__names__types__mapped15_entry__descriptor;
