@@ -156,25 +156,6 @@ package protocol FrameSource: AnyObject, Sendable {
     func offer()
 }
 
-/// How a connection ended.
-package struct ClosureReport: Sendable {
-    /// Why it failed; nil when both sides ended it, or the peer did not in time.
-    package let failure: ConnectionError?
-    /// Whether it failed while it was in use, before a graceful close was asked for.
-    package let failedInUse: Bool
-    /// False when a graceful close wrote everything, and the peer did not end its side in time.
-    package let peerEndedInTime: Bool
-    /// Bytes that were accepted and could not be written.
-    package let unwrittenByteCount: Int
-    /// When the peer's last bytes came in; nil when none ever did, and where that is not tracked.
-    package let lastInboundAt: MonotonicTime?
-    /// Frames that senders' calls were told to be accepted.
-    package let acceptedFrameCount: Int
-    /// Frames that were accepted, and that the peer's TCP had not acknowledged whole at the end. Nil when that was not
-    /// tracked, and for Unix sockets, which acknowledge nothing.
-    package internal(set) var unacknowledgedFrameCount: Int?
-}
-
 /// A listening socket and the connections accepted on it.
 package protocol TransportListener<Inbox>: AnyObject, Sendable {
     associatedtype Inbox: Sendable

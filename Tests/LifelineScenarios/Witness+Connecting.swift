@@ -14,29 +14,60 @@ extension Witness: SimulatedClientObserver {
             hasNetwork = false
         case .reconnect:
             if [.ready, .backingOff, .gaveUp].contains(state) { attempts = 0 }
-        case .ended(let lastSignOfLife):
-            checkDeath(lastSignOfLife, client.host)
-            if state == .ready, let readySince {
-                let stood = (lastSignOfLife ?? now) - readySince
-                let backoff = configuration.backoff
-                if stood >= max(backoff.stabilityPeriod, min(backoff.initialDelay, backoff.cap)) { attempts = 0 }
-            }
-        case .start, .close, .cancel, .timer, .connected, .connectFailed, .late:
+        case .closed(let report):
+            let isDead = report.failure?.code == .heartbeatTimeout
+            if isDead { checkDeath(report.lastInboundAt, client.host) }
+            connectionEnded(stoodUntil: isDead ? report.lastInboundAt ?? now : now)
+        case .inputEnded:
+            connectionEnded(stoodUntil: now)
+        case .start, .close, .cancel, .timer, .connected, .connectFailed, .send, .late:
             break
         }
     }
 
-    package func client(_ client: SimulatedClient, runs action: ConnectionManager.Action) {
+    private func connectionEnded(stoodUntil end: MonotonicTime) {
+        guard state == .ready, let readySince else { return }
+        let backoff = configuration.backoff
+        if end - readySince >= max(backoff.stabilityPeriod, min(backoff.initialDelay, backoff.cap)) { attempts = 0 }
+    }
+
+    package func client(_ client: SimulatedClient, runs action: ClientMachine.Action) {
         if case .late = lastEvent { fail("what was given up is listened to") }
+        if isFinished { fail("something is done after the end") }
         switch action {
         case .transition(let step): check(step, client)
-        case .connect: checkAttempt(client)
+        case .publish(let step): check(step)
+        case .connect: if state != .connecting { fail("connects while \(state)") }
+        case .use: if state != .ready { fail("uses a connection while \(state)") }
         case .abort: see("abort")
-        case .drain: if state != .draining { fail("drains while \(state)") }
+        case .close: if state == .ready { fail("closes while \(state)") }
         case .probe:
             see("probe")
             isProbeDue = false
             if state != .ready { fail("probes while \(state)") }
+        case .handOver: if state != .ready { fail("hands a message over while \(state)") }
+        case .withdraw: see("withdraw")
+        case .endSend: break
+        case .finish:
+            isFinished = true
+            if state != .closed { fail("finishes while \(state)") }
+            if publishedCount != transitionCount { fail("finishes before the last step is published") }
+        }
+    }
+
+    /// Observers see every step in order, and with the end of each connection what was lost with it.
+    private func check(_ published: PublishedStep) {
+        publishedCount += 1
+        let step = published.transition
+        if step.number != publishedCount { fail("step \(step.number) is published in the place of \(publishedCount)") }
+        if step.number > transitionCount { fail("step \(step.number) is published before it is made") }
+        let isEnd = step.from == .draining || (step.from == .ready && step.to != .draining)
+        if isEnd != (published.counts != nil) { fail("\(step) is published with the counts \(published.counts as Any)") }
+        if let counts = published.counts {
+            let last = lastClosed
+            if counts.accepted != last?.accepted || counts.undelivered != last?.undelivered {
+                fail("\(step) is published with the counts of another connection")
+            }
         }
     }
 
@@ -57,7 +88,6 @@ extension Witness: SimulatedClientObserver {
         if let maximum = configuration.backoff.maximumAttempts, attempts > maximum {
             fail("attempt \(attempts) of \(maximum)")
         }
-        if state != .connecting { fail("connects while \(state)") }
     }
 
     private func check(_ step: ConnectionTransition, _ client: SimulatedClient) {
@@ -79,6 +109,7 @@ extension Witness: SimulatedClientObserver {
         }
         if state == .closed { fail("a step after the end") }
         state = step.to
+        if state == .connecting { checkAttempt(client) }
         readySince = step.to == .ready ? now : nil
         lastTransition = step
     }

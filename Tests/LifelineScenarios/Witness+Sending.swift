@@ -67,6 +67,7 @@ extension Witness {
         clientLife.closed(stream, for: failure, self)
         guard let connection = connections[attempt] else { return fail("closes what it has not opened") }
         let expected = connection.accepted.count { $0.end > acknowledged }
+        lastClosed = (connection.accepted.count, expected)
         if undelivered != expected { fail("counts \(undelivered) messages as undelivered, not \(expected)") }
         if acknowledged > connection.stream.arrivedClientByteCount { fail("the network acknowledges what is lost") }
         if undelivered > 0 { see("undelivered") }

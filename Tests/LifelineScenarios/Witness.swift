@@ -30,6 +30,10 @@ package final class Witness {
     // Connecting.
     var state = ConnectionState.idle
     var transitionCount: UInt64 = 0
+    var publishedCount: UInt64 = 0
+    var isFinished = false
+    /// What became of the messages of the connection that has ended last.
+    var lastClosed: (accepted: Int, undelivered: Int)?
     var lastTransition: ConnectionTransition?
     var hasNetwork: Bool
     var attempts = 0

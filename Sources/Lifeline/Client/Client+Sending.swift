@@ -35,15 +35,14 @@ extension Client {
             case .accepted(let id):
                 return SendEnd(outcome: .accepted, connection: id)
             case .pending(let pending, let path):
-                waitingSince = waitingSince ?? driver.clock.now
+                waitingSince = waitingSince ?? keeper.clock.now
                 if try await isAccepted(pending, on: path) {
                     return SendEnd(outcome: .accepted, connection: path.id)
                 }
             case .refused(let frame):
-                let now = driver.clock.now
-                let rest = policy.rest(after: now - (waitingSince ?? now))
-                waitingSince = waitingSince ?? now
-                if let end = try await driver.wait(frame: frame, policy: rest) { return end }
+                let start = waitingSince ?? keeper.clock.now
+                waitingSince = start
+                if let end = try await sends.wait(frame, policy: policy, since: start, keeper) { return end }
             }
         }
     }
@@ -51,7 +50,7 @@ extension Client {
     private enum Offer {
         case accepted(ConnectionManager.ConnectionID)
         /// It is in the connection's line for room.
-        case pending(PendingSend, ClientDriver.DirectPath)
+        case pending(PendingSend, ConnectionKeeper.DirectPath)
         /// No connection takes it now; this is the frame.
         case refused([UInt8])
     }
@@ -60,12 +59,12 @@ extension Client {
         do {
             return try message.withDelimitedBytes(partial: false) { frame in
                 try encoder.checkFrame(frame)
-                guard let path = driver.directPath else { return .refused(Array(frame)) }
+                guard let path = keeper.directPath else { return .refused(Array(frame)) }
                 do throws(ConnectionError) {
                     guard let pending = try path.connection.offer(frame) else { return .accepted(path.id) }
                     return .pending(pending, path)
                 } catch {
-                    driver.sendFailed(on: path.id)
+                    keeper.change { machine, _ in machine.sendFailed(on: path.id) }
                     return .refused(Array(frame))
                 }
             }
@@ -81,25 +80,14 @@ extension Client {
     /// False when the connection failed before it had room.
     private nonisolated(nonsending) func isAccepted(
         _ pending: PendingSend,
-        on path: ClientDriver.DirectPath
+        on path: ConnectionKeeper.DirectPath
     ) async throws -> Bool {
         do {
             try await path.connection.wait(for: pending)
             return true
         } catch is ConnectionError {
-            driver.sendFailed(on: path.id)
+            keeper.change { machine, _ in machine.sendFailed(on: path.id) }
             return false
-        }
-    }
-}
-
-extension SendPolicy {
-    /// What is left of its limit.
-    fileprivate func rest(after elapsed: Duration) -> SendPolicy {
-        switch kind {
-        case .wait(let limit): .wait(upTo: limit - elapsed)
-        case .drop(let limit): .drop(after: limit - elapsed)
-        case .fail: .fail
         }
     }
 }

@@ -26,18 +26,17 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
 
     /// Runs tasks on the event loop of the client's connections, as `Connection.executor` does: for tasks that send and wait
     /// for what comes, and neither block nor compute for long.
-    public var executor: any TaskExecutor { environment.transport.executor ?? globalConcurrentExecutor }
+    public var executor: any TaskExecutor {
+        keeper.environment.transport.executor ?? globalConcurrentExecutor
+    }
 
-    let driver: ClientDriver
+    let keeper: ConnectionKeeper
+    let sends = WaitingSends()
     let inbox: ClientInbox<Received>
     let encoder: FrameEncoder
     private let configuration: ConnectionConfiguration
-    private let options: ConnectionOptions
-    private let layers: ClientLayers
     private let heartbeat: HeartbeatMessages<Received, Sent>?
     private let intake: (any MessageIntake<Received>)?
-    private let environment: ClientEnvironment
-    private let logger: Logger
 
     /// Makes a client that does nothing until it is run.
     ///
@@ -101,58 +100,39 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         self.intake = intake
         self.endpoint = endpoint
         self.configuration = configuration.connection
-        self.environment = environment
-        var logger = logger
-        logger[metadataKey: "endpoint"] = "\(endpoint)"
-        self.logger = logger
-        let observerBell = Doorbell()
-        let inbox = ClientInbox<Received>(
-            marks: configuration.connection.inboundWaterMarks,
-            observerBell: observerBell
-        )
-        self.inbox = inbox
         encoder = configuration.connection.encoder(for: Sent.self)
-        let metricsFactory = environment.metricsFactory ?? MetricsSystem.factory
-        let asksForLife = heartbeat?.ping != nil || endpoint.isWebSocket
-        options = configuration.connection.transportOptions(
-            maximumFrameLength: configuration.connection.frameLimit(for: Received.self),
-            hasHeartbeat: asksForLife,
-            tracksDelivery: true,
-            metrics: TransportMetrics(role: "client", factory: metricsFactory)
-        )
-        layers = ClientLayers(
-            configuration.connection,
-            endpoint: endpoint,
-            carrying: CarriedTypes(receiving: Received.self, sending: Sent.self, observer: observer)
-        )
-        driver = ClientDriver(
+        let inbox = ClientInbox<Received>(marks: configuration.connection.inboundWaterMarks)
+        self.inbox = inbox
+        keeper = ConnectionKeeper(
+            to: endpoint,
             configuration: configuration,
-            sleepWatchInterval: asksForLife ? configuration.connection.heartbeat.interval : nil,
-            clock: environment.clock,
-            metrics: ClientMetrics(factory: metricsFactory),
-            seed: environment.seed,
-            hasNetwork: environment.network.isAvailableAtFirst,
-            observerBell: observerBell,
-            finishInbox: { inbox.finish() }
+            carrying: CarriedTypes(receiving: Received.self, sending: Sent.self, observer: observer),
+            maximumFrameLength: configuration.connection.frameLimit(for: Received.self),
+            asksForLife: heartbeat?.ping != nil || endpoint.isWebSocket,
+            sends: sends,
+            environment: environment,
+            logger: logger,
+            whenPublished: { inbox.observerBell.ring() },
+            whenFinished: { inbox.finish() }
         )
     }
 
     // MARK: Observing
 
     /// Where the connection stands.
-    public var state: ConnectionState { driver.connectionState }
+    public var state: ConnectionState { keeper.connectionState }
 
     /// Every step of the connection, for any number of subscribers, each from the newest one on.
-    public var events: ClientEvents { ClientEvents(history: driver.history) }
+    public var events: ClientEvents { ClientEvents(history: keeper.history) }
 
     /// The last 100 steps, the oldest first. Each prints as a line.
-    public var history: [ClientEvent] { driver.history.events }
+    public var history: [ClientEvent] { keeper.history.events }
 
     /// The messages that arrive, over all connections, in order.
     public var messages: ClientMessages<Received> { ClientMessages(inbox: inbox) }
 
     /// How many messages wait for a connection.
-    public var queuedMessageCount: Int { driver.queuedCount }
+    public var queuedMessageCount: Int { keeper.queuedCount }
 
     // MARK: Running
 
@@ -168,35 +148,24 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         try await runToEnd()
     }
 
-    func start() throws(ConnectionError) {
-        guard driver.start() else { throw ConnectionError.alreadyRun }
-    }
+    func start() throws(ConnectionError) { try keeper.start() }
 
     /// What follows the start.
     func runToEnd() async throws {
         try await withGracefulShutdownHandler {
             try await runUntilClosed()
-        } onGracefulShutdown: { [driver] in
-            driver.requestClose()
+        } onGracefulShutdown: { [keeper] in
+            keeper.beginClose()
         }
     }
 
-    /// The same where somebody else closes it on graceful shutdown.
-    func runUntilClosed() async throws {
-        await withTaskCancellationHandler {
-            await drive()
-        } onCancel: {
-            driver.cancel()
-        }
-        try Task.checkCancellation()
-    }
+    /// The same for an owner that closes the client by itself on graceful shutdown.
+    func runUntilClosed() async throws { try await keeper.run(for: self) }
 
     /// Makes a new connection at once, with all attempts to be had again: after giving up, instead of waiting for the
     /// next attempt, or in place of a connection that stands, which is cut. While one is being made, or there is no network
     /// to make one over, nothing changes.
-    public func reconnect() {
-        driver.requestReconnect()
-    }
+    public func reconnect() { keeper.reconnect() }
 
     /// Closes: takes no more messages, writes what `send` has accepted, ends this side, and waits for the peer's end, and
     /// then for its system to acknowledge everything. Returns when it is closed. Sends that still wait fail with
@@ -208,67 +177,49 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     /// A second call, and cancelling the task, cut the connection at once. The first one joins a graceful shutdown that is
     /// under way. The last of `history` tells whether everything was delivered: its reason is `drained`, and its
     /// `undeliveredMessageCount` 0, when all was written, both sides have ended, and the peer's system has it all.
-    public func close() async {
-        await waitUntilClosed { driver.requestCloseByUser() }
-    }
+    public func close() async { await keeper.closeByUser() }
 
     /// Like `close()`, but it joins a close that is under way instead of cutting.
-    func closeOrJoin() async {
-        await waitUntilClosed { driver.requestClose() }
-    }
+    func closeOrJoin() async { await keeper.close() }
+}
 
-    private func waitUntilClosed(afterRequesting request: () -> Void) async {
-        await withTaskCancellationHandler {
-            request()
-            await driver.closed.waitUninterrupted()
-        } onCancel: {
-            driver.requestCut()
+extension Client: ConnectionUser {
+    var receivedCount: Int { inbox.receivedCount }
+
+    func connect(as id: ClientMachine.ConnectionID) async throws -> any TransportConnection {
+        inbox.expect(id)
+        // A peer that makes us reconnect again and again must not fill the inbox meanwhile.
+        if inbox.queue.isPaused {
+            keeper.logger.warning("Not connecting until messages that have arrived are taken; see Client.messages")
+        }
+        while inbox.queue.isPaused { try await inbox.waitForRoom() }
+        try await intake?.waitToConnect()
+        return try await keeper.connect { [self] in
+            ClientReceiver(
+                MessageReceiver(
+                    configuration: configuration,
+                    heartbeat: heartbeat,
+                    intake: intake,
+                    inbox: inbox.queue
+                ) { [inbox] in
+                    inbox.receive($0, cost: $1, from: id)
+                },
+                inbox: inbox,
+                inputEnded: { [keeper] in keeper.inputEnded(id) }
+            )
         }
     }
 
-    private func drive() async {
-        await withTaskGroup { group in
-            group.addTask { await self.environment.network.watch { self.driver.networkChanged($0) } }
-            group.addTask { await self.driver.keepTime() }
-            group.addTask {
-                var log = TransitionLogger(events: self.events, logger: self.logger)
-                await log.run()
-            }
-            await driver.runLoop(serve)
-            driver.finish()
-            group.cancelAll()
-        }
+    func use(_ connection: any TransportConnection, as id: ClientMachine.ConnectionID) async {
+        inbox.attach(connection)
+        intake?.connectionReady(connection, as: id)
+        await sends.handOver(to: connection, as: id, keeper)
     }
 
-    private func serve(_ attempt: ClientDriver.Attempt) async {
-        let (driver, inbox, endpoint, heartbeat, intake) = (driver, inbox, endpoint, heartbeat, intake)
-        let (transport, options, layers, configuration) = (environment.transport, options, layers, configuration)
-        await driver.serve(attempt, inbox: inbox) { [logger] in
-            logger.warning("Not connecting until messages that have arrived are taken; see Client.messages")
-        } whenReady: {
-            intake?.connectionReady($0, as: attempt.id)
-        } connect: {
-            try await intake?.waitToConnect()
-            return try await transport.connect(to: endpoint, options: layers.added(to: options)) {
-                ClientReceiver(
-                    MessageReceiver(
-                        configuration: configuration,
-                        heartbeat: heartbeat,
-                        intake: intake,
-                        inbox: inbox.queue
-                    ) {
-                        inbox.receive($0, cost: $1, from: attempt.id)
-                    },
-                    inbox: inbox,
-                    inputEnded: {
-                        let reason = driver.reasonOfInputEnd
-                        driver.inputEnded(attempt.id)
-                        return reason
-                    }
-                )
-            }.connection
-        }
-        intake?.connectionClosed(attempt.id)
+    func ended(_ id: ClientMachine.ConnectionID) {
+        // Also drops what came on a connection that was given up before it was reported.
+        inbox.detach()
+        intake?.connectionClosed(id)
     }
 }
 
@@ -309,15 +260,6 @@ package struct ClientEnvironment: Sendable {
             clock: BootTimeClock(),
             network: watched ?? ConstantNetwork(),
             seed: .random(in: .min ... .max)
-        )
-    }
-}
-
-extension ConnectionError {
-    fileprivate static var alreadyRun: ConnectionError {
-        ConnectionError(
-            code: .alreadyRun,
-            message: "A client runs once, and this one has begun already. Make another one to run again."
         )
     }
 }

@@ -4,40 +4,27 @@ internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
 /// The last steps of a client's connection, and the subscribers that wait for the next one.
-///
-/// A step that ends a connection may be held back until it is known what was lost with it; the steps after it wait too.
 final class ClientHistory: Sendable {
     /// Enough for some minutes of trouble, and little to keep.
     static let capacity = 100
 
     fileprivate struct Entry {
-        let transition: ConnectionTransition
-        var fate: MessageCounts?
-        var messagesBefore: Int
-        var isHeld: Bool
+        let step: PublishedStep
+        let messagesBefore: Int
     }
 
     private struct State {
         /// The last ones, whose numbers have no gaps.
         var entries: [Entry] = []
-        /// The number of the last step that may be seen.
-        var visibleNumber: UInt64 = 0
         var waiters: [UInt64: Waiter] = [:]
         var lastWaiter: UInt64 = 0
 
-        var firstNumber: UInt64 { entries.first?.transition.number ?? 1 }
-
-        /// Shows all steps up to the first that is held. Returns who waited for that.
-        mutating func show() -> Wakeup {
-            let shown = entries.prefix { !$0.isHeld }.last?.transition.number ?? firstNumber - 1
-            guard shown > visibleNumber else { return Wakeup() }
-            visibleNumber = shown
-            defer { waiters = [:] }
-            return Wakeup(waiters: Array(waiters.values))
-        }
+        var firstNumber: UInt64 { entries.first?.number ?? 1 }
+        /// 0 when there is none.
+        var newestNumber: UInt64 { entries.last?.number ?? 0 }
 
         mutating func park(_ waiter: Waiter, _ id: UInt64, until number: UInt64) -> Bool {
-            guard number > visibleNumber else { return false }
+            guard number > newestNumber else { return false }
             waiters[id] = waiter
             return true
         }
@@ -54,53 +41,26 @@ final class ClientHistory: Sendable {
 
     private let state = NIOLockedValueBox(State())
 
-    // MARK: The driver's side
+    // MARK: The keeper's side
 
-    /// A step was made. With `isHeld`, `complete` shows it.
-    func append(
-        _ transition: ConnectionTransition,
-        _ fate: MessageCounts?,
-        messagesBefore: Int,
-        isHeld: Bool
-    ) -> Wakeup {
+    /// A step is published.
+    func append(_ step: PublishedStep, messagesBefore: Int) -> Wakeup {
         state.withLockedValue { state in
             if state.entries.count == ClientHistory.capacity { state.entries.removeFirst() }
-            state.entries.append(
-                Entry(
-                    transition: transition,
-                    fate: fate,
-                    messagesBefore: messagesBefore,
-                    isHeld: isHeld
-                )
-            )
-            return state.show()
-        }
-    }
-
-    /// What was lost with a step that was held is known.
-    func complete(_ number: UInt64, _ fate: MessageCounts, messagesBefore: Int) -> Wakeup {
-        state.withLockedValue { state in
-            for index in state.entries.indices where state.entries[index].transition.number >= number {
-                // What followed meanwhile came after the same messages.
-                state.entries[index].messagesBefore = messagesBefore
-                guard state.entries[index].transition.number == number else { continue }
-                state.entries[index].fate = fate
-                state.entries[index].isHeld = false
-            }
-            return state.show()
+            state.entries.append(Entry(step: step, messagesBefore: messagesBefore))
+            defer { state.waiters = [:] }
+            return Wakeup(waiters: Array(state.waiters.values))
         }
     }
 
     // MARK: The subscribers' side
 
-    /// The number of the newest step that may be seen; that of the first one before there is any.
-    var newestNumber: UInt64 { state.withLockedValue { max($0.visibleNumber, 1) } }
+    /// The number of the newest step; that of the first one before there is any.
+    var newestNumber: UInt64 { state.withLockedValue { max($0.newestNumber, 1) } }
 
-    /// The steps that are kept and may be seen, the oldest first.
+    /// The steps that are kept, the oldest first.
     var events: [ClientEvent] {
-        state.withLockedValue { state in
-            state.entries.filter { $0.transition.number <= state.visibleNumber }.map { $0.event(missedCount: 0) }
-        }
+        state.withLockedValue { state in state.entries.map { $0.event(missedCount: 0) } }
     }
 
     enum Lookup {
@@ -114,16 +74,15 @@ final class ClientHistory: Sendable {
     func event(at number: UInt64) -> Lookup {
         state.withLockedValue { state in
             let first = max(number, state.firstNumber)
-            guard first <= state.visibleNumber else {
-                let newest = state.entries.last { $0.transition.number == state.visibleNumber }
-                return newest?.transition.to == .closed ? .end : .notYet
+            guard first <= state.newestNumber else {
+                return state.entries.last?.step.transition.to == .closed ? .end : .notYet
             }
             let index = Int(first - state.firstNumber)
             return .event(state.entries[index].event(missedCount: Int(first - number)))
         }
     }
 
-    /// Waits until the step of this number may be seen; false when the task is cancelled first.
+    /// Waits until the step of this number was made; false when the task is cancelled first.
     nonisolated(nonsending) func wait(for number: UInt64) async -> Bool {
         let id = makeWaiterID()
         await state.wait {
@@ -134,7 +93,7 @@ final class ClientHistory: Sendable {
         return !Task.isCancelled
     }
 
-    /// Waits until the step of this number may be seen, whether or not the task is cancelled.
+    /// Waits until the step of this number was published, whether or not the task is cancelled.
     nonisolated(nonsending) func waitUninterrupted(for number: UInt64) async {
         let id = makeWaiterID()
         await state.waitUninterrupted { $0.park($1, id, until: number) }
@@ -149,26 +108,15 @@ final class ClientHistory: Sendable {
 }
 
 extension ClientHistory.Entry {
+    fileprivate var number: UInt64 { step.transition.number }
+
     fileprivate func event(missedCount: Int) -> ClientEvent {
         ClientEvent(
-            transition: transition,
-            acceptedMessageCount: fate?.accepted,
-            undeliveredMessageCount: fate?.undelivered,
+            transition: step.transition,
+            acceptedMessageCount: step.counts?.accepted,
+            undeliveredMessageCount: step.counts?.undelivered,
             missedCount: missedCount,
             messagesBefore: messagesBefore
         )
-    }
-}
-
-/// What became of the messages of a connection that ended.
-struct MessageCounts {
-    /// Those that it had accepted.
-    let accepted: Int
-    /// Those of them that did not reach the peer's system; nil where that is not known.
-    let undelivered: Int?
-
-    init(_ report: ClosureReport) {
-        accepted = report.acceptedFrameCount
-        undelivered = report.unacknowledgedFrameCount
     }
 }

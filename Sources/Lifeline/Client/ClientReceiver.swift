@@ -11,7 +11,7 @@ internal import NIOConcurrencyHelpers
 @usableFromInline final class ClientInbox<Received: DelimitedMessage>: Sendable {
     /// The attempt whose messages are taken, and the connection that it led to.
     private struct Source {
-        let id: ConnectionManager.ConnectionID
+        let id: ClientMachine.ConnectionID
         /// Whose reading may have to be resumed; nil until it is reported.
         var connection: (any TransportConnection)?
         /// What came until then: a read, and when the peer ends its side meanwhile, what the kernel held.
@@ -35,19 +35,18 @@ internal import NIOConcurrencyHelpers
     /// There is room again.
     private let roomBell = Doorbell()
     /// A batch has come, or a ping is sent, or a step was made.
-    let observerBell: Doorbell
+    let observerBell = Doorbell()
 
-    init(marks: WaterMarks, observerBell: Doorbell) {
-        self.observerBell = observerBell
+    init(marks: WaterMarks) {
         queue = BatchQueue(marks: marks)
     }
 
     var receivedCount: Int { state.withLockedValue { $0.receivedCount } }
 
-    // MARK: The driver's side
+    // MARK: The client's side
 
     /// An attempt begins; only its messages are taken from now on.
-    func expect(_ id: ConnectionManager.ConnectionID) {
+    func expect(_ id: ClientMachine.ConnectionID) {
         state.withLockedValue { $0.source = Source(id: id) }
     }
 
@@ -84,7 +83,7 @@ internal import NIOConcurrencyHelpers
     // MARK: The connection's side
 
     /// A batch was received. Tells whether to read on.
-    func receive(_ messages: [Received], cost: Int, from id: ConnectionManager.ConnectionID) -> ReadDemand {
+    func receive(_ messages: [Received], cost: Int, from id: ClientMachine.ConnectionID) -> ReadDemand {
         let (demand, isNews) = state.withLockedValue { state -> (ReadDemand, Bool) in
             guard let source = state.source, source.id == id else { return (.refused, false) }
             if source.connection != nil { return (add(messages, cost: cost, in: &state), !messages.isEmpty) }

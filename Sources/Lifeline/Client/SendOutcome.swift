@@ -13,5 +13,5 @@ public enum SendOutcome: Sendable, Hashable {
 struct SendEnd: Sendable {
     let outcome: SendOutcome
     /// Nil when it was dropped.
-    let connection: ConnectionManager.ConnectionID?
+    let connection: ClientMachine.ConnectionID?
 }

@@ -13,13 +13,13 @@ protocol MessageIntake<Message>: AnyObject, Sendable {
     /// No more messages come on this connection.
     func inputEnded(_ end: AnswersEnd)
     /// A connection, or an attempt to make it, is over, and takes no more messages.
-    func connectionClosed(_ id: ConnectionManager.ConnectionID)
+    func connectionClosed(_ id: ClientMachine.ConnectionID)
     /// Waits until a connection may be made.
     ///
     /// - Throws: `CancellationError` when the task is cancelled first.
     func waitToConnect() async throws
     /// A connection stands, and was reported: it takes messages.
-    func connectionReady(_ connection: any TransportConnection, as id: ConnectionManager.ConnectionID)
+    func connectionReady(_ connection: any TransportConnection, as id: ClientMachine.ConnectionID)
     /// All messages that came together were offered to `takes`.
     func batchEnded()
 }
@@ -28,6 +28,6 @@ protocol MessageIntake<Message>: AnyObject, Sendable {
 extension MessageIntake {
     var seesHeartbeats: Bool { false }
     func waitToConnect() async throws {}
-    func connectionReady(_ connection: any TransportConnection, as id: ConnectionManager.ConnectionID) {}
+    func connectionReady(_ connection: any TransportConnection, as id: ClientMachine.ConnectionID) {}
     func batchEnded() {}
 }

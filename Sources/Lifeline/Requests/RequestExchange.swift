@@ -22,7 +22,7 @@ extension HeadLineMessage: AnswerMessage {
 /// end in any task.
 final class RequestExchange<Message: AnswerMessage, Matching: AnswerMatching>: Sendable
 where Matching.Head == Message.Head {
-    typealias ConnectionID = ConnectionManager.ConnectionID
+    typealias ConnectionID = ClientMachine.ConnectionID
     private typealias Waiter = Latch<Result<Message, RequestError>>
     private typealias Machine = RequestStateMachine<Waiter, Matching, ConnectionID>
 

@@ -58,4 +58,17 @@ extension ConnectionManager {
             return []
         }
     }
+
+    /// The peer goes away, and wants no attempt before `end`. The network's return and `reconnectRequested` cut that short.
+    package mutating func pauseRequested(until end: MonotonicTime) {
+        switch machine {
+        case .connecting, .ready:
+            pauseEnd = end
+        case .backingOff(let until):
+            // The connection's end was noticed first.
+            machine = .backingOff(until: max(until, end))
+        case .idle, .waitingForNetwork, .draining, .gaveUp, .closed:
+            break
+        }
+    }
 }

@@ -4,6 +4,8 @@ extension ConnectionManager {
     package mutating func networkUp(now: MonotonicTime) -> [Action] {
         let now = observe(now)
         hasNetwork = true
+        // Another network may lead to another server.
+        pauseEnd = nil
         let reason = TransitionReason(.networkUp)
         switch machine {
         case .waitingForNetwork, .backingOff, .gaveUp:

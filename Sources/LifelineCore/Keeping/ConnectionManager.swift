@@ -27,6 +27,8 @@ package struct ConnectionManager: Sendable {
     var machine = State.idle
     var hasNetwork: Bool
     var backoff: Backoff
+    /// When the pause ends that the peer has asked for; nil when it has not, or the pause was cut short.
+    var pauseEnd: MonotonicTime?
     private var latest: MonotonicTime?
     private var lastID: ConnectionID = 0
     private var transitionCount: UInt64 = 0
@@ -136,6 +138,7 @@ extension ConnectionManager {
         insteadOf abandoned: ConnectionID? = nil
     ) -> [Action] {
         lastID += 1
+        pauseEnd = nil
         backoff.attemptStarted()
         let transition = move(to: .connecting(lastID), reason, now: now)
         guard let abandoned else { return [transition, .connect(lastID)] }
@@ -154,14 +157,17 @@ extension ConnectionManager {
         return [transition, .abort(abandoned, reason)]
     }
 
-    /// An attempt failed or a connection was lost, while there is a network: tries again, now or later, or gives up.
+    /// An attempt failed or a connection was lost, while there is a network: tries again, now or later, or gives up. Not
+    /// before the end of a pause that the peer has asked for.
     mutating func tryAgain(after reason: TransitionReason, now: MonotonicTime) -> [Action] {
         if reason.isFatal { return leave(to: .gaveUp, reason, now: now) }
         switch backoff.attemptEnded() {
         case .connect:
-            return connect(reason, now: now)
+            guard let pauseEnd, pauseEnd > now else { return connect(reason, now: now) }
+            return leave(to: .backingOff(until: pauseEnd), reason, now: now)
         case .wait(let delay):
-            return leave(to: .backingOff(until: now + delay), reason, now: now)
+            let due = now + delay
+            return leave(to: .backingOff(until: max(due, pauseEnd ?? due)), reason, now: now)
         case .giveUp:
             let last = TransitionReason(.attemptsUsedUp, error: reason.asError)
             return leave(to: .gaveUp, last, now: now)

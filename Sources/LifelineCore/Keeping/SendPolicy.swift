@@ -22,4 +22,13 @@ public struct SendPolicy: Sendable, Hashable {
     public static func drop(after limit: Duration) -> SendPolicy {
         SendPolicy(kind: .drop(limit.clamped(atLeast: .zero)))
     }
+
+    /// What is left of its limit.
+    package func rest(after elapsed: Duration) -> SendPolicy {
+        switch kind {
+        case .wait(let limit): .wait(upTo: limit - elapsed)
+        case .drop(let limit): .drop(after: limit - elapsed)
+        case .fail: .fail
+        }
+    }
 }

@@ -60,7 +60,8 @@ package struct SendQueue: Sendable {
     /// At least one of each entry that has a deadline and is not in hand.
     private var deadlines = DeadlineHeap()
     private var lastID: ID = 0
-    private var inHand: (id: ID, isCancelled: Bool)?
+    /// The send that is offered to a connection, and whether its sender has given it up meanwhile.
+    private(set) var inHand: (id: ID, isCancelled: Bool)?
     /// How many of the entries are not to wait without a connection.
     private var impatientCount = 0
     /// Sends that wait, the one in hand included.
@@ -78,6 +79,11 @@ package struct SendQueue: Sendable {
 
     /// When `timerFired` is to be called; nil: not until there was another event.
     package var nextDeadline: MonotonicTime? { deadlines.first?.deadline }
+
+    /// Whether a send goes straight to the connection.
+    package var sendsNow: Bool {
+        if case .ready = state { count == 0 } else { false }
+    }
 
     /// What to do with a send.
     package enum OfferAction: Equatable {

@@ -5,7 +5,7 @@ extension SimulatedClient {
     /// The first thing about timers and waiting that does not hold: everything that waits has a timer or an event to wait
     /// for, and no timer rings for nobody.
     package var bookkeepingFault: String? {
-        let next = deadlines.min()
+        let next = machine.nextDeadline
         if timer.deadline != next { return "the timer is set to another time than the machines' next deadline" }
         if next != nil, !timer.isArmed { return "the timer is not armed" }
         return connectionFault ?? sendFault
@@ -19,10 +19,16 @@ extension SimulatedClient {
                 return "the peer's life is looked at too late"
             }
         }
-        if (state == .ready && configuration.heartbeat != nil) != (sleepWatch != nil) { return "the wrong sleep watch" }
+        if (state == .ready && configuration.heartbeat != nil) != (machine.sleepWatch != nil) {
+            return "the wrong sleep watch"
+        }
+        if machine.linkID != (channel == nil ? nil : channelID) { return "the machine has another connection" }
+        if isFinished != (state == .closed && channel == nil) { return "finished while something of it is left" }
         if (channel?.isOpening == true) != connectTimer.isArmed { return "connecting without a limit" }
         if channel?.isClosing == true, channel?.closeTimer.isArmed != true { return "closing without a limit" }
-        if (closeDeadline != nil) && channel?.isClosing != true { return "a limit for closing without a connection" }
+        if machine.closeDeadline != nil, channel?.isClosing != true {
+            return "a limit for closing without a connection"
+        }
         // One that both sides have ended is open no more.
         if host.openStreamCount != (channel == nil || channel?.isEnding == true ? 0 : 1) {
             return "\(host.openStreamCount) connections"
@@ -30,11 +36,9 @@ extension SimulatedClient {
         switch state {
         case .idle, .waitingForNetwork, .backingOff, .gaveUp, .closed:
             if let channel, !channel.isClosing { return "a connection while \(state)" }
-            if nextAttempt != nil { return "an attempt to come while \(state)" }
         case .connecting:
             // Or the connection before it is still being closed.
-            let isExpected = channel?.isOpening == true || (nextAttempt != nil && channel?.isClosing == true)
-            if !isExpected { return "connecting without an attempt" }
+            if channel?.isOpening != true, channel?.isClosing != true { return "connecting without an attempt" }
         case .ready:
             if channel?.isOpen != true { return "ready without a connection" }
         case .draining:
@@ -45,12 +49,12 @@ extension SimulatedClient {
 
     private var sendFault: String? {
         let line = channel?.waitingNumbers ?? []
-        if queue.count != waiting.count { return "sends were forgotten" }
+        if machine.queuedCount != waiting.count { return "sends were forgotten" }
         for send in waiting.values {
             if send.number == inHand?.number { continue }
             if state == .ready, inHand == nil { return "message \(send.number) waits for nothing" }
             // One that has been in hand meanwhile ends as soon as the timer rings.
-            let isDue = queue.nextDeadline.map({ $0 <= now }) ?? false
+            let isDue = machine.nextDeadline.map({ $0 <= now }) ?? false
             if let deadline = send.deadline, deadline < now, !isDue, host.hasBeenAwake {
                 return "message \(send.number) waits longer than it was to"
             }

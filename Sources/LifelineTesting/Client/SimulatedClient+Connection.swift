@@ -2,10 +2,7 @@ internal import LifelineCore
 
 // The attempt or connection that there is.
 extension SimulatedClient {
-    /// Begins the next attempt, when the connection before it is closed.
-    func beginNextAttempt() {
-        guard channel == nil, let id = nextAttempt else { return }
-        nextAttempt = nil
+    func connect(_ id: ClientMachine.ConnectionID) {
         channelID = id
         let options = FrameChannel.Options(
             maximumFrameLength: configuration.maximumFrameLength,
@@ -49,61 +46,31 @@ extension SimulatedClient: FrameChannelOwner {
     }
 
     func channelInputEnded(_ channel: FrameChannel) {
-        guard state == .ready else { return }
         let id = channelID
-        // The connection's own limit counts from the last progress, which a peer can make for ever.
-        closeDeadline = now + configuration.closeTimeout.clamped(atLeast: .milliseconds(1))
-        report(.ended(lastSignOfLife: nil)) { $0.connectionEnded(id, .ended(by: nil), now: $1) }
-        closeChannel()
-        setTimer()
-    }
-
-    /// Cuts a connection that the peer has ended and that still writes what was accepted.
-    func cutWhatCloses(_ reason: TransitionReason.Code) {
-        cutWhatCloses(TransitionReason(reason).asError)
-    }
-
-    func cutWhatCloses(_ reason: ConnectionError) {
-        guard closeDeadline != nil else { return }
-        closeDeadline = nil
-        channel?.abort(reason)
+        report(.inputEnded) { $0.inputEnded(id, now: $1) }
     }
 
     func channelWillSendPing(_ channel: FrameChannel, number: UInt64) {
         host.simulation.note("\(host.name): ping \(number)")
     }
 
-    func channelClosed(_ channel: FrameChannel, _ report: FrameChannel.ClosureReport, refused: [UInt64]) {
+    func channelClosed(_ channel: FrameChannel, _ report: ClosureReport, refused: [UInt64]) {
         let id = channelID
         self.channel = nil
-        closeDeadline = nil
+        inHand = nil
         if report.lastInboundAt == nil {
             // It was never open.
             connectTimer.set(to: nil)
+            self.report(.connectFailed) { $0.connectFailed(id, report.failure, now: $1) }
         } else {
             record(id, channel, report)
-        }
-        if manager.connectionID == id, let lastInboundAt = report.lastInboundAt {
-            let isDraining = state == .draining
-            let failure = report.failure ?? (isDraining && !report.peerEndedInTime ? .peerDidNotEnd : nil)
-            let reason = isDraining && failure == nil ? TransitionReason(.drained) : .ended(by: failure)
-            let lastLife = reason.code == .heartbeatTimeout ? lastInboundAt : nil
-            self.report(.ended(lastSignOfLife: lastLife)) {
-                $0.connectionEnded(id, reason, lastSignOfLife: lastLife, now: $1)
-            }
-        } else if manager.connectionID == id, let failure = report.failure {
-            self.report(.connectFailed) { $0.connectFailed(id, failure, now: $1) }
+            self.report(.closed(report)) { $0.connectionClosed(id, report, now: $1) }
         }
         takeBack(refused)
-        beginNextAttempt()
     }
 
-    private func record(
-        _ id: ConnectionManager.ConnectionID,
-        _ channel: FrameChannel,
-        _ report: FrameChannel.ClosureReport
-    ) {
-        let undelivered = report.unacknowledgedFrameCount
+    private func record(_ id: ClientMachine.ConnectionID, _ channel: FrameChannel, _ report: ClosureReport) {
+        let undelivered = report.unacknowledgedFrameCount ?? 0
         connectionReports.append(ConnectionReport(attempt: id, time: now, undeliveredMessageCount: undelivered))
         host.simulation.note("\(host.name): connection \(id) is closed, \(undelivered) messages undelivered")
         observer?.client(
@@ -111,7 +78,7 @@ extension SimulatedClient: FrameChannelOwner {
             closed: id,
             over: channel.stream.number,
             for: report.failure?.code,
-            acknowledged: report.acknowledgedByteCount,
+            acknowledged: channel.stream.acknowledgedByteCount(of: .client),
             undelivered: undelivered
         )
     }

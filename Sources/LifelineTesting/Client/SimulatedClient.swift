@@ -86,27 +86,32 @@ public final class SimulatedClient {
         let deadline: MonotonicTime?
     }
 
+    /// A message in line on the connection that has not been in the queue.
+    struct InLine {
+        let frame: [UInt8]
+        let policy: SendPolicy
+        /// Since when it waits.
+        let start: MonotonicTime
+    }
+
     package let configuration: Configuration
     let encoder: FrameEncoder
-    var manager: ConnectionManager
-    var queue: SendQueue
+    var machine: ClientMachine
+    /// What the machine has decided and is not done yet: what one action leads to comes after those before it.
+    private var actions: [ClientMachine.Action] = []
+    private var runsActions = false
     /// The attempt or connection that there is, or that is still being closed.
     var channel: FrameChannel?
-    var channelID: ConnectionManager.ConnectionID = 0
-    /// The attempt to begin when the connection before is closed.
-    var nextAttempt: ConnectionManager.ConnectionID?
+    var channelID: ClientMachine.ConnectionID = 0
     /// Messages in the queue, by their place in it.
     var waiting: [SendQueue.ID: Waiting] = [:]
     /// Messages that wait in line on the connection without having been in the queue.
-    var direct: [UInt64: (frame: [UInt8], policy: SendPolicy)] = [:]
-    /// Looks whether the machine has slept, while there is a connection whose peer can be asked.
-    var sleepWatch: SleepWatch?
-    /// Until when a connection may write on after the peer's end; nil when the peer has not ended, and once it is cut.
-    var closeDeadline: MonotonicTime?
-    private var userHasClosed = false
+    var direct: [UInt64: InLine] = [:]
     /// The send that is in the connection's hands.
     var inHand: (id: SendQueue.ID, number: UInt64)?
-    /// Rings at the machines' next deadline.
+    /// Whether nothing of the client is left.
+    var isFinished = false
+    /// Rings at the machine's next deadline.
     private(set) lazy var timer = HostTimer(host, clock: .continuous) { [weak self] in self?.timerFired() }
     private(set) lazy var connectTimer = HostTimer(host, clock: .uptime) { [weak self] in self?.connectTimedOut() }
     /// Who checks what the client does.
@@ -124,42 +129,37 @@ public final class SimulatedClient {
         self.server = server
         self.configuration = configuration
         encoder = FrameEncoder(maximumFrameLength: configuration.maximumFrameLength)
-        manager = ConnectionManager(
-            backoff: configuration.backoff,
+        machine = ClientMachine(
+            configuration.machine,
             seed: host.simulation.random.next(),
             hasNetwork: host.reportedStatus
         )
-        queue = SendQueue(configuration.sendQueue)
         host.observeStatus { [weak self] isUp in self?.networkChanged(isUp) }
     }
 
     /// Where the connection stands.
-    public var state: ConnectionState { manager.state }
+    public var state: ConnectionState { machine.state }
 
     /// How many sends have not ended.
     public var waitingSendCount: Int { sendOutcomes.reduce(0) { $1 == nil ? $0 + 1 : $0 } }
 
-    /// Starts the client, as `run()` does.
+    /// Starts the client, as `run()` does. Only the first time counts.
     public func start() {
-        report(.start) { $0.start(now: $1) }
+        report(.start) { machine, now in (try? machine.start(now: now)) ?? [] }
     }
 
     /// Asks for a new connection now.
     public func reconnect() {
-        cutWhatCloses(.reconnectRequested)
         report(.reconnect) { $0.reconnectRequested(now: $1) }
     }
 
     /// Closes in order; a second time, at once.
     public func close() {
-        if userHasClosed { cutWhatCloses(.closedByUser) }
-        userHasClosed = true
-        report(.close) { $0.closeRequested(now: $1) }
+        report(.close) { $0.closedByUser(now: $1) }
     }
 
     /// Ends at once, as when the task that runs the client is cancelled.
     public func cancel() {
-        cutWhatCloses(.cancelled)
         report(.cancel) { $0.cancelled(now: $1) }
     }
 
@@ -171,14 +171,16 @@ public final class SimulatedClient {
 
     /// Gives a send up if it still waits.
     public func cancelSend(_ number: UInt64) {
-        withdraw(number)
+        cancelSending(number)
     }
 }
 
-/// What has been reported to the machine that decides about connections.
+/// What has been reported to the client's machine.
 package enum SimulatedClientEvent: Sendable {
-    case start, reconnect, close, cancel, networkUp, networkLost, timer, connected, connectFailed
-    case ended(lastSignOfLife: MonotonicTime?)
+    case start, reconnect, close, cancel, networkUp, networkLost, timer, connected, connectFailed, inputEnded
+    case closed(ClosureReport)
+    /// Something about sends.
+    case send
     /// Something about an attempt that was given up.
     case late
 }
@@ -186,7 +188,7 @@ package enum SimulatedClientEvent: Sendable {
 /// Sees what a client does, to check it.
 package protocol SimulatedClientObserver: AnyObject {
     func client(_ client: SimulatedClient, reports event: SimulatedClientEvent)
-    func client(_ client: SimulatedClient, runs action: ConnectionManager.Action)
+    func client(_ client: SimulatedClient, runs action: ClientMachine.Action)
     func client(_ client: SimulatedClient, began attempt: UInt64, over stream: SimulatedStream)
     func client(_ client: SimulatedClient, offered number: UInt64, _ payload: [UInt8], _ policy: SendPolicy)
     func client(_ client: SimulatedClient, ended number: UInt64, _ outcome: SimulatedClient.SendOutcome)
@@ -203,37 +205,28 @@ package protocol SimulatedClientObserver: AnyObject {
     func clientTimerFired(_ client: SimulatedClient, isWanted: Bool)
 }
 
-// The machine that decides about connections.
+// The machine that decides.
 extension SimulatedClient {
     var now: MonotonicTime { host.simulation.now }
 
     /// Tells the machine what has happened, and does what it decides.
     func report(
         _ event: SimulatedClientEvent,
-        _ body: (inout ConnectionManager, MonotonicTime) -> [ConnectionManager.Action]
+        _ body: (inout ClientMachine, MonotonicTime) -> [ClientMachine.Action]
     ) {
         observer?.client(self, reports: event)
-        perform(body(&manager, now))
-        handOver()
+        actions += body(&machine, now)
+        runActions()
         setTimer()
     }
 
     func setTimer() {
-        timer.set(to: deadlines.min())
-    }
-
-    /// Those of all that the timer rings for.
-    var deadlines: [MonotonicTime] {
-        [manager.nextDeadline, queue.nextDeadline, sleepWatch?.deadline, closeDeadline].compactMap(\.self)
+        timer.set(to: machine.nextDeadline)
     }
 
     private func timerFired() {
-        observer?.clientTimerFired(self, isWanted: deadlines.contains { $0 <= now })
-        end(queue.timerFired(now: now))
+        observer?.clientTimerFired(self, isWanted: machine.nextDeadline.map { $0 <= now } ?? false)
         report(.timer) { $0.timerFired(now: $1) }
-        if let deadline = closeDeadline, deadline <= now { cutWhatCloses(.peerReadsTooSlowly) }
-        if sleepWatch?.timerFired(now: now) == true { channel?.probe() }
-        setTimer()
     }
 
     private func readingChanged() {
@@ -242,64 +235,64 @@ extension SimulatedClient {
     }
 
     private func networkChanged(_ isUp: Bool) {
-        if !isUp { cutWhatCloses(.networkLost) }
         report(isUp ? .networkUp : .networkLost) { isUp ? $0.networkUp(now: $1) : $0.networkLost(now: $1) }
     }
 
-    private func perform(_ actions: [ConnectionManager.Action]) {
-        for action in actions {
-            observer?.client(self, runs: action)
-            switch action {
-            case .transition(let transition):
-                host.simulation.note("\(host.name): \(transition)")
-                transitions.append(transition)
-                moveQueue(to: transition.to)
-            case .connect(let id):
-                nextAttempt = id
-                beginNextAttempt()
-            case .abort(let id, let reason):
-                giveUp(id, reason)
-            case .drain(let id):
-                if id == channelID { closeChannel() }
-            case .probe(let id):
-                if id == channelID { channel?.probe() }
+    private func runActions() {
+        if runsActions { return }
+        runsActions = true
+        defer { runsActions = false }
+        while !actions.isEmpty { run(actions.removeFirst()) }
+    }
+
+    private func run(_ action: ClientMachine.Action) {
+        observer?.client(self, runs: action)
+        switch action {
+        case .transition(let transition):
+            host.simulation.note("\(host.name): \(transition)")
+            transitions.append(transition)
+        case .connect(let id):
+            connect(id)
+        case .abort(let id, let reason):
+            if reportsLate { reportLate(id) }
+            channel?.abort(reason.asError)
+        case .close:
+            closeChannel()
+        case .probe:
+            channel?.probe()
+        case .handOver(let send, _):
+            handOver(send)
+        case .withdraw(let send):
+            withdraw(send)
+        case .endSend(let ended, _):
+            end(ended)
+        case .finish:
+            isFinished = true
+        case .publish, .use:
+            break
+        }
+    }
+
+    private func reportLate(_ id: ClientMachine.ConnectionID) {
+        host.simulation.schedule(after: host.simulation.random.duration(upTo: .seconds(3))) {
+            switch Int.random(in: 0..<5, using: &self.host.simulation.random) {
+            case 0: self.report(.late) { $0.connected(id, now: $1) }
+            case 1: self.report(.late) { $0.connectFailed(id, .connectionRefused, now: $1) }
+            case 2: self.report(.late) { $0.inputEnded(id, now: $1) }
+            case 3: self.report(.late) { machine, _ in machine.sendFailed(on: id) }
+            default: self.report(.late) { $0.connectionClosed(id, ClosureReport(), now: $1) }
             }
-        }
-    }
-
-    private func moveQueue(to state: ConnectionState) {
-        sleepWatch = nil
-        switch state {
-        case .ready:
-            queue.becameReady()
-            sleepWatch = configuration.heartbeat.map { SleepWatch(interval: $0.interval, now: now) }
-        case .draining, .closed: end(queue.closed(.clientClosed))
-        case .idle, .waitingForNetwork, .connecting, .backingOff, .gaveUp: end(queue.becameUnready())
-        }
-    }
-
-    private func giveUp(_ id: ConnectionManager.ConnectionID, _ reason: TransitionReason) {
-        if nextAttempt == id { nextAttempt = nil }
-        if reportsLate {
-            host.simulation.schedule(after: host.simulation.random.duration(upTo: .seconds(3))) {
-                self.reportLate(id)
-            }
-        }
-        guard channelID == id, let channel else { return }
-        channel.abort(reason.asError)
-    }
-
-    private func reportLate(_ id: ConnectionManager.ConnectionID) {
-        switch Int.random(in: 0..<3, using: &host.simulation.random) {
-        case 0: report(.late) { $0.connected(id, now: $1) }
-        case 1: report(.late) { $0.connectFailed(id, .connectionRefused, now: $1) }
-        default: report(.late) { $0.connectionEnded(id, .ended(by: nil), now: $1) }
         }
     }
 }
 
-extension ConnectionError {
-    fileprivate static var clientClosed: ConnectionError {
-        ConnectionError(code: .closedLocally, message: "The client is closed. Make another one to go on.")
+extension SimulatedClient.Configuration {
+    fileprivate var machine: ClientMachine.Configuration {
+        var machine = ClientMachine.Configuration()
+        machine.backoff = backoff
+        machine.sendQueue = sendQueue
+        machine.closeTimeout = closeTimeout
+        machine.sleepWatchInterval = heartbeat?.interval
+        return machine
     }
 }

@@ -32,20 +32,6 @@ extension ConnectionError {
 
     static var gone: ConnectionError { TransitionReason(.heartbeatTimeout).asError }
 
-    static var peerDidNotEnd: ConnectionError {
-        ConnectionError(
-            code: .closedLocally,
-            message: "All was written, but the peer did not end its side in time; whether it has read all is not known."
-        )
-    }
-
-    static var peerReadsTooSlowly: ConnectionError {
-        ConnectionError(
-            code: .closedLocally,
-            message: "The peer ended its side and did not take what was still to be written in time."
-        )
-    }
-
     static var peerDoesNotRead: ConnectionError {
         ConnectionError(code: .closedLocally, message: "The peer stopped reading; closing it was given up.")
     }

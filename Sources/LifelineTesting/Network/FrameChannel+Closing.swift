@@ -77,21 +77,23 @@ extension FrameChannel {
 
     private func finish(_ error: ConnectionError?, peerEndedInTime: Bool = true) {
         guard state != .closed else { return }
+        let failedInUse = error != nil && state == .open
         state = .closed
         stream.release(side)
         livenessTimer.set(to: nil)
         closeTimer.set(to: nil)
-        let acknowledged = stream.acknowledgedByteCount(of: side)
-        ledger.bytesAcknowledged(total: acknowledged)
-        let refused = waitingNumbers
+        ledger.bytesAcknowledged(total: stream.acknowledgedByteCount(of: side))
+        let (refused, unwrittenByteCount) = (waitingNumbers, outbound.count)
         line = []
         outbound = []
         let report = ClosureReport(
             failure: error,
+            failedInUse: failedInUse,
             peerEndedInTime: peerEndedInTime,
+            unwrittenByteCount: unwrittenByteCount,
             lastInboundAt: lastInboundAt,
-            unacknowledgedFrameCount: ledger.unacknowledgedFrameCount,
-            acknowledgedByteCount: acknowledged
+            acceptedFrameCount: acceptedFrameCount,
+            unacknowledgedFrameCount: ledger.unacknowledgedFrameCount
         )
         owner?.channelClosed(self, report, refused: refused)
     }

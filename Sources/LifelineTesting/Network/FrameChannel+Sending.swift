@@ -39,6 +39,7 @@ extension FrameChannel {
 
     private func accept(_ frame: [UInt8]) {
         ledger.frameAccepted(byteCount: frame.count)
+        acceptedFrameCount += 1
         acceptedByteCount += UInt64(frame.count)
         messageEnd = acceptedByteCount
         outbound += frame

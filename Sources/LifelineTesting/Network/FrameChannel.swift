@@ -11,7 +11,7 @@ protocol FrameChannelOwner: AnyObject {
     /// The attempt succeeded.
     func channelOpened(_ channel: FrameChannel)
     /// The connection is no more, or the attempt failed. Frames of these numbers waited, and were not accepted.
-    func channelClosed(_ channel: FrameChannel, _ report: FrameChannel.ClosureReport, refused: [UInt64])
+    func channelClosed(_ channel: FrameChannel, _ report: ClosureReport, refused: [UInt64])
     /// Bytes are sent to learn whether the peer lives.
     func channelWillSendPing(_ channel: FrameChannel, number: UInt64)
 }
@@ -24,19 +24,6 @@ final class FrameChannel: StreamOwner {
         var marks: WaterMarks
         var closeTimeout: Duration
         var liveness: LivenessOptions
-    }
-
-    /// How it ended.
-    struct ClosureReport {
-        /// Nil when both sides ended it, or the peer did not in time.
-        var failure: ConnectionError?
-        /// False when a graceful close gave the peer's end up.
-        var peerEndedInTime: Bool
-        /// When bytes last came in; at first, when it was opened.
-        var lastInboundAt: MonotonicTime?
-        /// Frames with messages that the peer's TCP has not acknowledged.
-        var unacknowledgedFrameCount: Int
-        var acknowledgedByteCount: UInt64
     }
 
     enum State {
@@ -78,6 +65,8 @@ final class FrameChannel: StreamOwner {
     var lastInboundAt: MonotonicTime?
 
     // Outgoing.
+    /// Frames with messages that were accepted since the beginning.
+    var acceptedFrameCount = 0
     /// Accepted, and not taken by the kernel.
     var outbound: [UInt8] = []
     /// How many of them are the write that is under way. What is accepted meanwhile is the next one.

@@ -213,7 +213,7 @@ extension SimulatedServer: FrameChannelOwner {
 
     func channelWillSendPing(_ channel: FrameChannel, number: UInt64) {}
 
-    func channelClosed(_ channel: FrameChannel, _ report: FrameChannel.ClosureReport, refused: [UInt64]) {
+    func channelClosed(_ channel: FrameChannel, _ report: ClosureReport, refused: [UInt64]) {
         guard let index = peers.firstIndex(where: { $0.channel === channel }) else { return }
         let reason = report.failure.map { "\($0.code)" } ?? "in order"
         host.simulation.note("\(host.name): connection \(peers[index].number) is closed: \(reason)")

@@ -186,10 +186,10 @@ import Testing
             trigger.triggerGracefulShutdown()
             try await peer.waitForClose()
             // What `close()` does before it waits.
-            client.driver.requestCloseByUser()
+            client.keeper.change { $0.closedByUser(now: $1) }
             #expect(peer.abortReason == nil)
             if closes == 2 {
-                client.driver.requestCloseByUser()
+                client.keeper.change { $0.closedByUser(now: $1) }
                 #expect(peer.abortReason != nil)
             } else {
                 peer.close(nil)

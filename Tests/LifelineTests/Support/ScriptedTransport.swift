@@ -286,11 +286,11 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
         let unwritten = outbound.close(failure ?? .closedLocally)
         let report = ClosureReport(
             failure: failure,
+            peerEndedInTime: peerEndedInTime,
             unwrittenByteCount: unwritten,
-            acceptedFrameCount: outbound.acceptedFrameCount,
-            unacknowledgedFrameCount: peer.unacknowledgedFrameCount.withLockedValue { $0 },
             lastInboundAt: peer.lastInbound.withLockedValue { $0 },
-            peerEndedInTime: peerEndedInTime
+            acceptedFrameCount: outbound.acceptedFrameCount,
+            unacknowledgedFrameCount: peer.unacknowledgedFrameCount.withLockedValue { $0 }
         )
         if closed.open(with: report) { whenClosed() }
     }

@@ -159,7 +159,7 @@ extension SessionClientHost: SessionHost {
         for inbox in inboxes { inbox.finish(end) }
         ended.open(with: ())
         // The goodbye is on the way.
-        client.withLockedValue { $0.client }?.driver.requestClose()
+        client.withLockedValue { $0.client }?.keeper.beginClose()
     }
 }
 
@@ -191,7 +191,7 @@ extension SessionClientHost: MessageIntake {
         }
     }
 
-    func connectionReady(_ connection: any TransportConnection, as id: ConnectionManager.ConnectionID) {
+    func connectionReady(_ connection: any TransportConnection, as id: ClientMachine.ConnectionID) {
         state.withLockedValue { $0.connection = id }
         engine.connected(connection, as: id)
     }
@@ -211,7 +211,7 @@ extension SessionClientHost: MessageIntake {
         if let id = state.withLockedValue({ $0.connection }) { engine.inputEnded(error, on: id) }
     }
 
-    func connectionClosed(_ id: ConnectionManager.ConnectionID) {
+    func connectionClosed(_ id: ClientMachine.ConnectionID) {
         state.withLockedValue { $0.connection = nil }
         engine.disconnected(id)
     }

@@ -119,7 +119,7 @@ extension SessionLink: MessageIntake {
         hello.open(with: .failure(.ended))
     }
 
-    func connectionClosed(_ id: ConnectionManager.ConnectionID) {}
+    func connectionClosed(_ id: ClientMachine.ConnectionID) {}
 }
 
 /// Takes the frames of one of a server's connections to its link.

@@ -1,4 +1,4 @@
-// What the user wants.
+// What the user asks for.
 extension ConnectionManager {
     /// The user starts the client. Only the first time counts.
     package mutating func start(now: MonotonicTime) -> [Action] {

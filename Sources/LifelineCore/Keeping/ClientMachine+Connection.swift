@@ -1,0 +1,131 @@
+// The attempt or connection that there is.
+extension ClientMachine {
+    /// The attempt succeeded: there is a connection. One that was given up meanwhile is aborted.
+    package mutating func connected(_ id: ConnectionID, now: MonotonicTime) -> [Action] {
+        guard case .connecting(let attempt) = link, attempt.id == id else { return [] }
+        let now = manager.observe(now)
+        if let reason = attempt.givenUp { return [.abort(id, reason)] }
+        link = .open(Open(id: id))
+        var actions = perform(manager.connected(id, now: now), now)
+        actions.append(.use(id))
+        if attempt.hasPeerEnded { actions += peerEnded(id, now) }
+        return actions + handOverNext(now)
+    }
+
+    /// The attempt is over without a connection.
+    ///
+    /// - Parameter error: why it failed; nil when it was given up.
+    package mutating func connectFailed(
+        _ id: ConnectionID,
+        _ error: ConnectionError?,
+        now: MonotonicTime
+    ) -> [Action] {
+        guard case .connecting(let attempt) = link, attempt.id == id else { return [] }
+        let now = manager.observe(now)
+        link = .none
+        guard let error else { return goOn() }
+        return perform(manager.connectFailed(id, error, now: now), now)
+    }
+
+    /// The peer ended its side in order: what the connection has accepted is still written.
+    package mutating func inputEnded(_ id: ConnectionID, now: MonotonicTime) -> [Action] {
+        let now = manager.observe(now)
+        switch link {
+        case .connecting(var attempt) where attempt.id == id:
+            attempt.hasPeerEnded = true
+            link = .connecting(attempt)
+            return []
+        case .open(let open) where open.id == id:
+            return peerEnded(id, now)
+        case .none, .connecting, .open, .over:
+            return []
+        }
+    }
+
+    private mutating func peerEnded(_ id: ConnectionID, _ now: MonotonicTime) -> [Action] {
+        // One that drains is being closed already.
+        guard manager.state == .ready else { return [] }
+        link = .open(Open(id: id, closeDeadline: closeDeadline(from: now)))
+        return perform(manager.connectionEnded(id, .ended(by: nil), now: now), now) + [.close(id)]
+    }
+
+    /// The connection is no more. A send that is in its hands waits for another one.
+    package mutating func connectionClosed(
+        _ id: ConnectionID,
+        _ report: ClosureReport,
+        now: MonotonicTime
+    ) -> [Action] {
+        let now = manager.observe(now)
+        switch link {
+        case .connecting(let attempt) where attempt.id == id && attempt.givenUp != nil:
+            link = .none
+            return goOn()
+        case .open(let open) where open.id == id:
+            link = .none
+            let counts = MessageCounts(report)
+            // A connection that this side has ended: the step is made.
+            if let steps = publishHeldSteps(counts) { return endHandOver() + steps + goOn() }
+            let (reason, lastSignOfLife) = ending(report)
+            let decisions = manager.connectionEnded(id, reason, lastSignOfLife: lastSignOfLife, now: now)
+            return actions(for: decisions, now, counts: counts) + endHandOver() + goOn()
+        case .none, .connecting, .open, .over:
+            return []
+        }
+    }
+
+    /// Why a connection has ended that this side has not given up.
+    private func ending(_ report: ClosureReport) -> (TransitionReason, lastSignOfLife: MonotonicTime?) {
+        let isDraining = manager.state == .draining
+        let failure = report.failure ?? (isDraining && !report.peerEndedInTime ? .peerDidNotEnd : nil)
+        let reason = isDraining && failure == nil ? TransitionReason(.drained) : .ended(by: failure)
+        guard reason.code == .heartbeatTimeout else { return (reason, nil) }
+        // A silent peer has been there until it last spoke, which may be never.
+        return (reason, report.lastInboundAt ?? MonotonicTime(nanoseconds: .min))
+    }
+
+    /// The manager gives an attempt or connection up. One that has not begun never does.
+    mutating func giveUp(_ id: ConnectionID, _ reason: TransitionReason) -> [Action] {
+        if nextAttempt == id { nextAttempt = nil }
+        switch link {
+        case .connecting(var attempt) where attempt.id == id:
+            attempt.givenUp = reason
+            link = .connecting(attempt)
+            return [.abort(id, reason)]
+        case .open(let open) where open.id == id:
+            return [.abort(id, reason)]
+        case .none, .connecting, .open, .over:
+            return []
+        }
+    }
+}
+
+// Network and time.
+extension ClientMachine {
+    /// The network came, came back, or changed.
+    package mutating func networkUp(now: MonotonicTime) -> [Action] {
+        let now = manager.observe(now)
+        return perform(manager.networkUp(now: now), now)
+    }
+
+    /// The network went away.
+    package mutating func networkLost(now: MonotonicTime) -> [Action] {
+        let now = manager.observe(now)
+        return cutClosing(.networkLost) + perform(manager.networkLost(now: now), now)
+    }
+
+    /// The peer goes away, and asks for so long a pause before the next attempt.
+    package mutating func peerLeaving(pause: Duration, now: MonotonicTime) {
+        let now = manager.observe(now)
+        manager.pauseRequested(until: now + min(pause, maximumPause))
+    }
+
+    /// `nextDeadline` has come; calling it early does no harm.
+    package mutating func timerFired(now: MonotonicTime) -> [Action] {
+        let now = manager.observe(now)
+        var actions = perform(manager.timerFired(now: now), now) + endings(queue.timerFired(now: now))
+        guard case .open(let open) = link else { return actions }
+        if let deadline = open.closeDeadline, now >= deadline { actions += cutClosing(.ended(by: .peerReadsTooSlowly)) }
+        if sleepWatch?.timerFired(now: now) == true { actions.append(.probe(open.id)) }
+        return actions
+    }
+}

@@ -1,0 +1,69 @@
+// Sends that cannot go straight to the connection, as no connection stands, others wait already, or the one that stands has
+// failed.
+extension ClientMachine {
+    /// A message of so many bytes is to be sent.
+    ///
+    /// - Parameter start: since when it waits: what it has waited for room on a connection counts for the policy's limit.
+    package mutating func offered(
+        byteCount: Int,
+        policy: SendPolicy,
+        since start: MonotonicTime,
+        now: MonotonicTime
+    ) -> SendQueue.OfferAction {
+        let now = manager.observe(now)
+        return queue.offered(byteCount: byteCount, policy: policy.rest(after: now - start), now: now)
+    }
+
+    /// The sender of a message gives it up.
+    package mutating func sendCancelled(_ send: SendQueue.ID) -> [Action] {
+        switch queue.cancelled(send) {
+        case .end(let ended): [.endSend(ended, by: nil)]
+        case .withdraw: [.withdraw(send)]
+        case .none: []
+        }
+    }
+
+    /// A connection refused a message, which it does when it has failed. Nothing more is offered to it.
+    package mutating func sendFailed(on id: ConnectionID) -> [Action] {
+        guard case .open(let open) = link, open.id == id else { return [] }
+        return endings(queue.becameUnready())
+    }
+
+    /// The hand-over of a send to a connection is over.
+    ///
+    /// - Parameter isAccepted: whether the connection has accepted the send; if not, it never will.
+    package mutating func handOverEnded(
+        _ send: SendQueue.ID,
+        on id: ConnectionID,
+        isAccepted: Bool,
+        now: MonotonicTime
+    ) -> [Action] {
+        guard case .open(let open) = link, open.id == id else { return [] }
+        guard let inHand = queue.inHand, inHand.id == send else { return [] }
+        let now = manager.observe(now)
+        if isAccepted {
+            let ended = queue.handedOver(send).map { endings([$0], by: id) } ?? []
+            return ended + handOverNext(now)
+        }
+        // A connection from which the send was withdrawn goes on.
+        let failed = inHand.isCancelled ? [] : endings(queue.becameUnready())
+        return failed + endHandOver() + handOverNext(now)
+    }
+
+    /// Offers the next send to the connection, where one stands and none is in its hands.
+    mutating func handOverNext(_ now: MonotonicTime) -> [Action] {
+        guard case .open(let open) = link else { return [] }
+        let ended = endings(queue.timerFired(now: now))
+        guard let next = queue.next() else { return ended }
+        return ended + [.handOver(next, to: open.id)]
+    }
+
+    /// The connection has not accepted the send in hand, and never will.
+    mutating func endHandOver() -> [Action] {
+        guard let inHand = queue.inHand, let ended = queue.handOverFailed(inHand.id) else { return [] }
+        return endings([ended])
+    }
+
+    /// The error that a send fails with.
+    package func error(for code: ConnectionError.Code) -> ConnectionError { queue.error(for: code) }
+}

@@ -1,0 +1,190 @@
+import LifelineCore
+import Testing
+
+/// Every situation × every event: what is done, and where the client stands then, so that no pair is undecided.
+@Suite struct ClientMachineMatrixTests {
+    /// Every state of the connection, of what the driver has of it, and of the sends, as far as events mean something else in
+    /// them.
+    enum Situation: String, CaseIterable, Sendable {
+        case idle, idleOffline, waitingForNetwork, connecting
+        /// An attempt, with m1, which waits, and m2, which is not to be late, in the queue.
+        case connectingQueued
+        /// The peer has ended its side before the connection was reported.
+        case endedEarly
+        /// An attempt that was given up, without and with another one to come.
+        case givenUp, givenUpNext
+        /// Connected 1 s ago; and 12 s ago.
+        case ready, stable
+        /// m1 is in hand, m2 waits, and m3, which is not to wait without a connection.
+        case handing
+        /// The same, and the sender of m1 has given it up.
+        case withdrawing
+        /// The connection refused a message: m1 waits.
+        case failed
+        /// The peer has ended: without and with the next attempt to come at once.
+        case ended, endedNext
+        /// The peer has ended, with m1 still in hand.
+        case endedHanding
+        /// What closes was cut: by the network's loss, the user, and a wish for another connection.
+        case lost, cancelled, replaced
+        case backingOff, gaveUp
+        /// Without and with m1 in hand.
+        case draining, drainingHanding
+        /// Closed, while the connection that the peer has ended still writes; and the same after the user's `close()`.
+        case closedEnded, closedEndedByUser
+        case over
+    }
+
+    enum Event: String, CaseIterable, Sendable {
+        case start, networkUp, networkLost
+        case connected, connectedOther, connectFailed, tlsRejected, connectGivenUp
+        case inputEnded, inputEndedOther
+        case closed, closedReset, closedWithoutEnd, closedSilent, closedOther
+        case timerEarly, timerDue, timerLate
+        case reconnect, beginClose, close, cut, cancel
+        case offerWait, offerFail, offerDrop, cancelFirst, cancelSecond
+        case sendFailed, sendFailedOther, handedOver, refused, handedOverOther
+    }
+
+    /// The machine in a situation, and the time of the event.
+    func machine(in situation: Situation) throws -> (ClientMachine, now: MonotonicTime) {
+        var machine = ClientMachine(hasNetwork: situation != .idleOffline && situation != .waitingForNetwork)
+        switch situation {
+        case .idle, .idleOffline: return (machine, at(1))
+        default: _ = try machine.start(now: at(0))
+        }
+        switch situation {
+        case .idle, .idleOffline, .waitingForNetwork, .connecting:
+            return (machine, at(1))
+        case .connectingQueued:
+            _ = machine.offered(byteCount: 10, policy: .wait(upTo: .seconds(2)), since: at(0), now: at(0))
+            _ = machine.offered(byteCount: 10, policy: .drop(after: .seconds(3)), since: at(0), now: at(0))
+        case .endedEarly:
+            _ = machine.inputEnded(1, now: at(0))
+        case .givenUp, .givenUpNext:
+            _ = machine.networkLost(now: at(0))
+            if situation == .givenUpNext { _ = machine.networkUp(now: at(0)) }
+        case .backingOff:
+            _ = machine.connectFailed(1, .refused, now: at(0))
+            return (machine, at(0.5))
+        case .gaveUp:
+            _ = machine.connectFailed(1, .badCertificate, now: at(0))
+        case .handing, .withdrawing, .endedHanding, .drainingHanding:
+            _ = machine.offered(byteCount: 10, policy: .wait(upTo: .seconds(20)), since: at(0), now: at(0))
+            if situation == .handing || situation == .withdrawing {
+                _ = machine.offered(byteCount: 10, policy: .wait(upTo: .seconds(30)), since: at(0), now: at(0))
+            }
+            connect(&machine)
+            if situation == .handing || situation == .withdrawing {
+                _ = machine.offered(byteCount: 10, policy: .fail, since: at(0), now: at(0))
+            }
+            if situation == .withdrawing { _ = machine.sendCancelled(1) }
+            if situation == .endedHanding { _ = machine.inputEnded(1, now: at(0)) }
+            if situation == .drainingHanding { _ = machine.closeRequested(now: at(0)) }
+        case .failed:
+            connect(&machine)
+            _ = machine.sendFailed(on: 1)
+            _ = machine.offered(byteCount: 10, policy: .wait(upTo: .seconds(20)), since: at(0), now: at(0))
+        case .ready, .stable, .endedNext, .ended, .lost, .cancelled, .replaced, .draining, .closedEnded,
+            .closedEndedByUser, .over:
+            connect(&machine)
+            end(&machine, as: situation)
+            return (machine, situation == .stable || situation == .endedNext ? at(12) : at(1))
+        }
+        return (machine, at(1))
+    }
+
+    private func connect(_ machine: inout ClientMachine) {
+        _ = machine.connected(1, now: at(0))
+    }
+
+    private func end(_ machine: inout ClientMachine, as situation: Situation) {
+        switch situation {
+        case .endedNext: _ = machine.inputEnded(1, now: at(11))
+        case .ended: _ = machine.inputEnded(1, now: at(0))
+        case .lost: _ = machine.networkLost(now: at(0))
+        case .cancelled: _ = machine.cancelled(now: at(0))
+        case .replaced: _ = machine.reconnectRequested(now: at(0))
+        case .draining: _ = machine.closeRequested(now: at(0))
+        case .closedEnded, .closedEndedByUser:
+            _ = machine.inputEnded(1, now: at(0))
+            _ = situation == .closedEnded ? machine.closeRequested(now: at(0)) : machine.closedByUser(now: at(0))
+        case .over:
+            _ = machine.cancelled(now: at(0))
+            _ = machine.connectionClosed(1, .inOrder, now: at(0))
+        default: break
+        }
+    }
+
+    /// What is done, as `line` writes it.
+    private func apply(_ event: Event, to machine: inout ClientMachine, now: MonotonicTime) -> String {
+        switch event {
+        case .start:
+            do { return try line(machine.start(now: now)) } catch { return "\(error.code)" }
+        case .networkUp: return line(machine.networkUp(now: now))
+        case .networkLost: return line(machine.networkLost(now: now))
+        case .connected: return line(machine.connected(1, now: now))
+        case .connectedOther: return line(machine.connected(9, now: now))
+        case .connectFailed: return line(machine.connectFailed(1, .refused, now: now))
+        case .tlsRejected: return line(machine.connectFailed(1, .badCertificate, now: now))
+        case .connectGivenUp: return line(machine.connectFailed(1, nil, now: now))
+        case .inputEnded: return line(machine.inputEnded(1, now: now))
+        case .inputEndedOther: return line(machine.inputEnded(9, now: now))
+        case .closed: return line(machine.connectionClosed(1, .inOrder, now: now))
+        case .closedReset: return line(machine.connectionClosed(1, .reset, now: now))
+        case .closedWithoutEnd: return line(machine.connectionClosed(1, .withoutPeersEnd, now: now))
+        case .closedSilent: return line(machine.connectionClosed(1, .silent, now: now))
+        case .closedOther: return line(machine.connectionClosed(9, .inOrder, now: now))
+        case .timerEarly: return line(machine.timerFired(now: now))
+        case .timerDue: return line(machine.timerFired(now: machine.nextDeadline ?? now))
+        case .timerLate: return line(machine.timerFired(now: now + .seconds(40)))
+        case .reconnect: return line(machine.reconnectRequested(now: now))
+        case .beginClose: return line(machine.closeRequested(now: now))
+        case .close: return line(machine.closedByUser(now: now))
+        case .cut: return line(machine.cutRequested(now: now))
+        case .cancel: return line(machine.cancelled(now: now))
+        case .offerWait: return offer(.wait(upTo: .seconds(2)), to: &machine, now: now)
+        case .offerFail: return offer(.fail, to: &machine, now: now)
+        case .offerDrop: return offer(.drop(after: .seconds(3)), to: &machine, now: now)
+        case .cancelFirst: return line(machine.sendCancelled(1))
+        case .cancelSecond: return line(machine.sendCancelled(2))
+        case .sendFailed: return line(machine.sendFailed(on: 1))
+        case .sendFailedOther: return line(machine.sendFailed(on: 9))
+        case .handedOver: return line(machine.handOverEnded(1, on: 1, isAccepted: true, now: now))
+        case .refused: return line(machine.handOverEnded(1, on: 1, isAccepted: false, now: now))
+        case .handedOverOther: return line(machine.handOverEnded(1, on: 9, isAccepted: true, now: now))
+        }
+    }
+
+    /// It has waited for half a second before.
+    private func offer(_ policy: SendPolicy, to machine: inout ClientMachine, now: MonotonicTime) -> String {
+        "\(machine.offered(byteCount: 10, policy: policy, since: now - .milliseconds(500), now: now))"
+    }
+
+    /// What is done, and in brackets where the client stands then, if that has changed.
+    private func result(_ situation: Situation, _ event: Event) throws -> String {
+        var (machine, now) = try machine(in: situation)
+        let before = machine.summary
+        let actions = apply(event, to: &machine, now: now)
+        return machine.summary == before ? actions : "\(actions) [\(machine.summary)]"
+    }
+
+    @Test(arguments: Event.allCases)
+    func table(event: Event) throws {
+        var expected: [Situation: String] = [:]
+        let lines = try #require(Self.expectedOfConnections[event] ?? Self.expectedOfRequests[event])
+        for line in lines.split(separator: "\n") {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            for word in parts[0].split(separator: " ") {
+                let situation = try #require(Situation(rawValue: String(word)), "\(word)")
+                #expect(expected[situation] == nil, "\(event) \(situation) stands twice")
+                expected[situation] = parts[1].trimmingPrefix(" ").description
+            }
+        }
+        for situation in Situation.allCases {
+            // What is not in the table changes nothing.
+            let result = try result(situation, event)
+            #expect(result == expected[situation] ?? "", "\(event) while \(situation)")
+        }
+    }
+}
