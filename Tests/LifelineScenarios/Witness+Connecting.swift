@@ -62,7 +62,7 @@ extension Witness: SimulatedClientObserver {
         if step.number != publishedCount { fail("step \(step.number) is published in the place of \(publishedCount)") }
         if step.number > transitionCount { fail("step \(step.number) is published before it is made") }
         let isEnd = step.from == .draining || (step.from == .ready && step.to != .draining)
-        if isEnd != (published.counts != nil) { fail("\(step) is published with the counts \(published.counts as Any)") }
+        if isEnd != (published.counts != nil) { fail("\(step) is published with \(published.counts as Any)") }
         if let counts = published.counts {
             let last = lastClosed
             if counts.accepted != last?.accepted || counts.undelivered != last?.undelivered {

@@ -26,9 +26,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
 
     /// Runs tasks on the event loop of the client's connections, as `Connection.executor` does: for tasks that send and wait
     /// for what comes, and neither block nor compute for long.
-    public var executor: any TaskExecutor {
-        keeper.environment.transport.executor ?? globalConcurrentExecutor
-    }
+    public var executor: any TaskExecutor { keeper.executor }
 
     let keeper: ConnectionKeeper
     let sends = WaitingSends()
@@ -153,14 +151,11 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     /// What follows the start.
     func runToEnd() async throws {
         try await withGracefulShutdownHandler {
-            try await runUntilClosed()
+            try await keeper.run(for: self)
         } onGracefulShutdown: { [keeper] in
             keeper.beginClose()
         }
     }
-
-    /// The same for an owner that closes the client by itself on graceful shutdown.
-    func runUntilClosed() async throws { try await keeper.run(for: self) }
 
     /// Makes a new connection at once, with all attempts to be had again: after giving up, instead of waiting for the
     /// next attempt, or in place of a connection that stands, which is cut. While one is being made, or there is no network
@@ -193,26 +188,14 @@ extension Client: ConnectionUser {
             keeper.logger.warning("Not connecting until messages that have arrived are taken; see Client.messages")
         }
         while inbox.queue.isPaused { try await inbox.waitForRoom() }
-        try await intake?.waitToConnect()
-        return try await keeper.connect { [self] in
-            ClientReceiver(
-                MessageReceiver(
-                    configuration: configuration,
-                    heartbeat: heartbeat,
-                    intake: intake,
-                    inbox: inbox.queue
-                ) { [inbox] in
-                    inbox.receive($0, cost: $1, from: id)
-                },
-                inbox: inbox,
-                inputEnded: { [keeper] in keeper.inputEnded(id) }
-            )
+        let sink = ClientSink(id: id, inbox: inbox, intake: intake, keeper: keeper)
+        return try await keeper.connect { [configuration, heartbeat] in
+            MessageReceiver(configuration: configuration, heartbeat: heartbeat, sink: sink)
         }
     }
 
     func use(_ connection: any TransportConnection, as id: ClientMachine.ConnectionID) async {
         inbox.attach(connection)
-        intake?.connectionReady(connection, as: id)
         await sends.handOver(to: connection, as: id, keeper)
     }
 

@@ -116,53 +116,6 @@ internal import NIOConcurrencyHelpers
     func takePing() -> UInt64? { state.withLockedValue { $0.ping.take() } }
 }
 
-/// Decodes the frames of one of a client's connections into the client's inbox, which outlives it.
-struct ClientReceiver<Received: DelimitedMessage>: FrameReceiver {
-    let inbox: ClientInbox<Received>
-    private var base: MessageReceiver<Received>
-    /// The input has ended in order. Tells why.
-    private let inputEnded: @Sendable () -> ConnectionError
-
-    init(
-        _ base: MessageReceiver<Received>,
-        inbox: ClientInbox<Received>,
-        inputEnded: @escaping @Sendable () -> ConnectionError
-    ) {
-        self.base = base
-        self.inbox = inbox
-        self.inputEnded = inputEnded
-    }
-
-    var answersPings: Bool { base.answersPings }
-    var partLength: Int { base.partLength }
-
-    mutating func receive(_ run: FrameRun) throws {
-        try base.receive(run)
-    }
-
-    mutating func finishBatch() -> ReadDemand {
-        base.finishBatch()
-    }
-
-    mutating func takeReplies() throws(ConnectionError) -> [UInt8] {
-        try base.takeReplies()
-    }
-
-    func pingFrame(number: UInt64) throws(ConnectionError) -> [UInt8]? {
-        guard let frame = try base.pingFrame(number: number) else { return nil }
-        inbox.pingWillBeSent(number: number)
-        return frame
-    }
-
-    mutating func finish(throwing error: ConnectionError?) {
-        // With an error, the end of the connection tells the client.
-        if let error { return base.endIntake(.failed(error)) }
-        let reason = inputEnded()
-        // After that: who learns of it and sends again sends over the next connection.
-        base.endIntake(.regular(reason))
-    }
-}
-
 extension ClientInbox: MessageSource {
     @usableFromInline func fill() -> Bool {
         queue.fill(rest) { resumeReading() }
@@ -174,5 +127,28 @@ extension ClientInbox: MessageSource {
 
     @usableFromInline nonisolated(nonsending) func wait() async throws -> Bool {
         try await queue.untyped.wait(besides: rest)
+    }
+}
+
+/// Where the messages of one of a client's connections go: into the client's inbox, which outlives it.
+struct ClientSink<Message: DelimitedMessage>: MessageSink {
+    let id: ClientMachine.ConnectionID
+    let inbox: ClientInbox<Message>
+    let intake: (any MessageIntake<Message>)?
+    let keeper: ConnectionKeeper
+
+    func receive(_ messages: [Message], cost: Int) -> ReadDemand { inbox.receive(messages, cost: cost, from: id) }
+
+    func pingWillBeSent(number: UInt64) { inbox.pingWillBeSent(number: number) }
+
+    func finish(throwing error: ConnectionError?) {
+        // With an error, the end of the connection tells the client.
+        if let error {
+            intake?.inputEnded(.failed(error))
+            return
+        }
+        let reason = keeper.inputEnded(id)
+        // After that: what is sent again because of it goes over the next connection.
+        intake?.inputEnded(.regular(reason))
     }
 }

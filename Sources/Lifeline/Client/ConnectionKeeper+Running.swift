@@ -3,9 +3,9 @@ internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
-/// What a keeper's connections are for.
+/// What a keeper's connections are for: the messages of a client, or a session.
 protocol ConnectionUser: AnyObject, Sendable {
-    /// How many messages have come in, over all connections.
+    /// How many messages have come in, over all connections; 0 where nobody wants to know.
     var receivedCount: Int { get }
     /// Makes a connection. The task is cancelled when the attempt is given up.
     func connect(as id: ClientMachine.ConnectionID) async throws -> any TransportConnection
@@ -14,6 +14,10 @@ protocol ConnectionUser: AnyObject, Sendable {
     func use(_ connection: any TransportConnection, as id: ClientMachine.ConnectionID) async
     /// The attempt or connection is over.
     func ended(_ id: ClientMachine.ConnectionID)
+}
+
+extension ConnectionUser {
+    var receivedCount: Int { 0 }
 }
 
 // What runs while the client runs.

@@ -58,12 +58,14 @@ final class ConnectionKeeper: Sendable {
     ///   - types: what the connections carry.
     ///   - maximumFrameLength: how many bytes a frame that is received may have.
     ///   - asksForLife: whether there is a heartbeat to ask the peer with.
+    ///   - maximumPause: the longest pause that the peer may ask for.
     init(
         to endpoint: Endpoint,
         configuration: ClientConfiguration,
         carrying types: CarriedTypes,
         maximumFrameLength: Int,
         asksForLife: Bool,
+        maximumPause: Duration = .zero,
         sends: WaitingSends? = nil,
         environment: ClientEnvironment,
         logger: Logger,
@@ -91,6 +93,7 @@ final class ConnectionKeeper: Sendable {
         machine.backoff = configuration.backoff
         machine.sendQueue = configuration.sendQueue
         machine.closeTimeout = configuration.connection.closeTimeout
+        machine.maximumPause = maximumPause
         machine.sleepWatchInterval = asksForLife ? configuration.connection.heartbeat.interval : nil
         state = NIOLockedValueBox(
             State(
@@ -104,6 +107,7 @@ final class ConnectionKeeper: Sendable {
     }
 
     var clock: any ClientClock { environment.clock }
+    var executor: any TaskExecutor { environment.transport.executor ?? globalConcurrentExecutor }
 
     // MARK: Observing
 
@@ -138,6 +142,14 @@ final class ConnectionKeeper: Sendable {
     }
 
     func reconnect() { change { $0.reconnectRequested(now: $1) } }
+
+    /// The peer goes away, and asks for so long a pause before the next attempt.
+    func peerLeaving(pause: Duration) {
+        change { machine, now in
+            machine.peerLeaving(pause: pause, now: now)
+            return []
+        }
+    }
 
     /// Closes in order, or joins a close that is under way.
     func beginClose() { change { $0.closeRequested(now: $1) } }

@@ -4,14 +4,15 @@ internal import LifelineTransport
 
 /// Decodes the frames of one connection on its event loop and hands the messages of each read on together. Pings are
 /// answered, and they and their answers taken out, once a batch: without heartbeat messages no frame costs more.
-struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
+struct MessageReceiver<Sink: MessageSink>: FrameReceiver {
+    typealias Received = Sink.Message
+
     /// What a message takes besides its bytes, roughly: its value and its storage's header. Without it, a peer that
     /// sends empty messages could fill the queue with a hundred times what is counted.
     private static var overheadPerMessage: Int { 64 }
 
-    let inbox: BatchQueue<Received>
-    /// Takes a batch and what it costs, and tells whether to read on.
-    private let deliver: @Sendable ([Received], Int) -> ReadDemand
+    /// Where the messages go.
+    let inbox: Sink
     private let decodingOptions: DecodingOptions
     private let heartbeat: HeartbeatFrames<Received>?
     private let intake: (any MessageIntake<Received>)?
@@ -21,31 +22,25 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
     private var costs: [Int] = []
     private var replies: Result<[UInt8], ConnectionError> = .success([])
 
-    /// Messages go into a queue of the receiver's own.
-    init(
-        configuration: ConnectionConfiguration,
-        heartbeat: HeartbeatMessages<Received, some DelimitedMessage>?
-    ) {
-        let inbox = BatchQueue<Received>(marks: configuration.inboundWaterMarks)
-        self.init(configuration: configuration, heartbeat: heartbeat, inbox: inbox) {
-            inbox.receive($0, cost: $1)
-        }
-    }
-
-    /// Messages that `intake` does not take go into `inbox` by way of `deliver`.
     init(
         configuration: ConnectionConfiguration,
         heartbeat: HeartbeatMessages<Received, some DelimitedMessage>?,
-        intake: (any MessageIntake<Received>)? = nil,
-        inbox: BatchQueue<Received>,
-        deliver: @escaping @Sendable ([Received], Int) -> ReadDemand
+        sink: Sink
     ) {
-        self.inbox = inbox
-        self.deliver = deliver
-        self.intake = intake
+        self.inbox = sink
+        self.intake = sink.intake
         self.decodingOptions = configuration.decodingOptions
         self.heartbeat = heartbeat.map { HeartbeatFrames($0, configuration) }
         intake?.connectionBegan()
+    }
+
+    /// Messages go into a queue of the receiver's own.
+    init<Message: DelimitedMessage>(
+        configuration: ConnectionConfiguration,
+        heartbeat: HeartbeatMessages<Message, some DelimitedMessage>?
+    ) where Sink == BatchQueue<Message> {
+        let queue = BatchQueue<Message>(marks: configuration.inboundWaterMarks)
+        self.init(configuration: configuration, heartbeat: heartbeat, sink: queue)
     }
 
     var answersPings: Bool { heartbeat != nil }
@@ -104,7 +99,7 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
         if let heartbeat, !seesHeartbeats { takeHeartbeats(heartbeat) }
         if let intake { takeMessages(intake) }
         if let heartbeat, seesHeartbeats { takeHeartbeats(heartbeat) }
-        return deliver(batch, cost)
+        return inbox.receive(batch, cost: cost)
     }
 
     mutating func takeReplies() throws(ConnectionError) -> [UInt8] {
@@ -114,19 +109,16 @@ struct MessageReceiver<Received: DelimitedMessage>: FrameReceiver {
     }
 
     func pingFrame(number: UInt64) throws(ConnectionError) -> [UInt8]? {
-        try heartbeat?.ping?(number)
+        guard let frame = try heartbeat?.ping?(number) else { return nil }
+        inbox.pingWillBeSent(number: number)
+        return frame
     }
 
     mutating func finish(throwing error: ConnectionError?) {
         inbox.finish(throwing: error)
     }
 
-    /// The same for an inbox that outlives the connection.
-    func endIntake(_ end: AnswersEnd) {
-        intake?.inputEnded(end)
-    }
-
-    /// Lets the intake have what it takes, with its cost: nobody else has to make room for that.
+    /// Lets the intake have what it takes, with its cost: nothing of that waits in the sink.
     private mutating func takeMessages(_ intake: any MessageIntake<Received>) {
         var kept = 0
         for index in batch.indices {

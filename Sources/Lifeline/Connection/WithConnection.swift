@@ -34,7 +34,7 @@ public nonisolated(nonsending) func withConnection<Received: DelimitedMessage, S
         carrying: CarriedTypes(receiving: Received.self, sending: Sent.self)
     )
     let opened = try await NIOTransport.shared.connect(to: endpoint, options: options) {
-        MessageReceiver<Received>(configuration: configuration, heartbeat: heartbeat)
+        MessageReceiver(configuration: configuration, heartbeat: heartbeat)
     }
     return try await Connection<Received, Sent>(opened, configuration: configuration).closing(after: body)
 }

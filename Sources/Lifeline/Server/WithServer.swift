@@ -44,7 +44,7 @@ public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent:
         hasHeartbeat: heartbeat?.ping != nil,
         carrying: CarriedTypes(receiving: Received.self, sending: Sent.self),
         logger: logger,
-        makeReceiver: { MessageReceiver<Received>(configuration: configuration.connection, heartbeat: heartbeat) },
+        makeReceiver: { MessageReceiver(configuration: configuration.connection, heartbeat: heartbeat) },
         serve: { opened in
             let connection = Connection<Received, Sent>(opened, encoder, outboundWaterMarks: marks)
             try await opened.connection.closing { try await handler(connection) }

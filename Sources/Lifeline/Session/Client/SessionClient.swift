@@ -28,7 +28,7 @@ public import ServiceLifecycle
 /// What must come after something else is asked for when that has been replied to.
 public final class SessionClient: Sendable {
     /// Where it connects to.
-    public var endpoint: Endpoint { client.endpoint }
+    public var endpoint: Endpoint { keeper.endpoint }
 
     /// Runs tasks on the event loop of the client's connections:
     ///
@@ -36,7 +36,7 @@ public final class SessionClient: Sendable {
     ///
     /// Calls go on there without a switch between threads, and those that are made together go out with few writes. Such tasks
     /// must neither block nor compute for long: the loop's connections wait meanwhile.
-    public var executor: any TaskExecutor { client.executor }
+    public var executor: any TaskExecutor { keeper.executor }
 
     typealias Frame = Lifeline_Session_V1_Frame
 
@@ -44,7 +44,7 @@ public final class SessionClient: Sendable {
     let host: SessionClientHost
     let interceptors: [any SessionClientInterceptor]
     let configuration: SessionClientConfiguration
-    private let client: Client<Frame, Frame>
+    private let keeper: ConnectionKeeper
 
     /// Makes a client that does nothing until it is run.
     ///
@@ -85,36 +85,38 @@ public final class SessionClient: Sendable {
             details: SessionOpeningDetails(name: configuration.name, metadata: configuration.metadata),
             clock: environment.clock
         )
+        keeper = ConnectionKeeper(
+            to: endpoint,
+            configuration: configuration.client,
+            carrying: .delimited,
+            maximumFrameLength: configuration.client.connection.maximumFrameLength,
+            asksForLife: true,
+            maximumPause: configuration.maximumPause,
+            environment: environment,
+            logger: logger
+        )
         host = SessionClientHost(
             engine: engine,
+            keeper: keeper,
+            configuration: configuration.client.connection,
             leftoverLimit: options.inboundWindow,
             renewMetadata: configuration.checkedRenewal,
             clock: environment.clock,
             logger: logger
         )
         engine.attach(host)
-        client = Client(
-            to: endpoint,
-            configuration: configuration.client,
-            heartbeat: .session,
-            intake: host,
-            observer: nil,
-            logger: logger,
-            environment: environment
-        )
-        host.attach(client)
     }
 
     // MARK: Observing
 
     /// Where the connection stands.
-    public var state: ConnectionState { client.state }
+    public var state: ConnectionState { keeper.connectionState }
 
     /// Every step of the connection, for any number of subscribers, each from the newest one on.
-    public var events: ClientEvents { client.events }
+    public var events: ClientEvents { ClientEvents(history: keeper.history) }
 
     /// The last 100 steps of the connection, the oldest first.
-    public var history: [ClientEvent] { client.history }
+    public var history: [ClientEvent] { keeper.history.events }
 
     /// What becomes of the session, for any number of subscribers.
     public var sessionEvents: SessionEvents { SessionEvents(history: host.history) }
@@ -144,7 +146,7 @@ public final class SessionClient: Sendable {
             engine.abandon(SessionGoodbye(.closed), reason: reason)
             throw error
         }
-        try client.start()
+        try keeper.start()
         let shutdown = Latch<Void>()
         try await withTaskCancellationHandler {
             try await withGracefulShutdownHandler {
@@ -166,12 +168,12 @@ public final class SessionClient: Sendable {
                 await self.close()
             }
             defer { group.cancelAll() }
-            try await client.runUntilClosed()
+            try await keeper.run(for: host)
         }
     }
 
     /// Makes a new connection at once, as `Client.reconnect()` does; the session goes on over it.
-    public func reconnect() { client.reconnect() }
+    public func reconnect() { keeper.reconnect() }
 
     /// Closes the session: takes no more calls and pushes, and waits until all that was accepted is processed and every call
     /// has ended, for `SessionClientConfiguration.closeTimeout` at most; then the session ends, and so does `run()`.
@@ -185,7 +187,7 @@ public final class SessionClient: Sendable {
         } onCancel: {
             engine.abandon(SessionGoodbye(.closed))
         }
-        await client.closeOrJoin()
+        await keeper.close()
     }
 }
 

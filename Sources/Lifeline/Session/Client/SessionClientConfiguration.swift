@@ -27,6 +27,11 @@ public struct SessionClientConfiguration: Sendable {
     /// when it shuts down.
     public var closeTimeout = Duration.seconds(10)
 
+    /// The longest pause that a server which goes away may ask for before the next connection. Default: 5 min, which several
+    /// restarts of a server take. Values below 0 count as 0. `SessionClient.reconnect()` and the network's return cut a pause
+    /// short.
+    public var maximumPause = Duration.seconds(300)
+
     /// What messages are accepted in replies and pushes.
     public var decodingOptions: DecodingOptions {
         get { client.connection.decodingOptions }

@@ -12,18 +12,12 @@ final class SessionClientHost: Sendable {
     /// Names that a server makes up must not fill the memory.
     private static let loggedMethodLimit = 100
 
-    private struct WeakClient {
-        weak var client: Client<Frame, Frame>?
-    }
-
     private struct State {
         var inboxes: [String: SessionInbox] = [:]
         var unwantedPushCount = 0
         var loggedMethods: Set<String> = []
         /// The present connection, as far as is known.
         var connection: UInt64?
-        /// Not before that shall the next connection be made.
-        var pauseEnd: MonotonicTime?
         var failure: SessionError?
         var hasEnded = false
     }
@@ -35,27 +29,27 @@ final class SessionClientHost: Sendable {
     private let logger: Logger
     private let renewMetadata: (@Sendable () async throws -> SessionMetadata)?
     private let ended = Latch<Void>()
-    /// Weak, as it has this.
-    private let client = NIOLockedValueBox(WeakClient())
+    /// Keeps the connections that the session goes over.
+    private let keeper: ConnectionKeeper
+    private let configuration: ConnectionConfiguration
     private let state = NIOLockedValueBox(State())
 
     init(
         engine: SessionEngine,
+        keeper: ConnectionKeeper,
+        configuration: ConnectionConfiguration,
         leftoverLimit: SessionWindow,
         renewMetadata: (@Sendable () async throws -> SessionMetadata)?,
         clock: any ClientClock,
         logger: Logger
     ) {
         self.engine = engine
+        self.keeper = keeper
+        self.configuration = configuration
         leftovers = LeftoverPushes(limit: leftoverLimit)
         self.renewMetadata = renewMetadata
         self.clock = clock
         self.logger = logger
-    }
-
-    /// Whose connections the session goes over.
-    func attach(_ client: Client<Frame, Frame>) {
-        self.client.withLockedValue { $0.client = client }
     }
 
     var unwantedPushCount: Int { state.withLockedValue { $0.unwantedPushCount } }
@@ -138,7 +132,7 @@ extension SessionClientHost: SessionHost {
             history.append(.refused(messages))
         case .peerLeaving(let pause):
             logger.info("The server goes away", metadata: ["pause": "\(pause)"])
-            state.withLockedValue { $0.pauseEnd = clock.now + pause }
+            keeper.peerLeaving(pause: pause)
         case .peerViolated(let message):
             logger.warning("The server broke the rules of sessions", metadata: ["error": "\(message)"])
         case .peerAccused(let error):
@@ -159,42 +153,48 @@ extension SessionClientHost: SessionHost {
         for inbox in inboxes { inbox.finish(end) }
         ended.open(with: ())
         // The goodbye is on the way.
-        client.withLockedValue { $0.client }?.keeper.beginClose()
+        keeper.beginClose()
     }
 }
 
-// What connections tell.
-extension SessionClientHost: MessageIntake {
-    /// They acknowledge.
-    var seesHeartbeats: Bool { true }
-
-    func connectionBegan() {}
-
-    func waitToConnect() async throws {
+// The connections that the session goes over.
+extension SessionClientHost: ConnectionUser {
+    func connect(as id: ClientMachine.ConnectionID) async throws -> any TransportConnection {
         try await leftovers.waitForRoom {
             logger.warning("Not connecting until pushes that have arrived are taken; see SessionClient.pushes")
         }
-        // An attempt that is given up leaves the pause to the next one.
-        while let pauseEnd = state.withLockedValue({ $0.pauseEnd }), clock.now < pauseEnd {
-            try await clock.sleep(until: pauseEnd)
+        if let renewMetadata {
+            do {
+                let metadata = try await renewMetadata()
+                engine.state.withLockedValue { $0.details.metadata = metadata }
+            } catch {
+                throw ConnectionError(
+                    code: .connectFailed,
+                    message: "What the server is to be told of the client could not be found out: \(error)",
+                    cause: error
+                )
+            }
         }
-        guard let renewMetadata else { return }
-        do {
-            let metadata = try await renewMetadata()
-            engine.state.withLockedValue { $0.details.metadata = metadata }
-        } catch {
-            throw ConnectionError(
-                code: .connectFailed,
-                message: "What the server is to be told of the client could not be found out: \(error)",
-                cause: error
-            )
+        let sink = SessionClientSink(id: id, host: self)
+        return try await keeper.connect { [configuration] in
+            MessageReceiver(configuration: configuration, heartbeat: .session, sink: sink)
         }
     }
 
-    func connectionReady(_ connection: any TransportConnection, as id: ClientMachine.ConnectionID) {
+    func use(_ connection: any TransportConnection, as id: ClientMachine.ConnectionID) async {
         state.withLockedValue { $0.connection = id }
         engine.connected(connection, as: id)
     }
+
+    func ended(_ id: ClientMachine.ConnectionID) {
+        state.withLockedValue { $0.connection = nil }
+        engine.disconnected(id)
+    }
+}
+
+extension SessionClientHost: MessageIntake {
+    /// They acknowledge.
+    var seesHeartbeats: Bool { true }
 
     func takes(_ frame: Frame, byteCount: Int) -> Bool {
         // Before its connection was reported, nothing that comes has a meaning.
@@ -206,13 +206,22 @@ extension SessionClientHost: MessageIntake {
 
     func batchEnded() { engine.batchEnded() }
 
-    func inputEnded(_ end: AnswersEnd) {
-        let error: ConnectionError? = if case .failed(let error) = end { error } else { nil }
-        if let id = state.withLockedValue({ $0.connection }) { engine.inputEnded(error, on: id) }
+    fileprivate func inputEnded(_ error: ConnectionError?, on id: ClientMachine.ConnectionID) {
+        engine.inputEnded(error, on: id)
+        // With an error, the end of the connection tells the keeper.
+        if error == nil { _ = keeper.inputEnded(id) }
     }
+}
 
-    func connectionClosed(_ id: ClientMachine.ConnectionID) {
-        state.withLockedValue { $0.connection = nil }
-        engine.disconnected(id)
-    }
+/// Where the frames of one of a session's connections go.
+private struct SessionClientSink: MessageSink {
+    let id: ClientMachine.ConnectionID
+    let host: SessionClientHost
+
+    var intake: (any MessageIntake<SessionClientHost.Frame>)? { host }
+
+    /// All frames were taken before.
+    func receive(_ frames: [SessionClientHost.Frame], cost: Int) -> ReadDemand { .more }
+
+    func finish(throwing error: ConnectionError?) { host.inputEnded(error, on: id) }
 }

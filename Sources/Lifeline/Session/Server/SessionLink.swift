@@ -85,8 +85,6 @@ extension SessionLink: MessageIntake {
     /// They acknowledge.
     var seesHeartbeats: Bool { true }
 
-    func connectionBegan() {}
-
     func takes(_ frame: Frame, byteCount: Int) -> Bool {
         switch state.withLockedValue({ $0 }) {
         case .waiting:
@@ -108,46 +106,26 @@ extension SessionLink: MessageIntake {
     func batchEnded() {
         if case .attached(let engine, _) = state.withLockedValue({ $0 }) { engine.batchEnded() }
     }
+}
 
-    func inputEnded(_ end: AnswersEnd) {
-        if case .failed(let error) = end { inputEnded(error) } else { inputEnded(nil) }
-    }
+extension SessionLink: MessageSink {
+    var intake: (any MessageIntake<Frame>)? { self }
 
-    func inputEnded(_ error: ConnectionError?) {
+    /// All frames were taken before.
+    func receive(_ frames: [Frame], cost: Int) -> ReadDemand { .more }
+
+    func finish(throwing error: ConnectionError?) {
         if case .attached(let engine, let id) = state.withLockedValue({ $0 }) { engine.inputEnded(error, on: id) }
         inputOver.open(with: ())
         hello.open(with: .failure(.ended))
     }
-
-    func connectionClosed(_ id: ClientMachine.ConnectionID) {}
 }
 
 /// Takes the frames of one of a server's connections to its link.
-struct SessionReceiver: FrameReceiver {
-    let inbox: SessionLink
-    private var base: MessageReceiver<Lifeline_Session_V1_Frame>
+typealias SessionReceiver = MessageReceiver<SessionLink>
 
+extension SessionReceiver {
     init(configuration: ConnectionConfiguration) {
-        let link = SessionLink()
-        inbox = link
-        base = MessageReceiver(
-            configuration: configuration,
-            heartbeat: .session,
-            intake: link,
-            inbox: BatchQueue(marks: configuration.inboundWaterMarks)
-        ) { _, _ in .more }
-    }
-
-    var answersPings: Bool { base.answersPings }
-    var partLength: Int { base.partLength }
-
-    mutating func receive(_ run: FrameRun) throws { try base.receive(run) }
-    mutating func finishBatch() -> ReadDemand { base.finishBatch() }
-    mutating func takeReplies() throws(ConnectionError) -> [UInt8] { try base.takeReplies() }
-    func pingFrame(number: UInt64) throws(ConnectionError) -> [UInt8]? { try base.pingFrame(number: number) }
-
-    mutating func finish(throwing error: ConnectionError?) {
-        base.finish(throwing: error)
-        inbox.inputEnded(error)
+        self.init(configuration: configuration, heartbeat: .session, sink: SessionLink())
     }
 }

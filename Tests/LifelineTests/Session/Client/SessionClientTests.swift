@@ -379,22 +379,41 @@ import Testing
             let pauseEnd = harness.clock.now + .milliseconds(3_000)
             harness.clock.advance(by: .milliseconds(20))
             try await server.peer.waitForClose()
-            try await until { client.state == .backingOff }
-            harness.clock.advance(by: .milliseconds(2_000))
-            try await until { client.state == .connecting }
-            // What the attempt waits for, long before it would be given up.
+            try await until { client.history.last?.transition.to == .backingOff }
+            #expect(client.history.last?.transition.nextAttempt == pauseEnd)
             try await until { harness.clock.nextWakeUp == pauseEnd }
-            #expect(harness.transport.attemptCount == 1)
-            // An attempt that is given up takes nothing of the pause along.
-            harness.network.change(to: .unavailable)
-            try await until { client.state == .waitingForNetwork && harness.clock.nextWakeUp != pauseEnd }
-            harness.network.change(to: .available)
-            try await until { client.state == .connecting && harness.clock.nextWakeUp == pauseEnd }
+            harness.clock.advance(by: .milliseconds(2_000))
+            #expect(client.state == .backingOff)
             #expect(harness.transport.attemptCount == 1)
             harness.clock.advance(to: pauseEnd)
             server = try await harness.accept()
             try await server.welcome(id: 2)
             #expect(try await server.next().push.method == "t.T/P")
+        }
+    }
+
+    /// No server keeps a client away for longer than it lets itself be kept.
+    @Test(arguments: ["reconnect", "network", "time"]) func aLongPauseIsCutShort(by what: String) async throws {
+        let harness = SessionClientHarness { $0.maximumPause = .seconds(3) }
+        try await harness.run { client in
+            let server = try await harness.accept()
+            try await server.welcome()
+            let pauseEnd = harness.clock.now + .seconds(3)
+            try server.send(.with { ($0.goodbye.code, $0.goodbye.pauseMilliseconds) = (.draining, .max) })
+            harness.clock.advance(by: .milliseconds(20))
+            try await server.peer.waitForClose()
+            try await until { client.history.last?.transition.to == .backingOff }
+            #expect(client.history.last?.transition.nextAttempt == pauseEnd)
+            switch what {
+            case "reconnect": client.reconnect()
+            case "network":
+                harness.network.change(to: .unavailable)
+                harness.network.change(to: .available)
+            default:
+                try await until { harness.clock.nextWakeUp == pauseEnd }
+                harness.clock.advance(to: pauseEnd)
+            }
+            _ = try await harness.accept()
         }
     }
 
