@@ -11,7 +11,7 @@ enum Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
 
     var testDescription: String { rawValue }
 
-    var program: URL { Checkout.folder.appending(path: ".build-interop/bin/\(rawValue)-peer") }
+    var program: URL { Checkout.folder.appending(path: ".build-peers/bin/\(rawValue)-peer") }
 
     /// Runs a command to its end, and returns what it wrote to standard output. A failure is an issue of the test.
     @discardableResult
@@ -37,7 +37,7 @@ enum Corpus: String, CaseIterable, Sendable {
     /// The stream as Python wrote it.
     var reference: Data {
         get throws {
-            try Data(contentsOf: Checkout.folder.appending(path: ".build-interop/corpus/\(rawValue).delimited"))
+            try Data(contentsOf: Checkout.folder.appending(path: ".build-peers/corpus/\(rawValue).delimited"))
         }
     }
 }

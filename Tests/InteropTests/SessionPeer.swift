@@ -43,7 +43,7 @@ enum SessionPeer {
     }
 
     private static func executable(_ name: String) -> URL {
-        Checkout.folder.appending(path: ".build-interop/bin/\(name)")
+        Checkout.folder.appending(path: ".build-peers/bin/\(name)")
     }
 }
 

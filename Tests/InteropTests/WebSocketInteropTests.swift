@@ -9,7 +9,7 @@ import Testing
     private static let schemes = ["ws", "wss"]
 
     private let certificates: CertificateFiles
-    private let peer = Checkout.folder.appending(path: ".build-interop/bin/websockets-peer")
+    private let peer = Checkout.folder.appending(path: ".build-peers/bin/websockets-peer")
     private let messages: [WebSocketMessage] = [
         .text("Grüezi 🎉"), .text(""), .binary([]), .binary([0, 255]), .text(String(repeating: "x", count: 300_000)),
     ]
