@@ -217,11 +217,45 @@ import Testing
         #expect(error?.code == .tlsRejected)
     }
 
-    @Test func noCipherInCommon() async throws {
-        let error = try await withOpenSSLServer("-rev -tls1_2 -cipher AES128-SHA256:@SECLEVEL=0") { endpoint, tls in
+    private static let weakSuites = ["AES128-SHA256", "ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA"]
+    private static let strongSuites = [
+        "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305",
+    ]
+
+    @Test(arguments: weakSuites) func aServerWithWeakCiphersIsRefused(suite: String) async throws {
+        let error = try await withOpenSSLServer("-rev -tls1_2 -cipher \(suite):@SECLEVEL=0") { endpoint, tls in
             await #expect(throws: ConnectionError.self) { try await connect(endpoint, tls) }
         }
         #expect(error?.code == .tlsRejected)
+    }
+
+    @Test(arguments: strongSuites) func aServerWithAuthenticatedCiphersIsTaken(suite: String) async throws {
+        try await withOpenSSLServer("-rev -tls1_2 -cipher \(suite)") { endpoint, tls in
+            try await connect(endpoint, tls)
+        }
+    }
+
+    @Test func aServerThatSignsWithSHA1IsRefused() async throws {
+        let arguments = "-rev -tls1_2 -sigalgs ECDSA+SHA1 -cipher DEFAULT:@SECLEVEL=0"
+        let error = try await withOpenSSLServer(arguments) { endpoint, tls in
+            await #expect(throws: ConnectionError.self) { try await connect(endpoint, tls) }
+        }
+        #expect(error?.code == .tlsRejected)
+    }
+
+    @Test(arguments: weakSuites + strongSuites) func ourServerTakesAuthenticatedCiphersOnly(suite: String) async throws {
+        try await withEchoServer(messageCount: 0) { port in
+            let outcome = try await openssl(
+                "s_client",
+                "-connect",
+                "127.0.0.1:\(port)",
+                "-tls1_2",
+                "-cipher",
+                "\(suite):@SECLEVEL=0"
+            ).outcome()
+            let isStrong = Self.strongSuites.contains(suite)
+            #expect(outcome.errorText.contains("alert handshake failure") == !isStrong, "\(outcome.errorText)")
+        }
     }
 
     /// The pin that the documentation tells users to compute.

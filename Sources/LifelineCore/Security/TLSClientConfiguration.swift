@@ -1,9 +1,12 @@
 /// How a client speaks TLS, and whom it trusts.
 ///
 /// The server's certificate is always verified: against the roots of `trust`, for the endpoint's host, for its time, and
-/// against `pins` where there are some. The host must be among its alternative names; a common name does not count (RFC
-/// 9525). There is no switch that turns this off; `TLSTrust.pinnedCertificates` is for
-/// servers whose certificates nobody has issued.
+/// against `pins` where there are some. The host must be among its alternative names; a common name does not count, and an
+/// asterisk stands for a whole first label only, with two labels or more behind it (RFC 9525). There is no switch that turns
+/// this off; `TLSTrust.pinnedCertificates` is for servers whose certificates nobody has issued.
+///
+/// With TLS 1.2, only cipher suites with forward secrecy and authenticated encryption (AES-GCM, ChaCha20) are taken, and no
+/// signatures with SHA-1.
 public struct TLSClientConfiguration: Sendable, Hashable {
     /// Whom the client trusts to vouch for the server. Default: the system's roots.
     public var trust = TLSTrust.system

@@ -1,4 +1,7 @@
 /// How a server speaks TLS, and whom it lets in.
+///
+/// With TLS 1.2, only cipher suites with forward secrecy and authenticated encryption (AES-GCM, ChaCha20) are taken, and no
+/// signatures with SHA-1.
 public struct TLSServerConfiguration: Sendable, Hashable {
     /// The server's certificate and key. When they are files and those change, they are loaded again: the next
     /// connection that is accepted has them looked at, at most once a second, and those after it get the new certificate.

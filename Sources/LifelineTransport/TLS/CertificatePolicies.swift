@@ -1,28 +1,37 @@
+internal import LifelineCore
 internal import NIOConcurrencyHelpers
 internal import SwiftASN1
 internal import X509
 
-/// Whether the peer's certificate is made out to whom was connected to.
+/// Whether a server's certificate is made out to the host that was connected to, by RFC 9525's rules.
+///
+/// swift-certificates' own policy follows the older RFC 6125, where `a*.example.org` and `*.org` stand for hosts.
 struct IdentityPolicy: VerifierPolicy {
-    private var host: ServerIdentityPolicy?
-
-    init(peer: CertificateVerifier.Peer) {
-        if case .server(let host) = peer {
-            self.host = ServerIdentityPolicy(serverHostname: host.name, serverIP: host.address)
-        }
-    }
+    let peer: CertificateVerifier.Peer
 
     let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = [.X509ExtensionID.subjectAlternativeName]
 
-    mutating func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) -> PolicyEvaluationResult {
-        guard host != nil else { return .meetsPolicy }
-        // `ServerIdentityPolicy` would look at the subject's common name then, to which no authority's constraints apply.
+    func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) -> PolicyEvaluationResult {
+        guard case .server(let host) = peer else { return .meetsPolicy }
+        // No authority's constraints apply to a common name.
         if chain.leaf.hasNoAlternativeNames {
             return .failsToMeetPolicy(
                 reason: "It has no alternative names (SAN), and what its subject says does not count (RFC 9525)"
             )
         }
-        return host?.chainMeetsPolicyRequirements(chain: chain) ?? .meetsPolicy
+        do {
+            let names = try chain.leaf.extensions.subjectAlternativeNames ?? SubjectAlternativeNames()
+            for name in names {
+                switch name {
+                case .dnsName(let name) where host.matches(dnsName: name): return .meetsPolicy
+                case .ipAddress(let address) where host.matches(address: address.bytes): return .meetsPolicy
+                default: continue
+                }
+            }
+            return .failsToMeetPolicy(reason: "It is made out to \(names)")
+        } catch {
+            return .failsToMeetPolicy(reason: "Its alternative names (SAN) cannot be read: \(error)")
+        }
     }
 }
 

@@ -136,8 +136,10 @@ struct CertificateVerifier: Sendable {
             )
         }
         for failure in failures {
-            var identity = IdentityPolicy(peer: peer)
-            guard case .failsToMeetPolicy(let reason) = identity.chainMeetsPolicyRequirements(chain: failure.chain)
+            guard
+                case .failsToMeetPolicy(let reason) = IdentityPolicy(peer: peer).chainMeetsPolicyRequirements(
+                    chain: failure.chain
+                )
             else { continue }
             return ConnectionError(
                 code: .certificateHostMismatch,

@@ -53,9 +53,25 @@ extension TLSConfiguration {
     }
 }
 
-extension TLSVersion {
-    init(_ version: TLSProtocolVersion) {
-        self = version >= .tls13 ? .tlsv13 : .tlsv12
+extension TLSConfiguration {
+    /// Restricts the versions, ciphers and signatures to those that are without known weakness.
+    ///
+    /// With TLS 1.2, both sides must encrypt with authentication in one (AEAD) under keys that are made for the connection,
+    /// and sign with SHA-2 (RFC 9325, section 4.2; RFC 9155). TLS 1.3 has nothing else.
+    mutating func restrict(to minimumVersion: TLSProtocolVersion) {
+        minimumTLSVersion = minimumVersion >= .tls13 ? .tlsv13 : .tlsv12
+        cipherSuiteValues = [
+            .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+            .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+            .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+        ]
+        let signatures: [SignatureAlgorithm] = [
+            .ecdsaSecp256R1Sha256, .rsaPssRsaeSha256, .rsaPkcs1Sha256,
+            .ecdsaSecp384R1Sha384, .rsaPssRsaeSha384, .rsaPkcs1Sha384,
+            .ecdsaSecp521R1Sha512, .rsaPssRsaeSha512, .rsaPkcs1Sha512, .ed25519,
+        ]
+        verifySignatureAlgorithms = signatures
+        signingSignatureAlgorithms = signatures
     }
 }
 

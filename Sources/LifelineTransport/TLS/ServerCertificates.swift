@@ -116,7 +116,7 @@ package final class ServerCertificates: Sendable {
         )
         tls.use(identity)
         try tls.offer(applicationProtocols: configuration.applicationProtocols)
-        tls.minimumTLSVersion = TLSVersion(configuration.minimumVersion)
+        tls.restrict(to: configuration.minimumVersion)
         var verifier: CertificateVerifier?
         if let roots = configuration.clientRoots {
             // The verifier decides; this makes the certificate required, and tells clients which authorities are meant.

@@ -26,7 +26,7 @@ package struct TLSClientLayer: ChannelLayer {
         tls.certificateVerification = .noHostnameVerification
         if let identity = configuration.identity { try tls.use(LoadedIdentity(identity)) }
         try tls.offer(applicationProtocols: configuration.applicationProtocols)
-        tls.minimumTLSVersion = TLSVersion(configuration.minimumVersion)
+        tls.restrict(to: configuration.minimumVersion)
         context = try NIOSSLContext.make(tls)
     }
 
@@ -35,7 +35,7 @@ package struct TLSClientLayer: ChannelLayer {
         do {
             let tls = try NIOSSLClientHandler(
                 context: context,
-                serverHostname: host.nameToSend,
+                serverHostname: host.name,
                 customVerificationCallback: handler.verificationCallback(verifier)
             )
             return handler.add(behind: tls, to: channel)
@@ -47,35 +47,5 @@ package struct TLSClientLayer: ChannelLayer {
             )
             return handler.fail(invalid)
         }
-    }
-}
-
-/// Whom a server's certificate must be made out to: a name or an address.
-struct TLSHost: Sendable {
-    /// As it was given.
-    let text: String
-    /// Nil for an address.
-    let name: String?
-    let address: String?
-
-    init(_ text: String) {
-        self.text = text
-        // What stands behind a percent sign is this machine's name of the interface (RFC 4007).
-        let address = String(text.prefix { $0 != "%" })
-        if TLSHost.isAddress(address) {
-            self.address = address
-            name = nil
-        } else {
-            // A dot at the end is for the name service; certificates and the request for one have none (RFC 6066).
-            name = text.last == "." ? String(text.dropLast()) : text
-            self.address = nil
-        }
-    }
-
-    /// What the server is told of whom is meant (SNI), which must be no address.
-    var nameToSend: String? { name }
-
-    private static func isAddress(_ text: String) -> Bool {
-        (try? SocketAddress(ipAddress: text, port: 0)) != nil
     }
 }

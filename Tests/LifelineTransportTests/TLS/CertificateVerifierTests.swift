@@ -197,11 +197,16 @@ import Testing
         ("localhost", true), ("LOCALHOST", true), ("localhost.", true), ("other.example", false),
         ("a.wild.example", true), ("a.wild.example.", true), ("wild.example", false), ("a.b.wild.example", false),
         ("127.0.0.1", true), ("127.0.0.2", false), ("::1", true), ("0:0:0:0:0:0:0:1", true), ("::1%lo", true),
-        ("::2", false), ("1.2.3.4", false), ("leaf", false), ("", false),
+        ("::2", false), ("1.2.3.4", false), ("leaf", false), ("", false), ("A.WILD.example", true),
+        // What RFC 6125 allowed, and RFC 9525 does not.
+        ("abc.partial.example", false), ("abc.suffix.example", false), ("single", false), ("any.tld", false),
+        ("tld", false), ("a.b.inner.example", false), ("*.wild.example", false), (".wild.example", false),
+        ("dotted.example", false), ("a b.wild.example", false),
     ]) func isMadeOutTo(host: String, isAccepted: Bool) async throws {
         let leaf = try TestCertificate.localhost(issuedBy: root) {
             // An address that stands there as a name is a name.
-            $0.names += ["*.wild.example", "1.2.3.4"]
+            $0.names += ["*.wild.example", "1.2.3.4", "a*.partial.example", "*c.suffix.example", "*", "*.tld"]
+            $0.names += ["a.*.inner.example", "dotted.example."]
         }
         let error = try await verify([leaf], as: host)
         #expect(error?.code == (isAccepted ? nil : .certificateHostMismatch))
@@ -236,7 +241,7 @@ import Testing
             ("fe80::1%eth0", nil),
         ] as [(String, String?)]
     ) func asksForNamesOnly(host: String, name: String?) {
-        #expect(TLSHost(host).nameToSend == name)
+        #expect(TLSHost(host).name == name)
     }
 
     // MARK: Use
