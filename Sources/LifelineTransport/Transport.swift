@@ -41,9 +41,8 @@ package protocol FrameReceiver: FrameRunSink, SendableMetatype {
     mutating func opened(_ connection: any TransportConnection)
     /// Whether frames may have to be answered also when none is for the inbox any more.
     var answersPings: Bool { get }
-    /// How many bytes of a read are received, with the frames that begin within them, before the tasks that these wake run. At
-    /// least 1, and always the same.
-    var partLength: Int { get }
+    /// How much of a read is received before the tasks that it wakes run. Always the same.
+    var partLimit: PartLimit { get }
     /// All frames of one read, or of a part of it, have been received. Tells whether to read on.
     mutating func finishBatch() -> ReadDemand
     /// Frames, prefixes included, that answer what has come and are to be written at once: mostly none. Called after each
@@ -61,7 +60,8 @@ package protocol FrameReceiver: FrameRunSink, SendableMetatype {
 
 extension FrameReceiver {
     package var replyBuffer: ReplyBuffer? { nil }
-    package var partLength: Int { .max }
+    /// 8,192 frames: as many of 32 bytes as the longest read brings. A read of nothing but prefixes has 262,144.
+    package var partLimit: PartLimit { PartLimit(frameCount: 8192) }
     package mutating func opened(_ connection: any TransportConnection) {}
 }
 

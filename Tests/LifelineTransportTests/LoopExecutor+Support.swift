@@ -8,7 +8,7 @@ import NIOCore
 extension LoopExecutor {
     /// A read that is taken in at once.
     func readAtOnce(isAll: Bool, _ receive: () -> Void) {
-        read(isAll: isAll) {
+        read(isAll: isAll) { _ in
             receive()
             return false
         }
@@ -37,6 +37,7 @@ final class OfferingSource: FrameSource {
 
 /// A connection that has something to write.
 final class WritingConnection: ConnectionControl {
+    var whenContinued: () -> Void = {}
     private let whenFlushed: () -> Void
 
     init(whenFlushed: @escaping () -> Void) { self.whenFlushed = whenFlushed }
@@ -49,6 +50,7 @@ final class WritingConnection: ConnectionControl {
     func flush() { whenFlushed() }
     func probe() {}
     func resumeReading() {}
+    func continueReading() { whenContinued() }
     func stopReceiving() {}
     func close() {}
     func fail(_: ConnectionError, resetting _: Bool) {}

@@ -42,7 +42,7 @@ import Testing
             var (task, part): (Task<Void, Never>?, Int) = (nil, 0)
             executor.readAtOnce(isAll: true) {
                 task = Task(executorPreference: executor) { steps.withLockedValue { $0.append("run") } }
-                executor.read(isAll: true) {
+                executor.read(isAll: true) { _ in
                     part += 1
                     steps.withLockedValue { $0.append("part \(part)") }
                     return part < 3
@@ -70,7 +70,7 @@ import Testing
         let isOver = NIOLockedValueBox(false)
         @Sendable func readInParts() {
             var part = 0
-            executor.read(isAll: true) {
+            executor.read(isAll: true) { _ in
                 part += 1
                 for _ in 0..<8 { Task(executorPreference: executor) {} }
                 return part < 100
@@ -114,7 +114,7 @@ import Testing
         }
         let tasks = try await loop.submit {
             var (tasks, part): ([Task<Void, Never>], Int) = ([], 0)
-            executor.read(isAll: true) {
+            executor.read(isAll: true) { _ in
                 part += 1
                 note("part \(part)")
                 if part == parts, !leavesWork { return false }

@@ -64,23 +64,21 @@ package struct FrameAssembler: Sendable {
     /// - Throws: `FramingError` when the stream is no longer one of frames, after the frames before that place were
     ///   handed on, and from then on at every call; or what the sink throws, after which the stream must be given up.
     package mutating func receive(_ chunk: UnsafeRawBufferPointer, into sink: inout some FrameRunSink) throws {
-        _ = try receivePart(of: chunk, length: .max, into: &sink)
+        _ = try receivePart(of: chunk, limit: .unlimited, into: &sink)
     }
 
-    /// The same with a part of `chunk`.
+    /// Does the same with a part of `chunk`: a frame that earlier chunks began, and those behind it that `limit` allows.
     ///
-    /// - Parameter length: how many bytes to take behind one that earlier chunks began, at least 1: the frames that begin within
-    ///   them.
     /// - Returns: how many bytes were taken. The rest is to come with the next call.
     package mutating func receivePart(
         of chunk: UnsafeRawBufferPointer,
-        length: Int,
+        limit: PartLimit,
         into sink: inout some FrameRunSink
     ) throws -> Int {
         if let failure { throw failure }
         do {
             guard let offset = try completePartialFrame(from: chunk, into: &sink) else { return chunk.count }
-            let scan = decoder.scan(chunk, from: offset, partLength: length)
+            let scan = decoder.scan(chunk, from: offset, part: limit)
             if scan.count > 0 {
                 let whole = UnsafeRawBufferPointer(rebasing: chunk[offset..<scan.end])
                 statistics.frameCount &+= scan.count

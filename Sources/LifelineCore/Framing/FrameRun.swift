@@ -81,14 +81,14 @@ extension FrameDecoder {
         var stop = Stop.end
     }
 
-    /// Finds all whole frames that start within `partLength` bytes from `offset` on, which must not be past the end of `bytes`.
-    func scan(_ bytes: UnsafeRawBufferPointer, from offset: Int, partLength: Int = .max) -> Scan {
+    /// Finds the whole frames from `offset` on, which must not be past the end of `bytes`, as far as `part` reaches.
+    func scan(_ bytes: UnsafeRawBufferPointer, from offset: Int, part: PartLimit = .unlimited) -> Scan {
         guard let base = bytes.baseAddress else { return Scan(end: offset) }
         // In locals for the length of the scan.
-        let (byteCount, limit) = (bytes.count, maximumFrameLength)
-        let partEnd = offset + min(byteCount - offset, partLength)
+        let (byteCount, limit, frameLimit) = (bytes.count, maximumFrameLength, part.frameCount)
+        let partEnd = offset + min(byteCount - offset, part.byteCount)
         var (end, count) = (offset, 0)
-        while end < partEnd {
+        while end < partEnd, count < frameLimit {
             // Most prefixes have a byte, or two; what they declare is mostly there.
             var length = Int(base.load(fromByteOffset: end, as: UInt8.self))
             var start = end &+ 1

@@ -32,7 +32,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     var context: ChannelHandlerContext?
     /// Runs tasks on the loop; nil where none run there.
     var executor: LoopExecutor?
-    private var pauses: ReadPauses = []
+    var pauses: ReadPauses = []
     private var isReadHeld = false
     private var closeTimer: Scheduled<Void>?
     let metrics: TransportMetrics
@@ -51,12 +51,18 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private var replies: ReplyBacklog
     private let replyBuffer: ReplyBuffer?
     /// Nil when this handler does not say how much is read.
-    private var sharedReadLength: NIOLoopBoundBox<Int>?
+    var sharedReadLength: NIOLoopBoundBox<Int>?
     private var readLength = ReadLength.normal
     /// The receiver's: asking it would copy that.
-    private let partLength: Int
-    /// What is left of a read that is taken in by parts.
-    private var rest = ByteBuffer()
+    let partLimit: PartLimit
+    /// What is left of what was read, and is still to be received.
+    var rest = ByteBuffer()
+    /// What came behind the rest, and is dealt with when that has been received.
+    var deferred: [DeferredEvent] = []
+    /// Which of the loop's turns was the connection's last; nil before the first.
+    var lastTurn: Int?
+    /// Whether the rest waits for the connection's next turn.
+    var isWaitingForTurn = false
     /// What is being written; its memory is used on afterwards.
     private var bytesInFlight = ByteBuffer()
 
@@ -91,7 +97,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         self.livenessOptions = options.liveness
         self.replies = ReplyBacklog(marks: options.outboundMarks)
         self.replyBuffer = receiver.replyBuffer
-        self.partLength = receiver.partLength
+        self.partLimit = receiver.partLimit
         self.now = now
         self.acknowledgedByteCount = acknowledgedByteCount
         self.unacknowledgedByteCount = unacknowledgedByteCount
@@ -126,33 +132,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     // MARK: Input
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // This may be within another read: where a write fails, NIO reads at once what is left.
-        receiveRest()
-        let bytes = unwrapInboundIn(data)
-        rest = bytes
-        if liveness?.received(now: now()) == true { armLivenessTimer() }
-        if let executor, !hasLayers {
-            executor.read(isAll: bytes.writableBytes > 0) {
-                receivePart(length: partLength)
-                return rest.readableBytes > 0
-            }
-        } else {
-            // A layer may be in the middle of what it has read: tasks come after that.
-            executor?.socketWasRead()
-            receivePart(length: .max)
-        }
-        setReadLength(after: bytes.readableBytes)
-        if sharedReadLength != nil { SpareBuffer.forReading(bytes.capacity).giveBack(bytes) }
-    }
-
-    /// Takes in what is left of a read, before what came after it.
-    private func receiveRest() {
-        if rest.readableBytes > 0 { receivePart(length: .max) }
-    }
-
-    /// Takes in about so many bytes of what was read, or all of it where nobody wants more.
-    private func receivePart(length: Int) {
+    /// Receives a part of what was read, or all of it where nobody wants more.
+    func receivePart(_ limit: PartLimit) {
         let bytes = rest
         rest = ByteBuffer()
         let action = machine.receivedBytes()
@@ -163,7 +144,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             // At once: what follows may take in the rest.
             defer { metrics.received(byteCount: byteCount, frameCount: assembler.statistics.frameCount - before) }
             byteCount = try bytes.withUnsafeReadableBytes {
-                try assembler.receivePart(of: $0, length: length, into: &receiver)
+                try assembler.receivePart(of: $0, limit: limit, into: &receiver)
             }
         } catch let error as ConnectionError {
             // The receiver's own doing.
@@ -193,7 +174,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         sharedReadLength = length
     }
 
-    private func setReadLength(after byteCount: Int) {
+    func setReadLength(after byteCount: Int) {
         let length = ReadLength.next(after: byteCount, pendingLength: assembler.pendingLength)
         if length == readLength { return }
         readLength = length
@@ -236,7 +217,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         resumeReading(.receiver)
     }
 
-    private func resumeReading(_ reason: ReadPauses) {
+    func resumeReading(_ reason: ReadPauses) {
         guard !pauses.isEmpty else { return }
         pauses.subtract(reason)
         guard pauses.isEmpty else { return }
@@ -247,13 +228,17 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         context?.read()
     }
 
-    private func pauseReading(_ reason: ReadPauses) {
+    func pauseReading(_ reason: ReadPauses) {
         pauses.insert(reason)
         liveness?.readingPaused()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        receiveRest()
+        handle(.user(event))
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func inboundEventTriggered(_ event: Any) {
         if case .inputClosed? = event as? ChannelEvent {
             liveness?.inputEnded()
             perform(machine.inputEnded())
@@ -266,7 +251,6 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         } else if let violation = event as? FramingViolated {
             framingViolated(violation.error, machine.receivedBytes())
         }
-        context.fireUserInboundEventTriggered(event)
     }
 
     func stopReceiving() {
@@ -366,6 +350,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         liveness?.closeRequested()
         livenessTimer.cancel()
         perform(action)
+        dropRest()
         resumeReading(.all)
         if outbound.finish(refusingWaiting: .closedLocally) { flush() }
         startCloseTimer()
@@ -396,6 +381,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         guard machine.failed(reason), let context else { return endLastWait() }
         // Before the peer can know, and come back.
         if let end = machine.stopReceivingRequested().finishInput { _ = finishInput(end) }
+        defer { dropRest() }
         if reason.code == .protocolViolation { context.triggerUserOutboundEvent(PeerViolatedProtocol(), promise: nil) }
         if resetting, let socket = context.channel as? any SocketOptionProvider, context.remoteAddress?.port != nil {
             // Done at once on the loop; a failure leaves an ordinary close.
@@ -418,12 +404,15 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     }
 
     private func ioFailed(_ error: any Error) {
-        // What had come before is still the receiver's.
-        receiveRest()
-        fail(ConnectionError(ioError: error), resetting: false)
+        handle(.failure(error))
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        handle(.inactive(context.eventLoop))
+        context.fireChannelInactive()
+    }
+
+    func becameInactive(on eventLoop: any EventLoop) {
         closeTimer?.cancel()
         livenessTimer.cancel()
         let violation = machine.becameInactive().finishInput.flatMap { finishInput($0) }
@@ -442,17 +431,18 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             unacknowledgedFrameCount: nil
         )
         liveness = nil
-        finish(report, waiting: machine.endedInOrder && violation == nil, on: context.eventLoop)
-        context.fireChannelInactive()
+        finish(report, waiting: machine.endedInOrder && violation == nil, on: eventLoop)
     }
 }
 
 /// Why a connection is not read.
-private struct ReadPauses: OptionSet {
+struct ReadPauses: OptionSet {
     let rawValue: UInt8
     /// The receiver has enough.
     static let receiver = ReadPauses(rawValue: 1)
     /// Too many replies wait for the peer to read them.
     static let replies = ReadPauses(rawValue: 2)
-    static let all: ReadPauses = [.receiver, .replies]
+    /// Other connections go first.
+    static let turn = ReadPauses(rawValue: 4)
+    static let all: ReadPauses = [.receiver, .replies, .turn]
 }

@@ -25,7 +25,13 @@ extension LoopExecutor {
         var lastLook = NIODeadline.uptimeNanoseconds(0)
         /// How often a socket was read: until now, and until the last look that is known of.
         var (readCount, seenReadCount) = (0, 0)
+        /// How often a connection has had a turn at receiving what it had read.
+        var turnCount = 0
         var pauseCount = 0
+        /// The connections that have read more than they could receive in their turns.
+        var readers: [NIOLoopBound<any ConnectionControl>] = []
+        /// Whether these go on when the loop has looked at its sockets.
+        var areReadersScheduled = false
 
         var hasWork: Bool { !jobs.isEmpty || begun.areLeft || !sources.isEmpty || !writers.isEmpty }
 
@@ -77,6 +83,13 @@ extension LoopExecutor {
             }
             swap(&writers, &spare.writers)
             return true
+        }
+
+        /// Some of those that waited had their turns, and `rest` had none. Returns whether any wait.
+        mutating func readersHadTurns(_ rest: some Collection<NIOLoopBound<any ConnectionControl>>) -> Bool {
+            readers.insert(contentsOf: rest, at: 0)
+            areReadersScheduled = !readers.isEmpty
+            return areReadersScheduled
         }
 
         mutating func endActivity() {

@@ -8,6 +8,7 @@ protocol ConnectionControl: AnyObject {
     func flush()
     func probe()
     func resumeReading()
+    func continueReading()
     func stopReceiving()
     func close()
     func fail(_ reason: ConnectionError, resetting: Bool)

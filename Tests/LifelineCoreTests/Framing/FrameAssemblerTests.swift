@@ -99,7 +99,7 @@ import Testing
                 let (length, before) = (Int.random(in: 1...500, using: &random), sink.payloads.count)
                 let isAtBoundary = assembler.pendingLength == 0
                 let taken = try Array(chunk).withUnsafeBytes {
-                    try assembler.receivePart(of: $0, length: length, into: &sink)
+                    try assembler.receivePart(of: $0, limit: PartLimit(byteCount: length), into: &sink)
                 }
                 try #require(taken > 0)
                 let last = sink.payloads.last.map { $0.count + leb128(UInt64($0.count)).count } ?? 0
@@ -118,10 +118,25 @@ import Testing
         var assembler = FrameAssembler(limit: 10)
         var sink = Frames()
         let bytes: [UInt8] = [0x01, 0xA1, 0x00, 0x0B]
-        let taken = try bytes.withUnsafeBytes { try assembler.receivePart(of: $0, length: 3, into: &sink) }
+        let taken = try bytes.withUnsafeBytes {
+            try assembler.receivePart(of: $0, limit: PartLimit(byteCount: 3), into: &sink)
+        }
         #expect(taken == 3)
         #expect(sink.payloads == [[0xA1], []])
         #expect(throws: FramingError.self) { try assembler.receive(bytes[taken...], into: &sink) }
+    }
+
+    /// Behind the frame that an earlier chunk began.
+    @Test func aPartHasSoManyFrames() throws {
+        var assembler = FrameAssembler(limit: 10)
+        var sink = Frames()
+        try assembler.receive([0x02, 0xA1], into: &sink)
+        let bytes: [UInt8] = [0xA2, 0x00, 0x01, 0xB1, 0x00]
+        let taken = try bytes.withUnsafeBytes {
+            try assembler.receivePart(of: $0, limit: PartLimit(frameCount: 2), into: &sink)
+        }
+        #expect(taken == 4)
+        #expect(sink.payloads == [[0xA1, 0xA2], [], [0xB1]])
     }
 
     @Test func prefixesOfEveryLengthAtEverySplitOfThePrefix() throws {
