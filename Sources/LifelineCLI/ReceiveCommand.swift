@@ -39,10 +39,14 @@ struct ReceiveCommand: AsyncParsableCommand {
     @Option(help: "text prints messages in protobuf's text format; delimited writes the frames as they came.")
     var format: MessageFormat = .text
 
+    @Option(help: ArgumentHelp("Close connections on which nothing comes for so long; 0: never.", valueName: "seconds"))
+    var idle = 600.0
+
     @OptionGroup(title: "TLS")
     var tls: ServerTLSArguments
 
     func validate() throws {
+        guard idle >= 0, idle <= 1e9 else { throw ValidationError("--idle must be between 0 and 1000000000.") }
         try tls.validate(for: parseEndpoint(on))
         if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
     }
@@ -55,6 +59,7 @@ struct ReceiveCommand: AsyncParsableCommand {
         configuration.handlerExecutor = .globalPool
         configuration.tls = tls.configuration
         configuration.connection.closeTimeout = .seconds(1)
+        configuration.connection.idleTimeout = idle > 0 ? .seconds(idle) : nil
         configuration.shutdownGracePeriod = .seconds(2)
         return configuration
     }

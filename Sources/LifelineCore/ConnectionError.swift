@@ -13,6 +13,7 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
             case peerUnresponsive, idleTimeout, writeTimeout, tooManyUnansweredBytes
             case notConnected, sendTimedOut, sendQueueFull
             case alreadyRun
+            case overloaded
             case proxyRefused, proxyAuthenticationRequired, proxyConnectFailed, proxyProtocolViolation
             case webSocketRefused, webSocketClosed
         }
@@ -86,6 +87,9 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let sendQueueFull = Code(kind: .sendQueueFull)
         /// Local misuse: a client was run for a second time.
         public static let alreadyRun = Code(kind: .alreadyRun)
+        /// A server closed the connection to make room: it had as many connections, or held as much memory for them, as it may.
+        /// The message says which.
+        public static let overloaded = Code(kind: .overloaded)
         /// The proxy does not want to connect to the endpoint, or cannot do such a thing at all. The cause is a
         /// `ProxyAnswer`.
         public static let proxyRefused = Code(kind: .proxyRefused)

@@ -43,6 +43,8 @@ package protocol FrameReceiver: FrameRunSink, SendableMetatype {
     var answersPings: Bool { get }
     /// How much of a read is received before the tasks that it wakes run. Always the same.
     var partLimit: PartLimit { get }
+    /// How much the inbox holds, in bytes. Asked for while it does not take more.
+    var inboxByteCount: Int { get }
     /// All frames of one read, or of a part of it, have been received. Tells whether to read on.
     mutating func finishBatch() -> ReadDemand
     /// Frames, prefixes included, that answer what has come and are to be written at once: mostly none. Called after each
@@ -60,6 +62,7 @@ package protocol FrameReceiver: FrameRunSink, SendableMetatype {
 
 extension FrameReceiver {
     package var replyBuffer: ReplyBuffer? { nil }
+    package var inboxByteCount: Int { 0 }
     /// 8,192 frames: as many of 32 bytes as the longest read brings. A read of nothing but prefixes has 262,144.
     package var partLimit: PartLimit { PartLimit(frameCount: 8192) }
     package mutating func opened(_ connection: any TransportConnection) {}
@@ -124,6 +127,9 @@ package protocol TransportConnection: AnyObject, Sendable {
     /// still there. It fails with `heartbeatTimeout` unless there is one in time.
     func probe()
 
+    /// The peer was let in, on a connection with `ConnectionOptions.openingFrameLimit`: takes frames up to the full limit from
+    /// now on, and makes way for no others. Call it before the peer is told.
+    func admitPeer()
     /// Reads on after `ReadDemand.pause`.
     func resumeReading()
     /// Ends the receiver's input now; what comes later is read and dropped, but for pings, which are still answered.
@@ -143,6 +149,7 @@ extension TransportConnection {
     package var webSocket: WebSocketOpening? { nil }
     package var executor: (any TaskExecutor)? { nil }
     package func offerLater(_ source: any FrameSource) -> Bool { false }
+    package func admitPeer() {}
 
     /// Takes one frame, prefix included, to be written, as `offer(_:count:)` does.
     package func offer(_ frame: UnsafeRawBufferPointer) throws(ConnectionError) -> PendingSend? {
@@ -187,6 +194,11 @@ package struct ConnectionOptions: Sendable {
     /// flight, and a descriptor.
     package var tracksDelivery: Bool
     package var metrics: TransportMetrics
+    /// The most bytes of a frame until the peer is let in (`TransportConnection.admitPeer()`). Nil: all peers are, and those that
+    /// were accepted are newcomers until they have sent a byte.
+    package var openingFrameLimit: Int?
+    /// What the connection's memory is charged to; nil where it is not counted.
+    package var memoryBudget: MemoryBudget?
     /// What lies between the socket and the frames, from the socket on.
     package var layers: [any ChannelLayer] = []
     /// Where the socket is connected to, when that is not where the endpoint says: a proxy.
@@ -217,12 +229,21 @@ package struct ConnectionOptions: Sendable {
 package struct ListenerOptions: Sendable {
     package var connection: ConnectionOptions
     package var maximumConnections: Int
+    /// Whether newcomers make way for others at the limit.
+    package var closesSilentConnections: Bool
     package var backlog: Int
     package var logger: Logger
 
-    package init(connection: ConnectionOptions, maximumConnections: Int, backlog: Int, logger: Logger) {
+    package init(
+        connection: ConnectionOptions,
+        maximumConnections: Int,
+        closesSilentConnections: Bool = false,
+        backlog: Int,
+        logger: Logger
+    ) {
         self.connection = connection
         self.maximumConnections = maximumConnections
+        self.closesSilentConnections = closesSilentConnections
         self.backlog = backlog
         self.logger = logger
     }

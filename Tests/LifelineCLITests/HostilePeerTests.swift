@@ -44,6 +44,24 @@ import Testing
         #expect(goodCount > attackCount / 2, "most of what arrived is from the steady connection")
     }
 
+    /// With 40 descriptors, of which it needs some itself. More clients than that wait in the kernel.
+    @Test func aReceiverServesOnAfterItHasRunOutOfDescriptors() async throws {
+        let command = "exec 3>&1; ulimit -n 40; \"$0\" receive --on tcp://127.0.0.1:0 --count 1 2>&3 3>&- >/dev/null"
+        let lifeline = try Program.product("lifeline", []).path
+        let good = try ChatMessage.with { $0.text = "good" }.withDelimitedBytes { [UInt8]($0) }
+        try await Program(URL(filePath: "/bin/sh"), ["-c", command, lifeline]).run { line in
+            let port = try #require(Int(line.split(separator: ":").last ?? ""))
+            var clients: [RawSocket] = []
+            for _ in 0..<100 { clients.append(try await RawSocket.connect(toPort: port)) }
+            for client in clients { try client.finish() }
+            clients = []
+            let client = try await RawSocket.connect(toPort: port)
+            try await client.write(good)
+            // The command ends when it has the message.
+            _ = try? await client.read()
+        }
+    }
+
     private static func nested(depth: Int) -> [UInt8] {
         // ChatMessage.reply_to is field 14.
         (0..<depth).reduce([]) { inner, _ in [14 << 3 | 2] + varint(inner.count) + inner }

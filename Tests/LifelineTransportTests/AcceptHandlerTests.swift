@@ -10,9 +10,10 @@ import Testing
     private let channel = EmbeddedChannel()
     private let log = LevelLog()
 
-    private func addHandler(maximumConnections: Int) throws -> AcceptHandler {
+    private func addHandler(maximumConnections: Int, newcomers: Newcomers? = nil) throws -> AcceptHandler {
         let handler = AcceptHandler(
             maximumConnections: maximumConnections,
+            newcomers: newcomers,
             logger: Logger(label: "test") { [log] _ in log },
             whenInactive: {}
         )
@@ -33,6 +34,41 @@ import Testing
         handler.releaseConnection()
         #expect(handler.isReading)
         #expect(log.levels == [.notice])
+    }
+
+    @Test func theOldestNewcomerMakesWayAtTheLimit() throws {
+        let newcomers = Newcomers()
+        let handler = try addHandler(maximumConnections: 3, newcomers: newcomers)
+        let closed = NIOLockedValueBox<[Int]>([])
+        let entries = (0..<3).map { number in newcomers.add { closed.withLockedValue { $0.append(number) } } }
+        for _ in 0..<3 { accept() }
+        #expect(handler.isReading, "somebody can make way")
+        #expect(closed.withLockedValue { $0 } == [], "nobody needs to")
+        entries[0].leave()
+        accept()
+        #expect(closed.withLockedValue { $0 } == [1])
+        handler.releaseConnection()
+        #expect(handler.isReading)
+        accept()
+        #expect(closed.withLockedValue { $0 } == [1, 2])
+        #expect(!handler.isReading, "nobody is left who could make way")
+        handler.releaseConnection()
+        #expect(!handler.isReading)
+        handler.releaseConnection()
+        #expect(handler.isReading)
+    }
+
+    /// Their handlers may never return.
+    @Test func onlySoManyMakeWayAtOnce() throws {
+        let newcomers = Newcomers()
+        let handler = try addHandler(maximumConnections: 1, newcomers: newcomers)
+        for _ in 0..<100 { _ = newcomers.add {} }
+        var count = 0
+        while handler.isReading, count < 100 {
+            accept()
+            count += 1
+        }
+        #expect(count == 17)
     }
 
     @Test func aLimitBelowOneCountsAsOne() throws {

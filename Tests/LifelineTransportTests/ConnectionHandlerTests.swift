@@ -324,22 +324,25 @@ struct HandlerTest {
         loop sharedLoop: EmbeddedEventLoop? = nil,
         holdingWrites: Bool = false,
         liveness: LivenessOptions = LivenessOptions(),
-        tracksDelivery: Bool = false
+        tracksDelivery: Bool = false,
+        configure: (inout ConnectionOptions) -> Void = { _ in }
     ) throws {
         channel = sharedLoop.map { EmbeddedChannel(loop: $0) } ?? EmbeddedChannel()
         let loop = channel.embeddedEventLoop
         let record = record
+        var options = ConnectionOptions(
+            maximumFrameLength: limit,
+            connectTimeout: .seconds(1),
+            closeTimeout: .seconds(5),
+            outboundMarks: WaterMarks(low: 100, high: 200),
+            liveness: liveness,
+            tracksDelivery: tracksDelivery,
+            metrics: TransportMetrics(role: "test", factory: metrics)
+        )
+        configure(&options)
         handler = ConnectionHandler(
             receiver: RecordingReceiver(inbox: record, partLength: partLength),
-            options: ConnectionOptions(
-                maximumFrameLength: limit,
-                connectTimeout: .seconds(1),
-                closeTimeout: .seconds(5),
-                outboundMarks: WaterMarks(low: 100, high: 200),
-                liveness: liveness,
-                tracksDelivery: tracksDelivery,
-                metrics: TransportMetrics(role: "test", factory: metrics)
-            ),
+            options: options,
             now: { MonotonicTime(nanoseconds: Int64(loop.now.uptimeNanoseconds)) + record.sleep },
             acknowledgedByteCount: { _ in record.acknowledgedByteCount }
         )
@@ -381,6 +384,8 @@ final class Record: @unchecked Sendable {
     var demand = ReadDemand.more
     var whenBatchEnded: () -> Void = {}
     var answersPings = true
+    /// How much it holds.
+    var byteCount = 0
     /// What the receiver replies to the next batch.
     var replies: Result<[UInt8], ConnectionError> = .success([])
     var pingFrame: (UInt64) throws(ConnectionError) -> [UInt8]? = { (number) in [0x02, 0xEE, UInt8(number)] }
@@ -405,6 +410,7 @@ struct RecordingReceiver: FrameReceiver, FrameSink {
     }
 
     var answersPings: Bool { inbox.answersPings }
+    var inboxByteCount: Int { inbox.byteCount }
 
     mutating func receive(frame: UnsafeRawBufferPointer) throws {
         if frame.first == 0xFF { throw Undecodable() }

@@ -1,5 +1,6 @@
 import Glibc
 import LifelineCore
+import LifelineRuntime
 import NIOCore
 import NIOEmbedded
 import Testing

@@ -49,6 +49,7 @@ final class WritingConnection: ConnectionControl {
 
     func flush() { whenFlushed() }
     func probe() {}
+    func admitPeer() {}
     func resumeReading() {}
     func continueReading() { whenContinued() }
     func stopReceiving() {}

@@ -55,6 +55,9 @@ public struct ConnectionConfiguration: Sendable {
 
     /// How long the peer may send nothing until the connection fails with `idleTimeout`; nil for as long as it likes.
     /// Any byte counts, also one of a heartbeat. Default: nil, since a peer that only listens is no fault.
+    ///
+    /// Give a server one whose peers have heartbeats, or always something to say, such as twice the heartbeat's interval: else a
+    /// peer that is silent keeps its place.
     public var idleTimeout: Duration?
 
     /// How long bytes may wait for the peer while it takes none, until the connection fails with `writeTimeout`; nil for

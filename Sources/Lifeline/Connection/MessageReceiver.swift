@@ -45,6 +45,8 @@ struct MessageReceiver<Sink: MessageSink>: FrameReceiver {
 
     var answersPings: Bool { heartbeat != nil }
 
+    var inboxByteCount: Int { inbox.waitingCost }
+
     /// 32 KiB. The messages of a read of 128 KiB took some 400 KiB, which glibc gave back to the kernel each time they
     /// were freed, as it does from 128 KiB on (`M_TRIM_THRESHOLD`): chat messages of 300 bytes took 0.75 µs in place of 0.48. Each
     /// further part costs what waking the task that takes its messages does, some 10,000 instructions.

@@ -11,6 +11,8 @@ protocol MessageSink: Sendable {
     ///
     /// - Parameter cost: what they count for in the queue where they wait.
     func receive(_ messages: [Message], cost: Int) -> ReadDemand
+    /// What the messages count for that wait.
+    var waitingCost: Int { get }
     /// A ping is about to be sent.
     func pingWillBeSent(number: UInt64)
     /// No more messages come: in order when `error` is nil.
@@ -19,7 +21,10 @@ protocol MessageSink: Sendable {
 
 extension MessageSink {
     var intake: (any MessageIntake<Message>)? { nil }
+    var waitingCost: Int { 0 }
     func pingWillBeSent(number: UInt64) {}
 }
 
-extension BatchQueue: MessageSink where Element: DelimitedMessage {}
+extension BatchQueue: MessageSink where Element: DelimitedMessage {
+    var waitingCost: Int { cost }
+}

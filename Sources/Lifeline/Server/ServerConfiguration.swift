@@ -11,8 +11,27 @@ public struct ServerConfiguration: Sendable {
     /// count as 1. Default: 10,000, which the descriptor limits of a server allow (`ulimit -n`), and which take some
     /// 50 MB while they are idle.
     ///
-    /// At the limit accepting pauses: further clients wait in the kernel's backlog.
+    /// At the limit, connections make way whose peers have said nothing, as `closesSilentConnections` has it. Where there are
+    /// none, accepting pauses: further clients wait in the kernel's backlog.
+    ///
+    /// A peer that says nothing has its place for as long as nobody else wants it. Where peers always have something to say,
+    /// give `ConnectionConfiguration.idleTimeout` a value as well, such as twice the heartbeat's interval; TLS and WebSocket
+    /// have `ConnectionConfiguration.connectTimeout` for their handshakes, sessions `SessionServerConfiguration.helloTimeout`.
     public var maximumConnections = 10_000
+
+    /// Whether a connection makes way for another one at the limit of `maximumConnections` when its peer has sent no byte of a
+    /// message yet, or, on a server of sessions, was not let in yet: the oldest one first. It fails with `overloaded`.
+    /// Default: true, or a peer that opens connections and says nothing would keep everybody else out. Set it to false where
+    /// peers only listen and send no heartbeats either.
+    public var closesSilentConnections = true
+
+    /// How much memory the connections may take together, in bytes, for what they keep between reads and writes: frames that
+    /// have come in part, messages that wait for a handler which does not read, and what peers do not take. Over it, the
+    /// connections that have been idle for longest are closed with `overloaded`. Default: 256 MiB, a thousand connections
+    /// whose queues are full. Give a server with more connections that are slow, or with long messages, more.
+    ///
+    /// A connection that keeps less than 4 KiB is not counted; idle ones take about as much.
+    public var memoryBudget = 256 << 20
 
     /// How many clients the kernel holds that are not accepted yet. Default: 1,024; the system may cap it
     /// (`net.core.somaxconn`).

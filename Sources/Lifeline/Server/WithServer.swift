@@ -72,11 +72,13 @@ nonisolated(nonsending) func serving<Receiver: FrameReceiver, Result>(
         metrics: TransportMetrics(role: "server")
     )
     options.layers = try configuration.layers(on: endpoint, carrying: types, logger: logger)
+    options.memoryBudget = MemoryBudget(limit: configuration.memoryBudget)
     let listener = try await NIOTransport.shared.listen(
         on: endpoint,
         options: ListenerOptions(
             connection: options,
             maximumConnections: configuration.maximumConnections,
+            closesSilentConnections: configuration.closesSilentConnections,
             backlog: configuration.backlog,
             logger: logger
         ),

@@ -40,7 +40,7 @@ package struct FrameAssembler: Sendable {
         package var allocationCount = 0
     }
 
-    private let decoder: FrameDecoder
+    private var decoder: FrameDecoder
     private var partial: [UInt8] = []
     /// At least so many bytes are missing before `partial` is worth looking at again. Above 0 while it is not empty.
     private var missing = 0
@@ -51,6 +51,11 @@ package struct FrameAssembler: Sendable {
     /// Makes an assembler at the start of a stream.
     package init(decoder: FrameDecoder) {
         self.decoder = decoder
+    }
+
+    /// Frames that begin from now on may have so many bytes, prefix excluded. For a higher limit than before.
+    package mutating func raiseLimit(to maximumFrameLength: Int) {
+        decoder = FrameDecoder(maximumFrameLength: max(maximumFrameLength, decoder.maximumFrameLength))
     }
 
     /// Bytes of memory that the straddling frame takes up now.

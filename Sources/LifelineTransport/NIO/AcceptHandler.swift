@@ -4,8 +4,8 @@ internal import NIOCore
 
 /// Lets a listening socket accept while there is room for a connection.
 ///
-/// At the limit, and for a moment after the process has run out of descriptors or memory, the socket is not read: the
-/// kernel's backlog holds what comes.
+/// At the limit, newcomers make way: connections whose peers have said nothing. Where there are none, and for a moment after the
+/// process has run out of descriptors or memory, the socket is not read: the kernel's backlog holds what comes.
 final class AcceptHandler: ChannelInboundHandler {
     typealias InboundIn = any Channel
 
@@ -14,7 +14,14 @@ final class AcceptHandler: ChannelInboundHandler {
     /// SwiftNIO's default.
     private static let mostAcceptsPerRead = 4
 
+    /// How many connections may be about to make way: their handlers may take their time.
+    private static let mostMakingWay = 16
+
     private let maximumConnections: Int
+    private let newcomers: Newcomers?
+    /// How many were told to make way and have not gone, at most.
+    private var makingWayCount = 0
+    private var hasLoggedLimit = false
     private let logger: Logger
     private let executor: LoopExecutor?
     private let whenInactive: () -> Void
@@ -25,15 +32,19 @@ final class AcceptHandler: ChannelInboundHandler {
     /// How many connections a read accepts, if as many wait. Set before the first one.
     private(set) var acceptsPerRead: UInt = 0
 
-    /// - Parameter executor: runs tasks on the loop.
+    /// - Parameters:
+    ///   - newcomers: make way for others at the limit; nil where none do.
+    ///   - executor: runs tasks on the loop.
     init(
         maximumConnections: Int,
+        newcomers: Newcomers? = nil,
         logger: Logger,
         executor: LoopExecutor? = nil,
         whenInactive: @escaping () -> Void
     ) {
         self.executor = executor
         self.maximumConnections = max(1, maximumConnections)
+        self.newcomers = newcomers
         self.logger = logger
         self.whenInactive = whenInactive
     }
@@ -50,9 +61,11 @@ final class AcceptHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         executor?.socketWasRead()
         connectionCount += 1
-        if connectionCount == maximumConnections {
-            logger.notice("Connection limit reached; accepting pauses", metadata: ["limit": "\(maximumConnections)"])
+        if connectionCount == maximumConnections, !hasLoggedLimit {
+            hasLoggedLimit = true
+            logger.notice("Connection limit reached", metadata: ["limit": "\(maximumConnections)"])
         }
+        if room < 0, newcomers?.makeRoom() == true { makingWayCount += 1 }
         updateReading()
         context.fireChannelRead(data)
     }
@@ -60,6 +73,9 @@ final class AcceptHandler: ChannelInboundHandler {
     /// A connection's place has become free.
     func releaseConnection() {
         connectionCount -= 1
+        if makingWayCount > 0 { makingWayCount -= 1 }
+        // Not each time that a place is free for a moment.
+        if connectionCount <= maximumConnections / 2 { hasLoggedLimit = false }
         updateReading()
     }
 
@@ -79,16 +95,24 @@ final class AcceptHandler: ChannelInboundHandler {
         context.fireChannelInactive()
     }
 
+    /// How many connections there is room for, once those have gone that make way.
+    private var room: Int { maximumConnections - connectionCount + makingWayCount }
+
+    private var canMakeRoom: Bool {
+        guard let newcomers, makingWayCount < AcceptHandler.mostMakingWay else { return false }
+        return newcomers.areWaiting
+    }
+
     /// Either option's setting fails only when the socket is closed, and then nothing is read.
     private func updateReading() {
         // A read that has begun goes on to its end, which must not be past the limit.
-        let room = maximumConnections - connectionCount
+        let room = room
         let acceptCount = UInt(min(max(1, room), AcceptHandler.mostAcceptsPerRead))
         if acceptCount != acceptsPerRead {
             acceptsPerRead = acceptCount
             try? context?.channel.syncOptions?.setOption(.maxMessagesPerRead, value: acceptCount)
         }
-        let shouldRead = room > 0 && !isPausedAfterError
+        let shouldRead = (room > 0 || canMakeRoom) && !isPausedAfterError
         if shouldRead != isReading {
             isReading = shouldRead
             try? context?.channel.syncOptions?.setOption(.autoRead, value: shouldRead)

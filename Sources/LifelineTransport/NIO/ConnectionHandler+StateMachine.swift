@@ -192,6 +192,23 @@ extension ConnectionError {
         ConnectionError(code: .closedLocally, message: "The peer stopped reading; closing it was given up.")
     }
 
+    static var outOfMemoryBudget: ConnectionError {
+        ConnectionError(
+            code: .overloaded,
+            message:
+                "The server holds as much for its connections as ServerConfiguration.memoryBudget allows; this one was "
+                + "idle for longest."
+        )
+    }
+
+    static var madeWay: ConnectionError {
+        ConnectionError(
+            code: .overloaded,
+            message:
+                "The server has ServerConfiguration.maximumConnections; this one made way, as its peer had said nothing."
+        )
+    }
+
     package static var closedLocally: ConnectionError {
         ConnectionError(code: .closedLocally, message: "The connection was closed on this side.")
     }

@@ -12,6 +12,7 @@ extension ConnectionHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = unwrapInboundIn(data)
         let time = now()
+        if newcomer != nil, letsAnybodyIn { admitPeer() }
         if liveness?.received(now: time) == true { armLivenessTimer() }
         if rest.readableBytes > 0 {
             // Within another read, for where a write fails NIO reads at once what is left; or behind one that waits for its
@@ -22,6 +23,7 @@ extension ConnectionHandler {
             takeTurn(begunAt: time, behindReadOf: bytes)
         }
         setReadLength(after: isWaitingForTurn ? 0 : bytes.readableBytes)
+        chargeMemory()
         if sharedReadLength != nil { SpareBuffer.forReading(bytes.capacity).giveBack(bytes) }
     }
 
@@ -69,6 +71,7 @@ extension ConnectionHandler {
         isWaitingForTurn = false
         if rest.readableBytes > 0 { takeTurn(begunAt: now(), behindReadOf: nil) }
         if !isWaitingForTurn { resumeReading(.turn) }
+        chargeMemory()
     }
 
     /// What was read and not received is for nobody any more.

@@ -63,6 +63,17 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     var lastTurn: Int?
     /// Whether the rest waits for the connection's next turn.
     var isWaitingForTurn = false
+    /// The limit for frames once the peer was let in.
+    private let maximumFrameLength: Int
+    /// Until the peer has spoken, or was let in, on a connection that was accepted.
+    var newcomer: Newcomer?
+    /// Whether the peer's first bytes let it in.
+    let letsAnybodyIn: Bool
+    private let memoryBudget: MemoryBudget?
+    private var memoryCharge: MemoryCharge?
+    /// What is held for a peer that does not take what is written; 0 while it does.
+    private var stalledByteCount = 0
+    private let outboundMarks: WaterMarks
     /// What is being written; its memory is used on afterwards.
     private var bytesInFlight = ByteBuffer()
 
@@ -92,7 +103,12 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         self.tracksDelivery = options.tracksDelivery && !hasLayers
         self.outbound = OutboundQueue(marks: options.outboundMarks, tracksDelivery: tracksDelivery)
         self.metrics = options.metrics
-        self.assembler = FrameAssembler(decoder: FrameDecoder(maximumFrameLength: options.maximumFrameLength))
+        let openingLimit = min(options.openingFrameLimit ?? .max, options.maximumFrameLength)
+        self.assembler = FrameAssembler(decoder: FrameDecoder(maximumFrameLength: openingLimit))
+        self.maximumFrameLength = options.maximumFrameLength
+        self.letsAnybodyIn = options.openingFrameLimit == nil
+        self.memoryBudget = options.memoryBudget
+        self.outboundMarks = options.outboundMarks
         self.closeTimeout = options.closeTimeout
         self.livenessOptions = options.liveness
         self.replies = ReplyBacklog(marks: options.outboundMarks)
@@ -128,6 +144,29 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         boundRetransmission()
         armLivenessTimer()
         whenActive.take()?(self, context.channel)
+    }
+
+    /// The peer was let in.
+    func admitPeer() {
+        assembler.raiseLimit(to: maximumFrameLength)
+        newcomer?.leave()
+        newcomer = nil
+    }
+
+    /// Charges what is held until the socket is read or written again.
+    func chargeMemory() {
+        guard let memoryBudget, liveness != nil else { return }
+        var byteCount = assembler.heldByteCount + rest.readableBytes + stalledByteCount
+        if pauses.contains(.receiver) { byteCount += receiver.inboxByteCount }
+        if memoryCharge == nil {
+            // Most connections never keep anything.
+            guard byteCount >= MemoryCharge.smallest, let eventLoop = context?.eventLoop else { return }
+            let handler = NIOLoopBound(self, eventLoop: eventLoop)
+            memoryCharge = memoryBudget.makeCharge {
+                eventLoop.execute { handler.value.fail(.outOfMemoryBudget, resetting: true) }
+            }
+        }
+        memoryCharge?.update(byteCount)
     }
 
     // MARK: Input
@@ -223,6 +262,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         guard pauses.isEmpty else { return }
         liveness?.readingResumed(now: now())
         armLivenessTimer()
+        if reason.contains(.receiver) { chargeMemory() }
         guard isReadHeld else { return }
         isReadHeld = false
         context?.read()
@@ -302,6 +342,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             replies.writeStarted()
             context.writeAndFlush(wrapOutboundOut(buffer), promise: written)
             watchWrite(byteCount: buffer.readableBytes)
+            if isWriting, buffer.readableBytes > outboundMarks.low { writeStalled(byteCount: buffer.readableBytes) }
         case .endOutput:
             replyBuffer?.isOpen = false
             let ended = context.eventLoop.makePromise(of: Void.self)
@@ -310,12 +351,22 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         }
     }
 
+    /// The kernel has not taken all of a write. Until it has, as much may be accepted as the high mark allows.
+    private func writeStalled(byteCount: Int) {
+        stalledByteCount = max(byteCount, outboundMarks.high)
+        chargeMemory()
+    }
+
     private func completeWrite(_ result: Result<Void, any Error>) {
         switch result {
         case .failure(let error):
             ioFailed(error)
         case .success:
             isWriting = false
+            if stalledByteCount > 0 {
+                stalledByteCount = 0
+                chargeMemory()
+            }
             if replyBuffer != nil { SpareBuffer.forWriting.giveBack(bytesInFlight) }
             bytesInFlight = ByteBuffer()
             liveness?.writeCompleted()
@@ -431,6 +482,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             unacknowledgedFrameCount: nil
         )
         liveness = nil
+        memoryCharge?.update(0)
+        memoryCharge = nil
         finish(report, waiting: machine.endedInOrder && violation == nil, on: eventLoop)
     }
 }

@@ -7,6 +7,7 @@ internal import NIOCore
 protocol ConnectionControl: AnyObject {
     func flush()
     func probe()
+    func admitPeer()
     func resumeReading()
     func continueReading()
     func stopReceiving()
@@ -104,6 +105,10 @@ final class NIOTransportConnection: TransportConnection {
 
     func probe() {
         onLoop { $0.probe() }
+    }
+
+    func admitPeer() {
+        onLoop { $0.admitPeer() }
     }
 
     func resumeReading() {

@@ -45,10 +45,12 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         // The marks play no part: the accept handler pauses at the connection limit.
         let accepted = BatchQueue<OpenedConnection<Inbox>>(marks: WaterMarks(low: 0, high: .max))
         let loop = group.next()
+        let newcomers = options.closesSilentConnections ? Newcomers() : nil
         let acceptor = loop.submit {
             NIOLoopBound(
                 AcceptHandler(
                     maximumConnections: options.maximumConnections,
+                    newcomers: newcomers,
                     logger: options.logger,
                     executor: executors[loop]
                 ) {
@@ -78,6 +80,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
                             options: options.connection,
                             logger: options.logger,
                             accepted: accepted,
+                            newcomers: newcomers,
                             executor: executors[channel.eventLoop],
                             release: release
                         )
@@ -136,11 +139,13 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         options: ConnectionOptions,
         logger: Logger,
         accepted: BatchQueue<OpenedConnection<Inbox>>,
+        newcomers: Newcomers?,
         executor: LoopExecutor?,
         release: @escaping @Sendable () -> Void
     ) throws {
-        var isHandedOn = false
+        var (isHandedOn, newcomer): (Bool, Newcomer?) = (false, nil)
         channel.closeFuture.assumeIsolated().whenComplete { _ in
+            newcomer?.leave()
             if !isHandedOn { release() }
         }
         let handler = ConnectionHandler(receiver: receiver, options: options) { handler, channel in
@@ -151,6 +156,13 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
                 isHandedOn = true
             }
         }
+        if let newcomers {
+            let (loop, bound) = (channel.eventLoop, NIOLoopBound((handler, channel), eventLoop: channel.eventLoop))
+            newcomer = newcomers.add {
+                loop.execute { Self.makeWay(bound.value.0, bound.value.1) }
+            }
+        }
+        handler.newcomer = newcomer
         let pipeline = channel.pipeline.syncOperations
         if options.layers.isEmpty {
             try handler.readIntoSharedBuffer(of: channel)
@@ -173,6 +185,14 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
                 }
             }
         )
+    }
+
+    /// Closes a connection whose peer has said nothing.
+    private static func makeWay(_ handler: ConnectionHandler<Receiver>, _ channel: any Channel) {
+        if handler.context != nil { return handler.fail(.madeWay, resetting: true) }
+        // Its layers shake hands still, or are to begin.
+        channel.triggerUserOutboundEvent(SocketCut(), promise: nil)
+        channel.close(promise: nil)
     }
 
     func nextConnection() async throws -> OpenedConnection<Inbox>? {

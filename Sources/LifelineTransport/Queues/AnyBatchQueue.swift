@@ -37,6 +37,8 @@ package final class AnyBatchQueue: Sendable {
 
     var isPaused: Bool { state.withLockedValue { $0.machine.isPaused } }
 
+    var cost: Int { state.withLockedValue { $0.machine.cost } }
+
     func finish(throwing error: ConnectionError?) {
         state.withLockedValue { $0.machine.finished(throwing: error) ? $0.waiter.take() : nil }?
             .resume(returning: true)

@@ -20,6 +20,9 @@ package struct BatchQueue<Element: Sendable>: Sendable {
     /// Whether the producer was told to pause, and not yet to go on.
     package var isPaused: Bool { untyped.isPaused }
 
+    /// What the batches cost that it holds.
+    package var cost: Int { untyped.cost }
+
     /// Ends the queue after what it holds. Only the first call counts.
     package func finish(throwing error: ConnectionError?) { untyped.finish(throwing: error) }
 

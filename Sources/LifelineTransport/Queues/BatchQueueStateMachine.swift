@@ -20,7 +20,8 @@ package struct BatchQueueStateMachine<Batch: Sendable> {
     private var places: [Place] = []
     /// The batches before this index have been taken.
     private var first = 0
-    private var cost = 0
+    /// What the batches cost that are queued.
+    package private(set) var cost = 0
     /// The producer is to wait for `resumeReading`.
     package private(set) var isPaused = false
     /// The consumer that waits, if one does.

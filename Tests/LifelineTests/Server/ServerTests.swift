@@ -78,6 +78,7 @@ import Testing
     @Test func acceptingPausesAtTheLimit() async throws {
         var configuration = ServerConfiguration()
         configuration.maximumConnections = 2
+        configuration.closesSilentConnections = false
         let log = TestLog()
         let count = Atomic(0)
         let most = Atomic(0)
@@ -104,6 +105,68 @@ import Testing
         }
         #expect(most.load(ordering: .relaxed) == 2)
         #expect(log.entries.contains { $0.text.contains("limit") && $0.level == .notice })
+    }
+
+    @Test func silentConnectionsMakeWay() async throws {
+        var configuration = ServerConfiguration()
+        configuration.maximumConnections = 3
+        let codes = NIOLockedValueBox<[ConnectionError.Code?]>([])
+        try await withTestServer(configuration: configuration) { connection in
+            do {
+                for try await message in connection.messages { try await connection.send(message) }
+            } catch let error as ConnectionError where error.code == .overloaded {
+                codes.withLockedValue { $0.append(error.code) }
+            }
+        } _: { server in
+            let port = try #require(server.endpoint.port)
+            try await withTestConnection(to: server.endpoint) { speaking in
+                _ = try await roundTrip(TestMessage(number: 1), on: speaking)
+                var silent: [RawSocket] = []
+                for _ in 0..<20 { silent.append(try await RawSocket.connect(toPort: port)) }
+                for number in 2..<5 {
+                    try await withTestConnection(to: server.endpoint) { other in
+                        let reply = try await roundTrip(TestMessage(number: number), on: other)
+                        #expect(reply?.number == number)
+                    }
+                }
+                let reply = try await roundTrip(TestMessage(number: 9), on: speaking)
+                #expect(reply?.number == 9, "who has spoken has its place")
+                let oldest = silent[0]
+                await #expect(throws: RawSocket.Failure.self) { try await oldest.read() }
+            }
+        }
+        #expect(codes.withLockedValue { !$0.isEmpty })
+    }
+
+    /// Each sends half of a message that may not be longer.
+    @Test func framesThatHaveComeInPartStayWithinTheBudget() async throws {
+        var configuration = ServerConfiguration()
+        configuration.connection.maximumFrameLength = 256 << 10
+        configuration.memoryBudget = 1 << 20
+        let overloaded = Atomic(0)
+        let cut = Event()
+        try await withTestServer(configuration: configuration) { connection in
+            do {
+                for try await message in connection.messages { try await connection.send(message) }
+            } catch let error as ConnectionError where error.code == .overloaded {
+                if overloaded.add(1, ordering: .relaxed).newValue == 12 { cut.signal() }
+            }
+        } _: { server in
+            let port = try #require(server.endpoint.port)
+            let half: [UInt8] = [0x80, 0x80, 0x10] + [UInt8](repeating: 0, count: 128 << 10)
+            var peers: [RawSocket] = []
+            for _ in 0..<20 {
+                let peer = try await RawSocket.connect(toPort: port)
+                try await peer.write(half)
+                peers.append(peer)
+            }
+            try await cut.wait()
+            try await withTestConnection(to: server.endpoint) { other in
+                let reply = try await roundTrip(TestMessage(number: 1), on: other)
+                #expect(reply?.number == 1)
+            }
+            withExtendedLifetime(peers) {}
+        }
     }
 
     // MARK: Shutdown

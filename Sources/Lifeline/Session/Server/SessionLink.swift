@@ -28,6 +28,8 @@ final class SessionLink: Sendable {
 
     /// For the name and the metadata, which are kept as long as the session: 16 KiB, as most HTTP servers take in fields.
     static let maximumHelloLength = 16 << 10
+    /// The most bytes of a frame before the client is let in: several times a hello's.
+    static let openingFrameLimit = 64 << 10
 
     /// Opens with the hello, or with what came instead.
     let hello = Latch<Result<Hello, SessionLinkError>>()

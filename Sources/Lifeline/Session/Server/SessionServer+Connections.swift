@@ -166,6 +166,7 @@ extension SessionServer {
     ) -> (ServerSession, claim: UInt64)? {
         // Before the welcome, which the client may answer at once.
         guard link.attach(to: session.engine, as: claim) else { return (session, claim) }
+        connection.admitPeer()
         let refusal = session.engine.opened(
             by: hello.hello,
             credentials,

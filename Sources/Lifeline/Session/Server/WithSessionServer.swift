@@ -67,7 +67,8 @@ package nonisolated(nonsending) func withSessionServer<Result>(
     _ body: nonisolated(nonsending) (SessionServer) async throws -> Result
 ) async throws -> Result {
     let methods = try SessionMethods(services)
-    let listeners = try await listen(on: endpoints, configuration.server, logger, transport)
+    let memoryBudget = MemoryBudget(limit: configuration.server.memoryBudget)
+    let listeners = try await listen(on: endpoints, configuration.server, memoryBudget, logger, transport)
     let server = SessionServer(
         endpoints: listeners.map(\.endpoint),
         configuration: configuration,
@@ -97,13 +98,14 @@ private typealias Listener = any TransportListener<SessionLink>
 private func listen(
     on endpoints: [Endpoint],
     _ configuration: ServerConfiguration,
+    _ memoryBudget: MemoryBudget,
     _ logger: Logger,
     _ transport: any Transport
 ) async throws -> [Listener] {
     var listeners: [Listener] = []
     do {
         for endpoint in endpoints {
-            listeners.append(try await listen(on: endpoint, configuration, logger, transport))
+            listeners.append(try await listen(on: endpoint, configuration, memoryBudget, logger, transport))
         }
         return listeners
     } catch {
@@ -115,6 +117,7 @@ private func listen(
 private func listen(
     on endpoint: Endpoint,
     _ configuration: ServerConfiguration,
+    _ memoryBudget: MemoryBudget,
     _ logger: Logger,
     _ transport: any Transport
 ) async throws -> Listener {
@@ -129,11 +132,14 @@ private func listen(
         carrying: CarriedTypes(receiving: Frame.self, sending: Frame.self),
         logger: logger
     )
+    options.openingFrameLimit = SessionLink.openingFrameLimit
+    options.memoryBudget = memoryBudget
     return try await transport.listen(
         on: endpoint,
         options: ListenerOptions(
             connection: options,
             maximumConnections: configuration.maximumConnections,
+            closesSilentConnections: configuration.closesSilentConnections,
             backlog: configuration.backlog,
             logger: logger
         )

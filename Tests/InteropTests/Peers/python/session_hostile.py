@@ -129,7 +129,7 @@ OPENINGS = {
     "no-window": lambda: [without_window()],
     "window-of-0-frames": lambda: [with_window(0, 1_000)],
     "window-of-0-bytes": lambda: [with_window(10, 0)],
-    "hello-too-long": lambda: [varint((4 << 20) + 1)],
+    "hello-too-long": lambda: [varint((64 << 10) + 1)],
     "hello-no-message": lambda: [NO_MESSAGE],
     "hello-truncated-inside": lambda: [TRUNCATED],
     "hello-length-of-6-bytes": lambda: [b"\x80" * 5 + b"\x01"],

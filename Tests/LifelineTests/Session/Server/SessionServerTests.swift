@@ -219,6 +219,26 @@ import Testing
         }
     }
 
+    /// 64 KiB; then as many as the welcome says.
+    @Test func framesBeforeTheWelcomeAreShort() async throws {
+        try await withServer(echo) { server, _ in
+            let client = try await RawSessionClient.connect(to: server)
+            // A prefix is enough: 64 KiB and one.
+            try await client.socket.write([0x81, 0x80, 0x04])
+            await #expect(throws: RawSocket.Failure.self) { try await client.socket.read() }
+            let other = try await RawSessionClient.connect(to: server)
+            _ = try await other.hello { $0.window.bytes = 1 << 20 }
+            let payload = try TestMessage([UInt8](repeating: 7, count: 200_000)).withDelimitedBytes { Array($0.dropFirst(3)) }
+            try await other.send(
+                .with {
+                    ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo")
+                    $0.request.payload = payload
+                }
+            )
+            #expect(try await other.next().response.payload.count == payload.count)
+        }
+    }
+
     @Test func aFullServer() async throws {
         try await withServer(echo, configure: { $0.maximumSessionCount = 1 }) { server, _ in
             let first = try await RawSessionClient.connect(to: server)
