@@ -243,7 +243,8 @@ import Testing
         #expect(error?.code == .tlsRejected)
     }
 
-    @Test(arguments: weakSuites + strongSuites) func ourServerTakesAuthenticatedCiphersOnly(suite: String) async throws {
+    @Test(arguments: weakSuites + strongSuites) func ourServerTakesAuthenticatedCiphersOnly(suite: String) async throws
+    {
         try await withEchoServer(messageCount: 0) { port in
             let outcome = try await openssl(
                 "s_client",

@@ -228,7 +228,8 @@ import Testing
             await #expect(throws: RawSocket.Failure.self) { try await client.socket.read() }
             let other = try await RawSessionClient.connect(to: server)
             _ = try await other.hello { $0.window.bytes = 1 << 20 }
-            let payload = try TestMessage([UInt8](repeating: 7, count: 200_000)).withDelimitedBytes { Array($0.dropFirst(3)) }
+            let message = TestMessage([UInt8](repeating: 7, count: 200_000))
+            let payload = try message.withDelimitedBytes { Array($0.dropFirst(3)) }
             try await other.send(
                 .with {
                     ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo")
