@@ -1,16 +1,18 @@
-// The arena: hands out memory from the current block, and takes a new block from malloc when that is used up.
+// The arena: it hands out memory from the current block, and takes a new one from malloc when that is used up.
 //
-// Invariants: `next` and every size are multiples of 8; `limit - next` bytes are free.
+// Invariants: `next` and every size are multiples of 8. The bytes from `next` up to `limit` are free.
 #include "arena.h"
 
 #include <stdlib.h>
+
+_Static_assert(sizeof(LifelineArena) == 32, "Every message has one.");
 
 struct LifelineArenaBlock {
     LifelineArenaBlock *_Nullable older;
     size_t size;  // with this header
 };
 
-// Blocks double, so that their number is logarithmic, up to where what is left over at the end hardly counts.
+// Blocks double, so that there are few of them, up to a size of which the unused rest hardly counts.
 static const size_t smallest_block_size = 192;
 static const size_t largest_doubled_size = (size_t)1 << 20;
 
@@ -39,7 +41,7 @@ void lifeline_arena_destroy(LifelineArena *arena) {
     arena->limit = arena->next;
 }
 
-// What `size` bytes take of a budget.
+// The part of a budget that `size` bytes take, rounded up.
 static size_t units(size_t size) {
     return size / LIFELINE_ARENA_UNIT + (size % LIFELINE_ARENA_UNIT != 0);
 }
@@ -56,14 +58,14 @@ static LifelineArenaBlock *_Nullable take_block(LifelineArena *arena, size_t siz
     return block;
 }
 
-// Apart from what the common case needs.
+// Not inlined: the common case needs none of it.
 __attribute__((noinline)) static void *_Nullable allocate_from_new_block(LifelineArena *arena, size_t size) {
     if (size > lifeline_largest_size - sizeof(LifelineArenaBlock)) return NULL;
     size_t needed = sizeof(LifelineArenaBlock) + size;
     size_t next = (size_t)arena->next_block_size * LIFELINE_ARENA_UNIT;
     size_t wanted = units(next) > arena->budget ? (size_t)arena->budget * LIFELINE_ARENA_UNIT : next;
-    // A request that is large for the next block, or for what is left of the budget, gets a block of its own, so that
-    // the rest of the current one stays in use.
+    // A request that is large for the next block, or for the remaining budget, gets a block of its own, and the rest of
+    // the current block stays in use.
     bool large = needed > wanted / 2;
     LifelineArenaBlock *block = take_block(arena, large ? needed : wanted);
     if (block == NULL) return NULL;

@@ -1,11 +1,10 @@
-// Growing the elements of a repeated field.
+// Grows the elements of a repeated or map field.
 //
-// Invariant: elements are only ever allocated here or in copy.c, with a header in front that tells their capacity.
-#include "lifeline_array.h"
+// Invariant: elements are allocated only here, in array.h and in copy.c, with a header in front that has their
+// capacity.
+#include "array.h"
 
-#include <string.h>
-
-#include "sizes.h"
+#include "fields.h"
 
 static size_t new_capacity(size_t old, size_t needed, size_t element_size) {
     size_t smallest = lifeline_smallest_capacity(element_size);
@@ -37,4 +36,25 @@ void *lifeline_array_reserve(
     header->unsorted = elements == NULL ? 0 : lifeline_array_header(elements)->unsorted;
     if (count > 0) memcpy(header + 1, elements, count * element_size);
     return header + 1;
+}
+
+void *lifeline_append(LifelineArena *arena, void *message, const LifelineField *field, size_t more) {
+    void *place = lifeline_mutable_at(message, field->offset);
+    size_t count = lifeline_count(field, message);
+    size_t size = lifeline_value_size(field);
+    uint8_t *elements = lifeline_load_pointer(place);
+    if (elements == NULL && more <= UINT16_MAX) {
+        elements = lifeline_first_elements(arena, more, size);
+        if (elements != NULL) {
+            lifeline_store_pointer(place, elements);
+            return elements;
+        }
+    }
+    // The sum does not overflow: both are counts of things in memory.
+    if (elements == NULL || count + more > lifeline_array_header(elements)->capacity) {
+        elements = lifeline_array_reserve(arena, elements, count, count + more, size);
+        if (elements == NULL) return NULL;
+        lifeline_store_pointer(place, elements);
+    }
+    return elements + count * size;
 }

@@ -1,5 +1,5 @@
-// Comparing messages field by field, and their unknown fields as the bytes that they encode to: how those are spread
-// over records depends on what stood between them in the input.
+// Compares messages field by field, and their unknown fields by the bytes that these encode to: the records that hold
+// the bytes depend on which other fields stood between them in the input.
 #include "fields.h"
 #include "lifeline_message.h"
 #include "varint.h"
@@ -43,18 +43,18 @@ static bool equal_fields(const LifelineField *field, const void *left, const voi
     return equal_values(field, lifeline_at(left, field->offset), lifeline_at(right, field->offset));
 }
 
-// A message's unknown fields as one sequence of bytes, which is read a piece at a time: a record's tag, then its data.
+// Reads the unknown fields of a message as one sequence of bytes, in pieces: the tag of a record, then its data.
 typedef struct UnknownBytes {
-    const ProtobufCMessageUnknownField *_Nullable record;  // whose tag comes next
+    const ProtobufCMessageUnknownField *_Nullable record;  // the next one
     unsigned records_left;
     const uint8_t *_Nullable piece;
     size_t piece_left;
-    const uint8_t *_Nullable data;  // comes after the piece
+    const uint8_t *_Nullable data;  // the piece after this one
     size_t data_left;
     uint8_t tag[LIFELINE_LARGEST_VARINT];
 } UnknownBytes;
 
-// Moves to the next piece that is not empty when the current one is used up; false at the end.
+// Goes to the next piece that is not empty when the current one is used up. Returns false at the end.
 static bool refill(UnknownBytes *bytes) {
     while (bytes->piece_left == 0) {
         if (bytes->data_left > 0) {

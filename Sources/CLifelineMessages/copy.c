@@ -1,8 +1,8 @@
-// Deep copies. A copy starts as the default instance and gets the fields that are present, so that what a oneof held
-// before, or a cleared field left behind, is not followed.
+// Copies messages with everything that they point to. A copy starts as the default instance and gets the fields that
+// are present. So stale pointers, in a former member of a oneof or a cleared field, are not followed.
 //
 // Invariant: lifeline_message_copy_size counts each allocation that lifeline_message_copy makes, rounded up as the
-// arena rounds it.
+// arena does.
 #include "fields.h"
 #include "lifeline_array.h"
 #include "lifeline_message.h"
@@ -53,7 +53,7 @@ size_t lifeline_message_copy_size(const LifelineMessageTable *table, const void 
     return size;
 }
 
-// An array with a header and room for exactly `count` elements.
+// An array with its header, and room for exactly `count` elements.
 static void *_Nullable create_elements(LifelineArena *arena, size_t count, size_t element_size) {
     LifelineArrayHeader *header = lifeline_arena_allocate(arena, sizeof *header + count * element_size);
     if (header == NULL) return NULL;

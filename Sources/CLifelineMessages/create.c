@@ -1,8 +1,7 @@
-// Making messages and setting their fields.
+// Creates messages and sets their fields.
 #include "arena.h"
 #include "lifeline_message.h"
 
-// A new message is its type's default instance: every field absent.
 void *lifeline_message_create(const LifelineMessageTable *table, LifelineArena *arena) {
     void *message = lifeline_arena_allocate_inline(arena, table->size);
     if (message != NULL) lifeline_clear_message(table, message, table->size);

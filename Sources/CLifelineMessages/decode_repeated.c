@@ -1,68 +1,40 @@
-// Decoding repeated fields, packed or not, whatever their declaration says.
+// Decodes repeated fields, packed or not, whatever their declaration says.
 //
-// Invariant: a field's count covers only elements that are there, so a failure in the middle leaves a field to read.
-#include "arena.h"
+// Invariant: a field's count covers only elements that were stored, so that a failure leaves a field that can be read.
+#include "array.h"
 #include "decoder.h"
-
-void *lifeline_append(LifelineDecoder *decoder, void *message, const LifelineField *field, size_t more) {
-    void *place = lifeline_mutable_at(message, field->offset);
-    size_t count = lifeline_count(field, message);
-    size_t size = lifeline_value_size(field);
-    uint8_t *elements = lifeline_load_pointer(place);
-    if (elements == NULL && more <= UINT16_MAX) {
-        elements = lifeline_first_elements(decoder->arena, more, size);
-        if (elements != NULL) {
-            lifeline_store_pointer(place, elements);
-            return elements;
-        }
-    }
-    // Neither is over SIZE_MAX / 2: both are counts of things in memory.
-    if (elements == NULL || count + more > lifeline_array_header(elements)->capacity) {
-        elements = lifeline_array_reserve(decoder->arena, elements, count, count + more, size);
-        if (elements == NULL) {
-            lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
-            return NULL;
-        }
-        lifeline_store_pointer(place, elements);
-    }
-    return elements + count * size;
-}
 
 static LifelineStep decode_packed_fixed(
     LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, LifelineInput payload) {
     size_t size = lifeline_value_size(field);
     size_t length = lifeline_left(&payload);
     if (length % size != 0) return lifeline_fail(decoder, LIFELINE_INVALID_LENGTH);
-    void *elements = lifeline_append(decoder, scope->message, field, length / size);
-    if (elements == NULL) return LIFELINE_STEP_FAILED;
+    void *elements = lifeline_append(decoder->arena, scope->message, field, length / size);
+    if (elements == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     memcpy(elements, payload.next, length);
     lifeline_set_count(field, scope->message, lifeline_count(field, scope->message) + length / size);
     return LIFELINE_STEP_STORED;
 }
 
-// Of eight bytes, those with a clear top bit.
+// The number of bytes, of eight, whose top bit is clear.
 static inline size_t count_last_bytes(uint64_t eight) {
     uint64_t last_bytes = (~eight & 0x8080808080808080) >> 7;  // one in each
     return last_bytes * 0x0101010101010101 >> 56;              // their sum, in the top byte
 }
 
-// Each varint has one byte whose top bit is clear, its last. The payload is not empty.
+// The last byte of each varint has a clear top bit, and no other byte has. The payload is not empty.
 static size_t count_varints(LifelineInput payload) {
     size_t count = 0;
     const uint8_t *next = payload.next;
     for (; payload.end - next > 8; next += 8) count += count_last_bytes(lifeline_load_scalar(next, 8));
-    // Without what is behind the payload: shifted out, for ones in place of zeros.
+    // Shifts out the bytes behind the payload, so that they count as bytes whose top bit is set.
     uint64_t rest = ~lifeline_load_scalar(next, 8) << (64 - 8 * (payload.end - next));
     return count + count_last_bytes(~rest);
 }
 
-// Reads varints into elements, up to one of more than eight bytes or one that the payload cuts off; `payload` is then
+// Reads varints into elements, up to one of more than eight bytes or one that the payload cuts off. `payload` is then
 // what is left. Returns the place behind the last element.
-//
-// Inlined for each type, so that what it does to a value is known outside of the loop.
-static inline __attribute__((always_inline)) uint8_t *decode_varints(
-    LifelineInput *payload, uint8_t type, size_t size, uint8_t *place) {
-    const LifelineField field = {.type = type};
+LIFELINE_ALWAYS_INLINE uint8_t *decode_varints(LifelineInput *payload, int type, uint8_t *place) {
     const uint8_t *next = payload->next;
     while (next != payload->end) {
         uint64_t value = *next;
@@ -71,36 +43,36 @@ static inline __attribute__((always_inline)) uint8_t *decode_varints(
             after = lifeline_read_long_varint(next, &value);
             if (after == NULL || after > payload->end) break;
         }
-        lifeline_store_scalar(place, size, lifeline_from_wire(&field, value));
-        place += size;
+        lifeline_store_scalar(place, lifeline_type_size(type), lifeline_from_wire(type, value));
+        place += lifeline_type_size(type);
         next = after;
     }
     payload->next = next;
     return place;
 }
 
-// As many varints as `decode_varints` reads; returns the place behind the last element.
+// The same for the field's type, of those that are read alike.
 static uint8_t *decode_short_varints(LifelineInput *payload, const LifelineField *field, uint8_t *place) {
     switch (field->type) {
         case LIFELINE_TYPE_BOOL:
-            return decode_varints(payload, LIFELINE_TYPE_BOOL, sizeof(protobuf_c_boolean), place);
+            return decode_varints(payload, LIFELINE_TYPE_BOOL, place);
         case LIFELINE_TYPE_SINT32:
-            return decode_varints(payload, LIFELINE_TYPE_SINT32, 4, place);
+            return decode_varints(payload, LIFELINE_TYPE_SINT32, place);
         case LIFELINE_TYPE_SINT64:
-            return decode_varints(payload, LIFELINE_TYPE_SINT64, 8, place);
+            return decode_varints(payload, LIFELINE_TYPE_SINT64, place);
         case LIFELINE_TYPE_INT64:
         case LIFELINE_TYPE_UINT64:
-            return decode_varints(payload, LIFELINE_TYPE_UINT64, 8, place);
+            return decode_varints(payload, LIFELINE_TYPE_UINT64, place);
         default:
-            return decode_varints(payload, LIFELINE_TYPE_UINT32, 4, place);
+            return decode_varints(payload, LIFELINE_TYPE_UINT32, place);
     }
 }
 
 static LifelineStep decode_packed_varints(
     LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, LifelineInput payload) {
     size_t size = lifeline_value_size(field);
-    uint8_t *elements = lifeline_append(decoder, scope->message, field, count_varints(payload));
-    if (elements == NULL) return LIFELINE_STEP_FAILED;
+    uint8_t *elements = lifeline_append(decoder->arena, scope->message, field, count_varints(payload));
+    if (elements == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     uint8_t *place = elements;
     bool is_closed = lifeline_is_closed_enum(field);
     size_t tag_length = lifeline_varint_length((uint64_t)field->number << 3);
@@ -109,7 +81,7 @@ static LifelineStep decode_packed_varints(
     while (rest.next != rest.end) {
         if (!is_closed) place = decode_short_varints(&rest, field, place);
         if (rest.next == rest.end) break;
-        // What that leaves: one of nine or ten bytes, or one that is wrong.
+        // One of nine or ten bytes, a malformed one, or any of a closed enum.
         uint64_t value = 0;
         LifelineStatus status = lifeline_read_varint(&rest, &value);
         if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
@@ -117,7 +89,7 @@ static LifelineStep decode_packed_varints(
             unknown_size += tag_length + lifeline_varint_length(value);
             continue;
         }
-        lifeline_store_scalar(place, size, lifeline_from_wire(field, value));
+        lifeline_store_scalar(place, size, lifeline_from_wire(field->type, value));
         place += size;
     }
     size_t added = (size_t)(place - elements) / size;
@@ -149,16 +121,16 @@ static LifelineStep decode_scalar(
     if (lifeline_is_closed_enum(field) && !lifeline_enum_knows(field, (int32_t)bits)) {
         return LIFELINE_STEP_UNKNOWN;
     }
-    void *element = lifeline_append(decoder, scope->message, field, 1);
-    if (element == NULL) return LIFELINE_STEP_FAILED;
+    void *element = lifeline_append(decoder->arena, scope->message, field, 1);
+    if (element == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     lifeline_store_scalar(element, lifeline_value_size(field), bits);
     lifeline_set_count(field, scope->message, lifeline_count(field, scope->message) + 1);
     return LIFELINE_STEP_STORED;
 }
 
 static LifelineStep decode_bytes(LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field) {
-    void *element = lifeline_append(decoder, scope->message, field, 1);
-    if (element == NULL) return LIFELINE_STEP_FAILED;
+    void *element = lifeline_append(decoder->arena, scope->message, field, 1);
+    if (element == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     LifelineStep step = lifeline_decode_bytes(decoder, &scope->input, field, element);
     if (step != LIFELINE_STEP_STORED) return step;
     lifeline_set_count(field, scope->message, lifeline_count(field, scope->message) + 1);
@@ -168,8 +140,8 @@ static LifelineStep decode_bytes(LifelineDecoder *decoder, LifelineScope *scope,
 static LifelineStep decode_message(LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field) {
     LifelineInput payload = scope->input;
     if (!lifeline_enter_child(decoder, scope, &payload)) return LIFELINE_STEP_FAILED;
-    void *element = lifeline_append(decoder, scope->message, field, 1);
-    if (element == NULL) return LIFELINE_STEP_FAILED;
+    void *element = lifeline_append(decoder->arena, scope->message, field, 1);
+    if (element == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     void *child = lifeline_message_create(field->message, decoder->arena);
     if (child == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     lifeline_store_pointer(element, child);

@@ -1,30 +1,28 @@
-// Decoding with tail calls: each form of field has a handler, which reads one field and jumps to the handler of the
-// next. The jump replaces a loop around a switch: what is being read stays in registers from field to field, a handler
-// has no stack frame to set up, and the processor predicts each handler's successor by itself. It takes about half the
-// time of the plain path.
+// Decodes a message's fields with tail calls: each form of field has a handler, which reads one field and jumps to the
+// handler of the next. The jump replaces a loop around a switch. The state stays in registers from field to field, a
+// handler needs no stack frame, and the processor predicts the successor of each handler separately. This takes about
+// half the time of the plain path.
 //
-// A handler reads only the common form of its field. Anything else (a tag that shares the entry, a length over two
-// bytes, a full array, an error) it leaves, with nothing changed that could be seen, to `decode_any`, which reads the
-// field again by the plain path. So every error is found, and reported, in one place.
+// A handler reads only the common form of its field. It leaves anything else (a tag that shares the entry, a length
+// over two bytes, a full array, an error) to `decode_any`, without a visible change; that reads the field again by the
+// plain path. So every error is found and reported in one place.
 //
-// Invariant: next <= end; up to LIFELINE_INPUT_SLOP bytes behind the end may be loaded, but what was read of them is
-// never stored.
+// Invariant: next <= end. Up to LIFELINE_INPUT_SLOP bytes behind the end may be loaded, but are never stored.
 #include "decoder.h"
 
 #if defined(LIFELINE_HAS_TAIL_CALLS)
 
-#include "arena.h"
-#include "utf8.h"
+#include "array.h"
+#include "map_order.h"
 
-// All registers are arguments, and none has to be saved: a handler that tail-calls leaves nothing behind to restore. It
-// is not inlined into another, which would have to keep registers over the calls that this one makes.
+// All registers are arguments, and none has to be saved, as a handler that ends with a jump restores none. A handler is
+// not inlined into another, which would then have to save registers across its calls.
 #define HANDLER static __attribute__((preserve_none, noinline)) bool
 #define PARAMETERS                                                                                      \
     const uint8_t *next, uint8_t *message, const LifelineMessageTable *table, LifelineDecoder *decoder, \
         LifelineArena *arena, const uint8_t *end, uint64_t entry, uint64_t tag
 #define ARGUMENTS next, message, table, decoder, arena, end, entry, tag
 #define CONTINUE_WITH(handler) __attribute__((musttail)) return handler(ARGUMENTS)
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define NEVER_INLINE static __attribute__((noinline))
 
 typedef __attribute__((preserve_none)) bool Handler(PARAMETERS);
@@ -42,20 +40,20 @@ static Handler *const handlers[LIFELINE_HANDLER_COUNT];  // at the end
         CONTINUE_WITH(handlers[entry >> 56]);                          \
     } while (0)
 
-// What an entry says: see LIFELINE_DISPATCH.
-ALWAYS_INLINE bool matches(uint64_t entry, uint64_t tag, size_t tag_length) {
+// The parts of an entry: see LIFELINE_DISPATCH.
+LIFELINE_ALWAYS_INLINE bool matches(uint64_t entry, uint64_t tag, size_t tag_length) {
     return tag_length == 1 ? (uint8_t)entry == (uint8_t)tag : (uint16_t)entry == (uint16_t)tag;
 }
 
-ALWAYS_INLINE uint8_t *value_place(uint8_t *message, uint64_t entry) {
+LIFELINE_ALWAYS_INLINE uint8_t *value_place(uint8_t *message, uint64_t entry) {
     return message + (uint16_t)(entry >> 16);
 }
 
-ALWAYS_INLINE uint8_t *quantifier_place(uint8_t *message, uint64_t entry) {
+LIFELINE_ALWAYS_INLINE uint8_t *quantifier_place(uint8_t *message, uint64_t entry) {
     return message + (uint16_t)(entry >> 32);
 }
 
-ALWAYS_INLINE uint8_t detail(uint64_t entry) {
+LIFELINE_ALWAYS_INLINE uint8_t detail(uint64_t entry) {
     return (uint8_t)(entry >> 48);
 }
 
@@ -85,7 +83,7 @@ bool lifeline_decode_fields_with_tail_calls(
 
 // MARK: Values
 
-// Text that is not all ASCII: a kind of this file's own, which no table has.
+// Text that is not all ASCII: a kind for this file only, which stands in no table.
 enum { LIFELINE_KIND_LETTERS = LIFELINE_KIND_MESSAGE + 1 };
 
 typedef struct Value {
@@ -93,9 +91,35 @@ typedef struct Value {
     const uint8_t *bytes;  // of strings and bytes
 } Value;
 
-// These return where the value ends, or NULL to leave the field to decode_any.
+// The type whose values are stored as those of a kind.
+LIFELINE_ALWAYS_INLINE int type_of(int kind) {
+    switch (kind) {
+        case LIFELINE_KIND_VARINT32:
+            return LIFELINE_TYPE_UINT32;
+        case LIFELINE_KIND_VARINT64:
+            return LIFELINE_TYPE_UINT64;
+        case LIFELINE_KIND_BOOL:
+            return LIFELINE_TYPE_BOOL;
+        case LIFELINE_KIND_SINT32:
+            return LIFELINE_TYPE_SINT32;
+        case LIFELINE_KIND_SINT64:
+            return LIFELINE_TYPE_SINT64;
+        case LIFELINE_KIND_FIXED32:
+            return LIFELINE_TYPE_FIXED32;
+        case LIFELINE_KIND_FIXED64:
+            return LIFELINE_TYPE_FIXED64;
+        default:
+            return LIFELINE_TYPE_BYTES;
+    }
+}
 
-ALWAYS_INLINE const uint8_t *_Nullable read_varint(const uint8_t *next, const uint8_t *end, uint64_t *value) {
+LIFELINE_ALWAYS_INLINE size_t value_size(int kind) {
+    return lifeline_type_size(type_of(kind));
+}
+
+// These return the place behind the value, or NULL to leave the field to decode_any.
+
+LIFELINE_ALWAYS_INLINE const uint8_t *_Nullable read_varint(const uint8_t *next, const uint8_t *end, uint64_t *value) {
     if (*next < 0x80) {
         *value = *next;
         next += 1;
@@ -106,7 +130,7 @@ ALWAYS_INLINE const uint8_t *_Nullable read_varint(const uint8_t *next, const ui
     return next <= end ? next : NULL;
 }
 
-ALWAYS_INLINE const uint8_t *_Nullable read_payload(const uint8_t *next, const uint8_t *end, size_t *length) {
+LIFELINE_ALWAYS_INLINE const uint8_t *_Nullable read_payload(const uint8_t *next, const uint8_t *end, size_t *length) {
     size_t first = next[0];
     if (first < 0x80) {
         *length = first;
@@ -120,14 +144,15 @@ ALWAYS_INLINE const uint8_t *_Nullable read_payload(const uint8_t *next, const u
     return end - next >= (ptrdiff_t)*length ? next : NULL;
 }
 
-ALWAYS_INLINE const uint8_t *_Nullable read_fixed(
+LIFELINE_ALWAYS_INLINE const uint8_t *_Nullable read_fixed(
     const uint8_t *next, const uint8_t *end, size_t size, uint64_t *value) {
     if (end - next < (ptrdiff_t)size) return NULL;
     *value = lifeline_load_scalar(next, size);
     return next + size;
 }
 
-ALWAYS_INLINE const uint8_t *_Nullable read_bytes(int kind, const uint8_t *next, const uint8_t *end, Value *value) {
+LIFELINE_ALWAYS_INLINE const uint8_t *_Nullable read_bytes(
+    int kind, const uint8_t *next, const uint8_t *end, Value *value) {
     size_t length;
     next = read_payload(next, end, &length);
     if (next == NULL) return NULL;
@@ -137,13 +162,12 @@ ALWAYS_INLINE const uint8_t *_Nullable read_bytes(int kind, const uint8_t *next,
     return next + length;
 }
 
-ALWAYS_INLINE const uint8_t *_Nullable read_value(
+LIFELINE_ALWAYS_INLINE const uint8_t *_Nullable read_value(
     int kind, const uint8_t *next, const uint8_t *end, Value *value) {
     switch (kind) {
         case LIFELINE_KIND_FIXED32:
-            return read_fixed(next, end, 4, &value->bits);
         case LIFELINE_KIND_FIXED64:
-            return read_fixed(next, end, 8, &value->bits);
+            return read_fixed(next, end, value_size(kind), &value->bits);
         case LIFELINE_KIND_BYTES:
         case LIFELINE_KIND_UTF8:
         case LIFELINE_KIND_LETTERS:
@@ -153,49 +177,19 @@ ALWAYS_INLINE const uint8_t *_Nullable read_value(
     }
 }
 
-ALWAYS_INLINE size_t value_size(int kind) {
-    switch (kind) {
-        case LIFELINE_KIND_VARINT32:
-        case LIFELINE_KIND_SINT32:
-        case LIFELINE_KIND_FIXED32:
-            return 4;
-        case LIFELINE_KIND_BOOL:
-            return sizeof(protobuf_c_boolean);
-        case LIFELINE_KIND_BYTES:
-        case LIFELINE_KIND_UTF8:
-        case LIFELINE_KIND_LETTERS:
-            return sizeof(ProtobufCBinaryData);
-        default:
-            return 8;
+LIFELINE_ALWAYS_INLINE void store_value(int kind, uint8_t *place, Value value) {
+    int type = type_of(kind);
+    if (type == LIFELINE_TYPE_BYTES) {
+        lifeline_store_bytes(place, value.bytes, value.bits);
+    } else {
+        lifeline_store_scalar(place, value_size(kind), lifeline_from_wire(type, value.bits));
     }
-}
-
-ALWAYS_INLINE void store_value(int kind, uint8_t *place, Value value) {
-    switch (kind) {
-        case LIFELINE_KIND_BYTES:
-        case LIFELINE_KIND_UTF8:
-        case LIFELINE_KIND_LETTERS:
-            lifeline_store_bytes(place, value.bytes, value.bits);
-            return;
-        case LIFELINE_KIND_BOOL:
-            value.bits = value.bits != 0;
-            break;
-        case LIFELINE_KIND_SINT32:
-            value.bits = lifeline_unzigzag32((uint32_t)value.bits);
-            break;
-        case LIFELINE_KIND_SINT64:
-            value.bits = lifeline_unzigzag64(value.bits);
-            break;
-        default:
-            break;
-    }
-    lifeline_store_scalar(place, value_size(kind), value.bits);
 }
 
 // MARK: Scalars, strings and bytes
 
-// The place for one element more; NULL when that takes more than writing it down.
-ALWAYS_INLINE uint8_t *_Nullable element_place(
+// The place for one more element; NULL when the array is full.
+LIFELINE_ALWAYS_INLINE uint8_t *_Nullable element_place(
     LifelineArena *arena, uint8_t *message, uint64_t entry, size_t element_size) {
     size_t count;
     memcpy(&count, quantifier_place(message, entry), sizeof count);
@@ -208,15 +202,15 @@ ALWAYS_INLINE uint8_t *_Nullable element_place(
     return elements;
 }
 
-ALWAYS_INLINE void count_element(uint8_t *message, uint64_t entry) {
+LIFELINE_ALWAYS_INLINE void count_element(uint8_t *message, uint64_t entry) {
     size_t count;
     memcpy(&count, quantifier_place(message, entry), sizeof count);
     count += 1;
     memcpy(quantifier_place(message, entry), &count, sizeof count);
 }
 
-// Reads a field and stores it; returns where it ends, or NULL, with nothing changed, to leave it to decode_any.
-ALWAYS_INLINE const uint8_t *_Nullable decode_value(
+// Reads a field and stores it. Returns the place behind it, or NULL, with nothing changed, to leave it to decode_any.
+LIFELINE_ALWAYS_INLINE const uint8_t *_Nullable decode_value(
     int kind, int shape, const uint8_t *value_start, const uint8_t *end, uint8_t *message, LifelineArena *arena,
     uint64_t entry) {
     Value value;
@@ -270,8 +264,8 @@ DEFINE_VALUE_HANDLERS(FIXED32)
 DEFINE_VALUE_HANDLERS(FIXED64)
 DEFINE_VALUE_HANDLERS(BYTES)
 
-// Text that turns out not to be ASCII goes on to handlers that call the validator: a call is what the first ones, for
-// which it would save registers each time, have to do without.
+// Text that is not all ASCII goes on to handlers that call the validator. The first handlers make no call, for which
+// they would have to save registers each time.
 DEFINE_VALUE_HANDLERS(LETTERS)
 DEFINE_VALUE_HANDLER(UTF8, PLAIN, 1, decode_LETTERS_PLAIN_1)
 DEFINE_VALUE_HANDLER(UTF8, PLAIN, 2, decode_LETTERS_PLAIN_2)
@@ -298,8 +292,8 @@ DEFINE_PACKED_HANDLER(2)
 
 // MARK: Submessages
 
-// A submessage with every field absent; NULL when the arena's block is used up.
-ALWAYS_INLINE uint8_t *_Nullable create_message(LifelineArena *arena, const LifelineMessageTable *table) {
+// A submessage with every field absent; NULL when the arena's block has no room.
+LIFELINE_ALWAYS_INLINE uint8_t *_Nullable create_message(LifelineArena *arena, const LifelineMessageTable *table) {
     size_t size = lifeline_rounded_up(table->size);
     uint8_t *message = lifeline_arena_take(arena, size);
     if (message == NULL) return NULL;
@@ -307,21 +301,16 @@ ALWAYS_INLINE uint8_t *_Nullable create_message(LifelineArena *arena, const Life
     return message;
 }
 
-// The place for the submessage's pointer, when it is not there yet.
-ALWAYS_INLINE uint8_t *_Nullable submessage_place(
+// The place for the pointer to a new submessage; NULL when there is a submessage already, or no room.
+LIFELINE_ALWAYS_INLINE uint8_t *_Nullable submessage_place(
     int shape, LifelineArena *arena, uint8_t *message, uint64_t entry, const LifelineField *field) {
-    uint8_t *place = value_place(message, entry);
-    switch (shape) {
-        case LIFELINE_SHAPE_REPEATED:
-            return element_place(arena, message, entry, sizeof(void *));
-        case LIFELINE_SHAPE_MARKED:
-            return lifeline_load32(quantifier_place(message, entry)) == field->number ? NULL : place;
-        default:
-            return lifeline_load_pointer(place) == NULL ? place : NULL;
-    }
+    if (shape == LIFELINE_SHAPE_REPEATED) return element_place(arena, message, entry, sizeof(void *));
+    int presence = shape == LIFELINE_SHAPE_MARKED ? LIFELINE_PRESENCE_ONEOF : LIFELINE_PRESENCE_POINTER;
+    bool is_present = lifeline_is_present_as(presence, LIFELINE_TYPE_MESSAGE, field, message);
+    return is_present ? NULL : value_place(message, entry);
 }
 
-ALWAYS_INLINE void mark_submessage(int shape, uint8_t *message, uint64_t entry, const LifelineField *field) {
+LIFELINE_ALWAYS_INLINE void mark_submessage(int shape, uint8_t *message, uint64_t entry, const LifelineField *field) {
     if (shape == LIFELINE_SHAPE_REPEATED) count_element(message, entry);
     if (shape == LIFELINE_SHAPE_MARKED) {
         memcpy(quantifier_place(message, entry), &field->number, sizeof field->number);
@@ -395,7 +384,7 @@ DEFINE_MAP_HANDLER(2)
 
 // MARK: The handlers by number
 
-// Of one shape, with tags of one byte and of two.
+// The handlers of one shape, for tags of one byte and of two.
 #define NUMBERED(kind, shape, handler)                                                 \
     [LIFELINE_HANDLER(LIFELINE_KIND_##kind, LIFELINE_SHAPE_##shape, 0)] = handler##_1, \
     [LIFELINE_HANDLER(LIFELINE_KIND_##kind, LIFELINE_SHAPE_##shape, 1)] = handler##_2

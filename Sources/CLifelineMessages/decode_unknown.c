@@ -1,10 +1,14 @@
-// Fields that a table does not know: skipped, and kept to be written again.
+// Skips fields that a table does not know, and keeps them so that they can be written again.
 //
-// One ProtobufCMessageUnknownField stands for a whole run of fields that follow each other in the input: its tag and
-// wire type are the first one's, its data is everything behind that tag up to the end of the run. Writing the tag and
-// then the data, as libprotobuf-c does too, gives the run back. So a run costs one record however many fields it has,
-// and a group is kept like any other field.
+// One ProtobufCMessageUnknownField stands for a run of fields that follow each other in the input. Its tag and wire
+// type are those of the first field, its data are all bytes from behind that tag to the end of the run. Writing the tag
+// and then the data, as libprotobuf-c does too, restores the run. So a run costs one record, however many fields it
+// has, and a group is kept like any other field.
+#include "arena.h"
 #include "decoder.h"
+#include "lifeline_array.h"
+
+static LifelineStatus skip_value(LifelineInput *input, uint32_t tag, uint32_t depth);
 
 static LifelineStatus skip_group(LifelineInput *input, uint32_t number, uint32_t depth) {
     while (input->next != input->end) {
@@ -12,7 +16,7 @@ static LifelineStatus skip_group(LifelineInput *input, uint32_t number, uint32_t
         LifelineStatus status = lifeline_read_tag(input, &tag);
         if (status != LIFELINE_OK) return status;
         if ((tag & 7) == LIFELINE_WIRE_END_GROUP) return tag >> 3 == number ? LIFELINE_OK : LIFELINE_UNMATCHED_GROUP;
-        status = lifeline_skip_value(input, tag, depth);
+        status = skip_value(input, tag, depth);
         if (status != LIFELINE_OK) return status;
     }
     return LIFELINE_TRUNCATED;
@@ -24,7 +28,8 @@ static LifelineStatus skip_bytes(LifelineInput *input, size_t count) {
     return LIFELINE_OK;
 }
 
-LifelineStatus lifeline_skip_value(LifelineInput *input, uint32_t tag, uint32_t depth) {
+// Moves past the value of a field, whose tag was just read, with groups at most `depth` deep.
+static LifelineStatus skip_value(LifelineInput *input, uint32_t tag, uint32_t depth) {
     uint64_t value;
     LifelineInput payload;
     switch (tag & 7) {
@@ -45,13 +50,13 @@ LifelineStatus lifeline_skip_value(LifelineInput *input, uint32_t tag, uint32_t 
     }
 }
 
-// Keeps the field whose tag stands at `start` and whose data ends at `end`. Where the last record's data ends at its
-// tag, the record grows by it; unless the tag is longer than it has to be, for a record's own tag is written anew, and
-// what is written must not depend on whether two fields happen to touch.
+// Keeps the field whose tag stands at `start` and whose data ends at `end`. When the data of the last record ends at
+// `start`, that record grows by the field. But not by one whose tag is longer than necessary: the tag of a record is
+// written anew, in its shortest form, and the output must not depend on whether two fields happen to touch.
 static LifelineStep store(
     LifelineDecoder *decoder, LifelineScope *scope, uint32_t tag, const uint8_t *start, const uint8_t *data,
     const uint8_t *end) {
-    // Entries of maps keep nothing, as in other implementations: a map has no place for it.
+    // Entries of maps drop theirs, as in other implementations: a map has no place for them.
     if ((scope->table->flags & LIFELINE_MESSAGE_MAP_ENTRY) != 0) return LIFELINE_STEP_STORED;
     ProtobufCMessage *message = scope->message;
     size_t count = message->n_unknown_fields;
@@ -76,7 +81,7 @@ static LifelineStep store(
 
 LifelineStep lifeline_keep_unknown(LifelineDecoder *decoder, LifelineScope *scope, uint32_t tag) {
     const uint8_t *data = scope->input.next;
-    LifelineStatus status = lifeline_skip_value(&scope->input, tag, decoder->depth);
+    LifelineStatus status = skip_value(&scope->input, tag, decoder->depth);
     if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
     return store(decoder, scope, tag, scope->field_start, data, scope->input.next);
 }

@@ -1,20 +1,21 @@
-// What the decoder's files share.
+// Shared by the files of the decoder.
 //
-// decode.c reads messages and singular fields, decode_repeated.c repeated ones, decode_map.c entries of maps, and
-// decode_unknown.c whatever the table does not know: together they are the plain path, which can read everything.
-// decode_tail.c reads the common forms of fields faster, and leaves the others to the plain path, a field at a time.
+// decode.c has the functions that others call. decode_fields.c reads messages and their singular fields,
+// decode_repeated.c repeated fields, decode_map.c entries of maps (map_order.c keeps those in order), and
+// decode_unknown.c unknown fields. Together these are the plain path, which can read everything. decode_tail.c reads
+// the common forms of fields faster and leaves the others to the plain path, a field at a time.
 #ifndef LIFELINE_DECODER_H
 #define LIFELINE_DECODER_H
 
 #include "fields.h"
-#include "lifeline_array.h"
 #include "lifeline_message.h"
 #include "tail_calls.h"
+#include "utf8.h"
 #include "varint.h"
 
 LIFELINE_ASSUME_NONNULL_BEGIN
 
-// A map field whose entries did not arrive in order. Each is listed once, however often it is added to.
+// A map field whose entries did not arrive in order. Each such map is listed once, however many entries it gets.
 typedef struct LifelineUnsortedMap {
     const LifelineMessageTable *table;
     void *message;
@@ -34,7 +35,7 @@ struct LifelineDecoder {
     uint32_t depth;  // how many messages and groups may still stand inside each other
     bool accept_malformed_text;
     LifelineDecodeFields *decode_fields;  // how submessages are read
-    const uint8_t *_Nullable bytes;  // the whole input: offsets count from here
+    const uint8_t *_Nullable bytes;  // the start of the whole input
     LifelineFailure *failure;
     LifelineUnsortedMap *_Nullable unsorted_maps;
 };
@@ -47,11 +48,11 @@ typedef struct LifelineScope {
     const uint8_t *_Nullable field_start;  // the tag of the field that is being read
 } LifelineScope;
 
-// What became of a field whose number the table knows.
+// The outcome of reading a field whose number the table knows.
 typedef enum LifelineStep {
-    LIFELINE_STEP_FAILED,   // the failure's status is set; lifeline_decode_field adds where it happened
+    LIFELINE_STEP_FAILED,   // the failure has its status; lifeline_decode_field adds where it happened
     LIFELINE_STEP_STORED,   // the input stands behind the field
-    LIFELINE_STEP_UNKNOWN,  // nothing was stored: keep it with the unknown fields
+    LIFELINE_STEP_UNKNOWN,  // nothing was stored: the field belongs to the unknown ones
 } LifelineStep;
 
 static inline LifelineStep lifeline_fail(LifelineDecoder *decoder, LifelineStatus status) {
@@ -59,11 +60,20 @@ static inline LifelineStep lifeline_fail(LifelineDecoder *decoder, LifelineStatu
     return LIFELINE_STEP_FAILED;
 }
 
-// Adds to a failure, of which the status is set, where it happened. Returns false.
-bool lifeline_locate_failure(
-    LifelineDecoder *decoder, const LifelineMessageTable *table, uint32_t field_number, const uint8_t *field_start);
+// Adds to a failure, which has its status, where it happened. Returns false.
+static inline bool lifeline_locate_failure(
+    LifelineDecoder *decoder, const LifelineMessageTable *table, uint32_t field_number, const uint8_t *field_start) {
+    LifelineFailure *failure = decoder->failure;
+    if (failure->message != NULL) return false;  // a submessage has added its own place
+    failure->offset = (size_t)(field_start - decoder->bytes);
+    failure->field_number = field_number;
+    failure->message = table;
+    return false;
+}
 
-// Reads the field that the scope's input begins with, whatever it is. On failure the decoder's failure is set.
+// MARK: Messages
+
+// Reads any field, at the start of the scope's input. On failure the decoder's failure is set.
 bool lifeline_decode_field(LifelineDecoder *decoder, LifelineScope *scope);
 
 LifelineDecodeFields lifeline_decode_fields_plain;
@@ -72,55 +82,56 @@ LifelineDecodeFields lifeline_decode_fields_plain;
 LifelineDecodeFields lifeline_decode_fields_with_tail_calls;
 #endif
 
-// Finds the payload of a submessage, when one may stand at this depth. To be called before the submessage is created.
-bool lifeline_enter_child(LifelineDecoder *decoder, LifelineScope *scope, LifelineInput *payload);
+// Finds the payload of a submessage, if the depth allows for one. To be called before the submessage is created.
+static inline bool lifeline_enter_child(LifelineDecoder *decoder, LifelineScope *scope, LifelineInput *payload) {
+    LifelineStatus status = decoder->depth == 0 ? LIFELINE_TOO_DEEP : lifeline_read_payload(&scope->input, payload);
+    decoder->failure->status = status;
+    return status == LIFELINE_OK;
+}
 
 // Reads the encoded submessage `payload` into `child`, one level further down.
-LifelineStep lifeline_decode_child(
-    LifelineDecoder *decoder, const LifelineMessageTable *table, void *child, LifelineInput payload);
+static inline LifelineStep lifeline_decode_child(
+    LifelineDecoder *decoder, const LifelineMessageTable *table, void *child, LifelineInput payload) {
+    decoder->depth -= 1;
+    bool decoded = decoder->decode_fields(decoder, table, child, payload);
+    decoder->depth += 1;
+    return decoded ? LIFELINE_STEP_STORED : LIFELINE_STEP_FAILED;
+}
 
-// Reads a string or bytes into `value`, which points into the input from then on.
-LifelineStep lifeline_decode_bytes(
-    LifelineDecoder *decoder, LifelineInput *input, const LifelineField *field, void *value);
+// MARK: Repeated fields and maps
 
 LifelineStep lifeline_decode_repeated(
     LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, uint32_t wire_type);
 
-// The values of a packed field. `payload` is not empty.
+// Reads the values of a packed field. `payload` is not empty.
 LifelineStep lifeline_decode_packed(
     LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, LifelineInput payload);
 
 LifelineStep lifeline_decode_map_entry(LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field);
 
-// Whether the entry that `previous` points to has a lower key than `map_entry`.
-bool lifeline_entries_ascend(const LifelineField *field, const void *previous, const void *map_entry);
-
-// Inserts an entry that was read whole.
+// Appends a complete entry to a map.
 LifelineStep lifeline_append_entry(
     LifelineDecoder *decoder, const LifelineMessageTable *table, void *message, const LifelineField *field,
     void *entry);
 
-// Sorts the maps that need it by key and keeps the last entry of each key.
+// Puts all maps in order whose entries did not arrive so.
 bool lifeline_sort_maps(LifelineDecoder *decoder);
 
-// Room for `more` elements behind those that a repeated field has; the caller raises the count once they are there.
-// NULL when the arena's budget is exhausted.
-void *_Nullable lifeline_append(LifelineDecoder *decoder, void *message, const LifelineField *field, size_t more);
+// MARK: Unknown fields
 
-// Moves past the value of a field, of which the tag was just read, with groups at most `depth` deep.
-LifelineStatus lifeline_skip_value(LifelineInput *input, uint32_t tag, uint32_t depth);
-
-// Skips an unknown field, of which the tag was just read, and keeps it.
+// Skips an unknown field, whose tag was just read, and keeps it.
 LifelineStep lifeline_keep_unknown(LifelineDecoder *decoder, LifelineScope *scope, uint32_t tag);
 
-// Keeps, as varint fields, the numbers in the packed field `payload` that its closed enum does not know.
-// `size` bytes is what they take with a tag each.
+// Keeps, as varint fields, the numbers in the packed field `payload` that its closed enum does not declare. With a tag
+// each, they take `size` bytes.
 LifelineStep lifeline_keep_unknown_numbers(
     LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, LifelineInput payload, size_t size);
 
-// A varint's value as the bits that the struct holds; of 32-bit types the low half counts.
-static inline uint64_t lifeline_from_wire(const LifelineField *field, uint64_t value) {
-    switch (field->type) {
+// MARK: Values
+
+// A varint as the bits of a LIFELINE_TYPE in a struct. Types of 32 bits have theirs in the low half.
+static inline uint64_t lifeline_from_wire(int type, uint64_t value) {
+    switch (type) {
         case LIFELINE_TYPE_BOOL:
             return value != 0;
         case LIFELINE_TYPE_SINT32:
@@ -138,14 +149,27 @@ static inline LifelineStatus lifeline_read_scalar(
     if (wire_type == LIFELINE_WIRE_VARINT) {
         uint64_t value = 0;
         LifelineStatus status = lifeline_read_varint(input, &value);
-        *bits = lifeline_from_wire(field, value);
+        *bits = lifeline_from_wire(field->type, value);
         return status;
     }
-    size_t size = wire_type == LIFELINE_WIRE_FIXED64 ? 8 : 4;
+    size_t size = lifeline_value_size(field);  // as on the wire
     if (lifeline_left(input) < size) return LIFELINE_TRUNCATED;
     *bits = lifeline_load_scalar(input->next, size);
     input->next += size;
     return LIFELINE_OK;
+}
+
+// Reads a string or bytes into `value`, which points into the input from then on.
+static inline LifelineStep lifeline_decode_bytes(
+    LifelineDecoder *decoder, LifelineInput *input, const LifelineField *field, void *value) {
+    LifelineInput payload = *input;
+    LifelineStatus status = lifeline_read_payload(input, &payload);
+    if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
+    size_t length = lifeline_left(&payload);
+    bool validate = (field->flags & LIFELINE_FIELD_VALIDATE_UTF8) != 0 && !decoder->accept_malformed_text;
+    if (validate && !lifeline_is_utf8(payload.next, length)) return lifeline_fail(decoder, LIFELINE_INVALID_UTF8);
+    lifeline_store_bytes(value, payload.next, length);
+    return LIFELINE_STEP_STORED;
 }
 
 LIFELINE_ASSUME_NONNULL_END

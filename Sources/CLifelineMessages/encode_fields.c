@@ -1,9 +1,9 @@
-// Encoding fields that are there at most once.
+// Encodes a message's fields: the loop over the fields, and those that are not repeated.
 //
-// Each form of field (how it is there, and its type) has a handler, which decides whether the field is there, writes
-// it, and goes on to the handler of the field before it. Where the compiler has tail calls, that is a jump: what is
-// being written stays in registers from field to field, and the processor predicts each handler's successor by itself.
-// Where it has none, handlers return to a loop, which calls the next one.
+// Each form of field (its kind of presence and its type) has a handler, which writes the field if it is present, and
+// goes on to the handler of the field before it. With tail calls that is a jump: the state stays in registers from
+// field to field, and the processor predicts the successor of each handler separately. Without them, handlers return to
+// a loop, which calls the next one.
 #include "encoder.h"
 #include "tail_calls.h"
 
@@ -14,23 +14,23 @@
 #define ARGUMENTS place, message, field, writer, first
 
 #if defined(LIFELINE_HAS_TAIL_CALLS)
-// Not inlined into another handler, which would have to keep registers over the calls that this one makes.
+// Not inlined into another handler, which would then have to save registers across its calls.
 #define HANDLER static __attribute__((preserve_none, noinline)) uint8_t *_Nullable
 typedef __attribute__((preserve_none)) uint8_t *_Nullable Handler(PARAMETERS);
 #define CONTINUE_WITH(handler) __attribute__((musttail)) return handler(ARGUMENTS)
-#define CONTINUE()                              \
-    do {                                        \
-        if (field == first) return place;       \
-        field -= 1;                             \
-        CONTINUE_WITH(handlers[field->form]);   \
+#define CONTINUE()                            \
+    do {                                      \
+        if (field == first) return place;     \
+        field -= 1;                           \
+        CONTINUE_WITH(handlers[field->form]); \
     } while (0)
 #else
 #define HANDLER static uint8_t *_Nullable
 typedef uint8_t *_Nullable Handler(PARAMETERS);
 #define CONTINUE_WITH(handler) return handler(ARGUMENTS)
-#define CONTINUE()   \
-    do {             \
-        (void)first; \
+#define CONTINUE()    \
+    do {              \
+        (void)first;  \
         return place; \
     } while (0)
 #endif
@@ -43,17 +43,13 @@ static const uint8_t *value_of(const uint8_t *message, const LifelineField *fiel
     return message + field->offset;
 }
 
-static uint32_t quantifier_of(const uint8_t *message, const LifelineField *field) {
-    return lifeline_load32(message + field->quantifier_offset);
-}
-
 static uint8_t *_Nullable fail_at(LifelineWriter *writer, const LifelineField *field) {
-    // When a message inside this one failed, it has said where.
+    // A submessage that failed has added its own place.
     if (writer->failure->message == NULL) writer->failure->field_number = field->number;
     return NULL;
 }
 
-// Makes room for what most fields take, and writes the field.
+// Makes room for any short field, and then writes the field.
 HANDLER make_room(PARAMETERS) {
     place = lifeline_writer_grow(writer, place, LIFELINE_ROOM_FOR_SHORT_STRING);
     if (place == NULL) return fail_at(writer, field);
@@ -62,39 +58,27 @@ HANDLER make_room(PARAMETERS) {
 
 // MARK: Numbers
 
-#define PUT_NUMBER(TYPE, number)                                                                          \
-    do {                                                                                                  \
-        if (!lifeline_writer_has_room(writer, place, LIFELINE_ROOM_FOR_SCALAR)) CONTINUE_WITH(make_room); \
-        place = lifeline_put_tag(lifeline_put_number(place, LIFELINE_TYPE_##TYPE, number), field);        \
-        CONTINUE();                                                                                       \
-    } while (0)
-
-#define DEFINE_NUMBER_HANDLERS(TYPE)                                                              \
-    HANDLER put_implicit_##TYPE(PARAMETERS) {                                                     \
-        uint64_t number = lifeline_load_number(LIFELINE_TYPE_##TYPE, value_of(message, field));   \
-        if (number == 0) CONTINUE();                                                              \
-        PUT_NUMBER(TYPE, number);                                                                 \
-    }                                                                                             \
-    HANDLER put_flagged_##TYPE(PARAMETERS) {                                                      \
-        if (quantifier_of(message, field) == 0) CONTINUE();                                       \
-        PUT_NUMBER(TYPE, lifeline_load_number(LIFELINE_TYPE_##TYPE, value_of(message, field)));   \
-    }                                                                                             \
-    HANDLER put_oneof_##TYPE(PARAMETERS) {                                                        \
-        if (quantifier_of(message, field) != field->number) CONTINUE();                           \
-        PUT_NUMBER(TYPE, lifeline_load_number(LIFELINE_TYPE_##TYPE, value_of(message, field)));   \
-    }                                                                                             \
-    HANDLER put_always_##TYPE(PARAMETERS) {                                                       \
-        PUT_NUMBER(TYPE, lifeline_load_number(LIFELINE_TYPE_##TYPE, value_of(message, field)));   \
+#define DEFINE_NUMBER_HANDLER(PRESENCE, TYPE)                                                                        \
+    HANDLER put_##PRESENCE##_##TYPE(PARAMETERS) {                                                                    \
+        if (!lifeline_is_present_as(LIFELINE_PRESENCE_##PRESENCE, LIFELINE_TYPE_##TYPE, field, message)) CONTINUE(); \
+        if (!lifeline_writer_has_room(writer, place, LIFELINE_ROOM_FOR_SCALAR)) CONTINUE_WITH(make_room);            \
+        uint64_t number = lifeline_load_number(LIFELINE_TYPE_##TYPE, value_of(message, field));                      \
+        place = lifeline_put_tag(lifeline_put_number(place, LIFELINE_TYPE_##TYPE, number), field);                   \
+        CONTINUE();                                                                                                  \
     }
 
-DEFINE_NUMBER_HANDLERS(BOOL)
-DEFINE_NUMBER_HANDLERS(UINT32)
-DEFINE_NUMBER_HANDLERS(INT32)
-DEFINE_NUMBER_HANDLERS(SINT32)
-DEFINE_NUMBER_HANDLERS(SINT64)
-DEFINE_NUMBER_HANDLERS(UINT64)
-DEFINE_NUMBER_HANDLERS(FIXED32)
-DEFINE_NUMBER_HANDLERS(FIXED64)
+// DEFINE(presence, type) for each kind of presence that a number, a string or bytes can have.
+#define FOR_EACH_PRESENCE(DEFINE, TYPE) \
+    DEFINE(IMPLICIT, TYPE) DEFINE(FLAG, TYPE) DEFINE(ONEOF, TYPE) DEFINE(ALWAYS, TYPE)
+
+FOR_EACH_PRESENCE(DEFINE_NUMBER_HANDLER, BOOL)
+FOR_EACH_PRESENCE(DEFINE_NUMBER_HANDLER, UINT32)
+FOR_EACH_PRESENCE(DEFINE_NUMBER_HANDLER, INT32)
+FOR_EACH_PRESENCE(DEFINE_NUMBER_HANDLER, SINT32)
+FOR_EACH_PRESENCE(DEFINE_NUMBER_HANDLER, SINT64)
+FOR_EACH_PRESENCE(DEFINE_NUMBER_HANDLER, UINT64)
+FOR_EACH_PRESENCE(DEFINE_NUMBER_HANDLER, FIXED32)
+FOR_EACH_PRESENCE(DEFINE_NUMBER_HANDLER, FIXED64)
 
 // MARK: Strings and bytes
 
@@ -106,36 +90,17 @@ HANDLER put_long_string(PARAMETERS) {
     CONTINUE();
 }
 
-#define PUT_STRING(bytes)                                                                                       \
-    do {                                                                                                        \
-        if ((bytes).len > LIFELINE_SHORT_STRING) CONTINUE_WITH(put_long_string);                                \
-        if (!lifeline_writer_has_room(writer, place, LIFELINE_ROOM_FOR_SHORT_STRING)) CONTINUE_WITH(make_room); \
-        place = lifeline_put_tag(lifeline_put_short_string(place, bytes), field);                               \
-        CONTINUE();                                                                                             \
-    } while (0)
+#define DEFINE_STRING_HANDLER(PRESENCE, TYPE)                                                                        \
+    HANDLER put_##PRESENCE##_##TYPE(PARAMETERS) {                                                                    \
+        if (!lifeline_is_present_as(LIFELINE_PRESENCE_##PRESENCE, LIFELINE_TYPE_##TYPE, field, message)) CONTINUE(); \
+        ProtobufCBinaryData bytes = lifeline_load_bytes(value_of(message, field));                                   \
+        if (bytes.len > LIFELINE_SHORT_STRING) CONTINUE_WITH(put_long_string);                                       \
+        if (!lifeline_writer_has_room(writer, place, LIFELINE_ROOM_FOR_SHORT_STRING)) CONTINUE_WITH(make_room);      \
+        place = lifeline_put_tag(lifeline_put_short_string(place, bytes), field);                                    \
+        CONTINUE();                                                                                                  \
+    }
 
-HANDLER put_implicit_BYTES(PARAMETERS) {
-    ProtobufCBinaryData bytes = lifeline_load_bytes(value_of(message, field));
-    if (bytes.len == 0) CONTINUE();
-    PUT_STRING(bytes);
-}
-
-HANDLER put_flagged_BYTES(PARAMETERS) {
-    if (quantifier_of(message, field) == 0) CONTINUE();
-    ProtobufCBinaryData bytes = lifeline_load_bytes(value_of(message, field));
-    PUT_STRING(bytes);
-}
-
-HANDLER put_oneof_BYTES(PARAMETERS) {
-    if (quantifier_of(message, field) != field->number) CONTINUE();
-    ProtobufCBinaryData bytes = lifeline_load_bytes(value_of(message, field));
-    PUT_STRING(bytes);
-}
-
-HANDLER put_always_BYTES(PARAMETERS) {
-    ProtobufCBinaryData bytes = lifeline_load_bytes(value_of(message, field));
-    PUT_STRING(bytes);
-}
+FOR_EACH_PRESENCE(DEFINE_STRING_HANDLER, BYTES)
 
 // MARK: All fields of a message
 
@@ -154,6 +119,17 @@ static uint8_t *_Nullable put_fields_before(PARAMETERS) {
 }
 #endif
 
+static uint8_t *_Nullable put_unknown_fields(
+    LifelineWriter *writer, uint8_t *place, const ProtobufCMessage *message) {
+    for (unsigned index = message->n_unknown_fields; index > 0; index -= 1) {
+        const ProtobufCMessageUnknownField *field = &message->unknown_fields[index - 1];
+        place = lifeline_put_bytes(writer, place, field->data, field->len);
+        if (place == NULL) return NULL;
+        place = lifeline_put_varint(place, (uint64_t)field->tag << 3 | (uint64_t)field->wire_type);
+    }
+    return place;
+}
+
 static uint8_t *_Nullable put_group(
     LifelineWriter *writer, uint8_t *place, const LifelineMessageTable *table, const void *message,
     const LifelineFieldGroup *group) {
@@ -164,10 +140,10 @@ static uint8_t *_Nullable put_group(
         place, message, table->fields + end, writer, table->fields + group->first_field);
 }
 
-// A message with unknown fields, or with so many fields that they are in groups.
+// Writes a message that has unknown fields, or so many fields that they are in groups.
 static __attribute__((noinline)) uint8_t *_Nullable put_large_message(
     LifelineWriter *writer, uint8_t *place, const LifelineMessageTable *table, const void *message) {
-    place = lifeline_put_unknown_fields(writer, place, message);
+    place = put_unknown_fields(writer, place, message);
     if (place == NULL) return NULL;
     if (table->groups == NULL) {
         return put_fields_before(place, message, table->fields + table->field_count, writer, table->fields);
@@ -196,7 +172,7 @@ static inline uint8_t *_Nullable put_submessage(
         return place == NULL ? NULL : lifeline_put_varint(place, 0);
     }
     if (writer->depth == 0) return lifeline_writer_fail(writer, LIFELINE_TOO_DEEP);
-    size_t before = (size_t)(writer->end - place);  // counted from the end, which growing does not change
+    size_t before = (size_t)(writer->end - place);  // growing the buffer keeps distances from its end
     writer->depth -= 1;
     place = put_message(writer, place, field->message, message);
     if (place != NULL) place = lifeline_writer_reserve(writer, place, LIFELINE_ROOM_FOR_SCALAR);
@@ -217,22 +193,21 @@ uint8_t *lifeline_put_submessage(
 
 // MARK: Messages and repeated fields
 
-HANDLER put_always_message(PARAMETERS) {
+HANDLER put_ALWAYS_MESSAGE(PARAMETERS) {
     place = put_submessage(writer, place, field, value_of(message, field));
     if (place == NULL) return fail_at(writer, field);
     place = lifeline_put_tag(place, field);
     CONTINUE();
 }
 
-HANDLER put_pointer_message(PARAMETERS) {
-    if (lifeline_load_pointer(value_of(message, field)) == NULL) CONTINUE();
-    CONTINUE_WITH(put_always_message);
-}
+#define DEFINE_MESSAGE_HANDLER(PRESENCE)                                                                              \
+    HANDLER put_##PRESENCE##_MESSAGE(PARAMETERS) {                                                                    \
+        if (!lifeline_is_present_as(LIFELINE_PRESENCE_##PRESENCE, LIFELINE_TYPE_MESSAGE, field, message)) CONTINUE(); \
+        CONTINUE_WITH(put_ALWAYS_MESSAGE);                                                                            \
+    }
 
-HANDLER put_oneof_message(PARAMETERS) {
-    if (quantifier_of(message, field) != field->number) CONTINUE();
-    CONTINUE_WITH(put_always_message);
-}
+DEFINE_MESSAGE_HANDLER(POINTER)
+DEFINE_MESSAGE_HANDLER(ONEOF)
 
 HANDLER put_elements(PARAMETERS) {
     place = lifeline_put_repeated(writer, place, field, message);
@@ -240,25 +215,26 @@ HANDLER put_elements(PARAMETERS) {
     CONTINUE();
 }
 
+// For maps too, whose presence is stored alike.
 HANDLER put_repeated(PARAMETERS) {
-    if (lifeline_count(field, message) == 0) CONTINUE();
+    if (!lifeline_is_present_as(LIFELINE_PRESENCE_REPEATED, 0, field, message)) CONTINUE();
     CONTINUE_WITH(put_elements);
 }
 
 // MARK: The handlers by form
 
-#define OF_TYPE(TYPE, AS)                                                                    \
-    [LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_##TYPE)] = put_implicit_##AS,   \
-    [LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_##TYPE)] = put_flagged_##AS,        \
-    [LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_##TYPE)] = put_oneof_##AS,         \
-    [LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_##TYPE)] = put_always_##AS,
+#define NUMBERED(PRESENCE, TYPE, AS) \
+    [LIFELINE_FORM(LIFELINE_PRESENCE_##PRESENCE, LIFELINE_TYPE_##TYPE)] = put_##PRESENCE##_##AS,
+
+#define NUMBERED_PRESENCES(TYPE, AS) \
+    NUMBERED(IMPLICIT, TYPE, AS) NUMBERED(FLAG, TYPE, AS) NUMBERED(ONEOF, TYPE, AS) NUMBERED(ALWAYS, TYPE, AS)
 
 static Handler *const handlers[FORM_COUNT] = {
     [0] = put_repeated,
-    LIFELINE_FOR_EACH_NUMBER_TYPE(OF_TYPE)
-    OF_TYPE(STRING, BYTES)
-    OF_TYPE(BYTES, BYTES)
-    [LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE)] = put_pointer_message,
-    [LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE)] = put_oneof_message,
-    [LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE)] = put_always_message,
+    LIFELINE_FOR_EACH_NUMBER_TYPE(NUMBERED_PRESENCES)
+    NUMBERED_PRESENCES(STRING, BYTES)
+    NUMBERED_PRESENCES(BYTES, BYTES)
+    NUMBERED(POINTER, MESSAGE, MESSAGE)
+    NUMBERED(ONEOF, MESSAGE, MESSAGE)
+    NUMBERED(ALWAYS, MESSAGE, MESSAGE)
 };

@@ -1,11 +1,11 @@
-// Encoding repeated fields and maps: from the last element to the first.
+// Encodes repeated fields and maps, from the last element to the first.
 #include "encoder.h"
 
-// Numbers of one type, each with its tag in front unless they are packed.
+// Writes numbers of one type, each with its tag in front unless they are packed.
 LIFELINE_ALWAYS_INLINE uint8_t *_Nullable put_numbers(
     LifelineWriter *writer, uint8_t *place, int type, const LifelineField *field, const uint8_t *elements,
     size_t count, bool packed) {
-    size_t size = lifeline_number_size(type);
+    size_t size = lifeline_type_size(type);
     for (const uint8_t *element = elements + count * size; element != elements;) {
         element -= size;
         place = lifeline_writer_reserve(writer, place, LIFELINE_ROOM_FOR_SCALAR);
@@ -16,10 +16,10 @@ LIFELINE_ALWAYS_INLINE uint8_t *_Nullable put_numbers(
     return place;
 }
 
-// The values of a packed field without tag and length.
+// Writes the values of a packed field, without tag and length.
 static uint8_t *_Nullable put_packed_values(
     LifelineWriter *writer, uint8_t *place, const LifelineField *field, const uint8_t *elements, size_t count) {
-    // Fixed-size numbers are in memory as they are on the wire.
+    // Fixed-size numbers have the same bytes in memory and on the wire.
     if (lifeline_wire_type(field) != LIFELINE_WIRE_VARINT) {
         return lifeline_put_bytes(writer, place, elements, count * lifeline_value_size(field));
     }
@@ -36,7 +36,7 @@ static uint8_t *_Nullable put_packed_values(
 
 static uint8_t *_Nullable put_packed(
     LifelineWriter *writer, uint8_t *place, const LifelineField *field, const uint8_t *elements, size_t count) {
-    size_t before = (size_t)(writer->end - place);  // counted from the end, which growing does not change
+    size_t before = (size_t)(writer->end - place);  // growing the buffer keeps distances from its end
     place = put_packed_values(writer, place, field, elements, count);
     if (place != NULL) place = lifeline_writer_reserve(writer, place, LIFELINE_ROOM_FOR_SCALAR);
     if (place == NULL) return NULL;

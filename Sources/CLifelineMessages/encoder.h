@@ -1,13 +1,12 @@
-// What the encoder's files share.
+// Shared by the files of the encoder.
 //
-// encode.c has the buffer, encode_fields.c goes through messages and writes fields that are there at most once, and
-// encode_repeated.c repeated ones.
+// encode.c has the function that others call, encode_buffer.c the buffer. encode_fields.c goes through messages and
+// writes their singular fields, and encode_repeated.c writes repeated fields.
 //
-// A message is written from its end to its start: a length is written when what it measures has been, so there is no
-// second pass to compute sizes and nothing to move. Functions that write take `place`, the first byte that is written
-// so far, and return the new one, in front of it; or NULL on failure. Short values are written with stores of eight
-// bytes, of which those in front of the value are garbage that the next value overwrites: hence the room that they
-// need.
+// A message is written from its end to its start, so each length is written after the bytes that it counts: no second
+// pass computes sizes, and nothing moves. Functions that write take `place`, the first byte written so far, and return
+// the new one, in front of it; or NULL on failure. Short values are written with stores of eight bytes. The bytes that
+// such a store puts in front of the value are garbage, which the next value overwrites, and need room too.
 #ifndef LIFELINE_ENCODER_H
 #define LIFELINE_ENCODER_H
 
@@ -18,16 +17,13 @@
 
 LIFELINE_ASSUME_NONNULL_BEGIN
 
-// Inlined for each type, so that what is done to a value is known where it is done.
-#define LIFELINE_ALWAYS_INLINE static inline __attribute__((always_inline))
-
 // One call of lifeline_message_encode.
 typedef struct LifelineWriter {
     uint8_t *memory;  // the buffer's start, and end
     uint8_t *end;
     uint32_t depth;   // how many messages may still stand inside each other
     LifelineEncoder *encoder;
-    size_t held;      // bytes in the encoder that are not of this message
+    size_t held;      // bytes that the encoder held before this message
     LifelineFailure *failure;
 } LifelineWriter;
 
@@ -39,48 +35,53 @@ enum {
     LIFELINE_ROOM_FOR_SHORT_STRING = LIFELINE_SHORT_STRING + LIFELINE_ROOM_FOR_SCALAR,
 };
 
-_Static_assert((int)LIFELINE_ROOM_FOR_SHORT_STRING == (int)LIFELINE_ENCODER_SURPLUS, "That is what callers are told.");
+_Static_assert(
+    (int)LIFELINE_ROOM_FOR_SHORT_STRING == (int)LIFELINE_ENCODER_SURPLUS, "Callers rely on the documented surplus.");
 
 static inline uint8_t *_Nullable lifeline_writer_fail(LifelineWriter *writer, LifelineStatus status) {
     writer->failure->status = status;
     return NULL;
 }
 
-// Makes room for `size` more bytes in front of `place`; returns where that is in the new buffer.
+// Makes room for `size` more bytes in front of `place`. Returns that place in the new buffer.
 uint8_t *_Nullable lifeline_writer_grow(LifelineWriter *writer, uint8_t *place, size_t size);
 
 static inline bool lifeline_writer_has_room(const LifelineWriter *writer, const uint8_t *place, size_t size) {
     return (size_t)(place - writer->memory) >= size;
 }
 
-// `place`, or where it has moved to, with room for `size` bytes in front of it.
+// Returns `place`, or its new place after growing, with room for `size` bytes in front of it.
 static inline uint8_t *_Nullable lifeline_writer_reserve(LifelineWriter *writer, uint8_t *place, size_t size) {
     return lifeline_writer_has_room(writer, place, size) ? place : lifeline_writer_grow(writer, place, size);
 }
 
-// These make room by themselves, and leave some for a tag.
+// The following functions make room by themselves, and leave some for a tag.
 
 uint8_t *_Nullable lifeline_put_message(
     LifelineWriter *writer, uint8_t *place, const LifelineMessageTable *table, const void *message);
 
-// All elements of a repeated field that has some, with their tags.
+// Writes all elements of a repeated field, which has some, with their tags.
 uint8_t *_Nullable lifeline_put_repeated(
     LifelineWriter *writer, uint8_t *place, const LifelineField *field, const void *message);
 
-// A submessage behind its length.
+// Writes a submessage behind its length.
 uint8_t *_Nullable lifeline_put_submessage(
     LifelineWriter *writer, uint8_t *place, const LifelineField *field, const void *value);
 
-uint8_t *_Nullable lifeline_put_unknown_fields(
-    LifelineWriter *writer, uint8_t *place, const ProtobufCMessage *message);
+// Writes any number of bytes.
+static inline uint8_t *_Nullable lifeline_put_bytes(
+    LifelineWriter *writer, uint8_t *place, const void *_Nullable bytes, size_t count) {
+    if (count > INT32_MAX) return lifeline_writer_fail(writer, LIFELINE_TOO_LARGE);
+    place = lifeline_writer_reserve(writer, place, count + LIFELINE_ROOM_FOR_SCALAR);
+    if (place == NULL) return NULL;
+    place -= count;
+    if (count > 0) memcpy(place, bytes, count);
+    return place;
+}
 
-// Bytes of any number.
-uint8_t *_Nullable lifeline_put_bytes(
-    LifelineWriter *writer, uint8_t *place, const void *_Nullable bytes, size_t count);
+// The following functions need room that the caller has made.
 
-// What follows needs room that is there.
-
-// A varint of any length. Needs LIFELINE_LARGEST_VARINT bytes of room.
+// Writes a varint of any length. Needs LIFELINE_LARGEST_VARINT bytes of room.
 static inline uint8_t *lifeline_put_varint(uint8_t *place, uint64_t value) {
     if (value < 0x80) {
         *--place = (uint8_t)value;
@@ -103,7 +104,7 @@ static inline uint8_t *lifeline_put_tag(uint8_t *place, const LifelineField *fie
     return place - (uint8_t)field->encoded_tag;
 }
 
-// At most LIFELINE_SHORT_STRING bytes, without a call: in overlapping halves of the next power of two.
+// Copies at most LIFELINE_SHORT_STRING bytes without a call, as overlapping halves of the next power of two.
 static inline void lifeline_copy_short(uint8_t *to, const uint8_t *_Nullable from, size_t count) {
     if (count >= 16) {
         uint8_t first[16], last[16];
@@ -137,8 +138,8 @@ static inline void lifeline_copy_short(uint8_t *to, const uint8_t *_Nullable fro
     }
 }
 
-// A string of at most LIFELINE_SHORT_STRING bytes behind its length. Needs LIFELINE_ROOM_FOR_SHORT_STRING bytes of
-// room.
+// Writes a string of at most LIFELINE_SHORT_STRING bytes behind its length. Needs LIFELINE_ROOM_FOR_SHORT_STRING bytes
+// of room.
 static inline uint8_t *lifeline_put_short_string(uint8_t *place, ProtobufCBinaryData bytes) {
     place -= bytes.len;
     lifeline_copy_short(place, bytes.data, bytes.len);
@@ -146,31 +147,16 @@ static inline uint8_t *lifeline_put_short_string(uint8_t *place, ProtobufCBinary
     return place;
 }
 
-// How numbers are written: types that are written alike have the name of one of them. DO(type, name).
+// All types of numbers, as DO(type, name). Types that are written alike share the name of one of them.
 #define LIFELINE_FOR_EACH_NUMBER_TYPE(DO)                                                 \
     DO(BOOL, BOOL) DO(UINT32, UINT32) DO(INT32, INT32) DO(ENUM, INT32) DO(SINT32, SINT32) \
     DO(SINT64, SINT64) DO(INT64, UINT64) DO(UINT64, UINT64)                               \
     DO(FIXED32, FIXED32) DO(SFIXED32, FIXED32) DO(FLOAT, FIXED32)                         \
     DO(FIXED64, FIXED64) DO(SFIXED64, FIXED64) DO(DOUBLE, FIXED64)
 
-// What such a number takes in a struct.
-LIFELINE_ALWAYS_INLINE size_t lifeline_number_size(int type) {
-    switch (type) {
-        case LIFELINE_TYPE_BOOL:
-            return sizeof(protobuf_c_boolean);
-        case LIFELINE_TYPE_UINT32:
-        case LIFELINE_TYPE_INT32:
-        case LIFELINE_TYPE_SINT32:
-        case LIFELINE_TYPE_FIXED32:
-            return 4;
-        default:
-            return 8;
-    }
-}
-
-// A number in a struct as it goes onto the wire: zero when it is zero.
+// A number in a struct, as it goes onto the wire.
 LIFELINE_ALWAYS_INLINE uint64_t lifeline_load_number(int type, const uint8_t *value) {
-    uint64_t bits = lifeline_load_scalar(value, lifeline_number_size(type));
+    uint64_t bits = lifeline_load_scalar(value, lifeline_type_size(type));
     switch (type) {
         case LIFELINE_TYPE_BOOL:
             return bits != 0;

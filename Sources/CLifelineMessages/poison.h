@@ -1,4 +1,4 @@
-// Tells AddressSanitizer, where it runs, which bytes of a block are not handed out.
+// Tells AddressSanitizer, if it is used, which bytes of a block were not handed out.
 #ifndef LIFELINE_POISON_H
 #define LIFELINE_POISON_H
 
@@ -18,7 +18,7 @@
 
 static inline void lifeline_poison(void *memory, size_t size) {
 #if defined(LIFELINE_ADDRESS_SANITIZER)
-    // gcc takes the address of what malloc returned, and nothing has written to yet, for a use of it.
+    // gcc warns that fresh memory from malloc is used uninitialized, although only its address is.
 #if !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"

@@ -1,4 +1,4 @@
-// Looking for absent `required` fields. Messages whose types reach none are not entered.
+// Looks for absent `required` fields. Messages whose types reach none are not entered.
 #include "fields.h"
 #include "lifeline_message.h"
 

@@ -1,17 +1,17 @@
-// Sizes of what lies in an arena.
+// Sizes of the objects in an arena.
 #ifndef LIFELINE_SIZES_H
 #define LIFELINE_SIZES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-// Everything is aligned for the largest field, which is 8 bytes. No object is larger than PTRDIFF_MAX, so that sizes
-// below it can be rounded up, and two of them added, without overflow.
+// Every object is aligned to 8 bytes, the size of the largest field. No object is larger than PTRDIFF_MAX, so sizes up
+// to this one can be rounded up, and two of them added, without overflow.
 #define lifeline_largest_size ((size_t)PTRDIFF_MAX - 7)
 
-// How many elements a repeated field gets room for when it gets its first one: 16 bytes of them, which is two pointers,
-// enough for many repeated fields of small messages. It is a size and not a count, lest a single large element in each
-// of many small messages take several times its place.
+// The capacity that a repeated field gets with its first element: 16 bytes, which is two pointers, enough for many
+// fields of small messages. A fixed number of elements would waste memory where each of many messages has a single
+// large one.
 static inline size_t lifeline_smallest_capacity(size_t element_size) {
     return element_size < 16 ? 16 / element_size : 1;
 }

@@ -1,10 +1,10 @@
-// Invariant: a thread that keeps objects has been registered, so that they are released when it ends.
+// Invariant: a thread that keeps objects has registered a destructor, which releases them when the thread ends.
 #include "lifeline_spares.h"
 
 #include <pthread.h>
 #include <stddef.h>
 
-// What is kept are loans of arenas: as many are in use as submessages are being changed inside each other.
+// The objects are loans. As many are in use at once as submessages are being changed inside each other.
 enum { CAPACITY = 8 };
 
 typedef struct Spares {
@@ -22,7 +22,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void release_all(void *ended) {
     Spares *of_thread = ended;
     while (of_thread->count > 0) of_thread->release(of_thread->objects[of_thread->count -= 1]);
-    of_thread->release = NULL;  // or objects that are kept by later destructors of this thread would be lost
+    of_thread->release = NULL;  // so that the thread registers again if a later destructor keeps objects
 }
 
 static void create_key(void) {

@@ -1,4 +1,4 @@
-// Whether a call at the end of a function can be made a jump, with all registers as arguments.
+// Whether the compiler can turn a call at the end of a function into a jump, with all registers as arguments.
 #ifndef LIFELINE_TAIL_CALLS_H
 #define LIFELINE_TAIL_CALLS_H
 

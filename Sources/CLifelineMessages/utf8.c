@@ -1,5 +1,5 @@
-// Checking UTF-8: sixteen bytes at a time where the processor can; else eight ASCII bytes at a time, and anything else
-// by the rows of the standard's table.
+// Checks UTF-8: sixteen bytes at a time if the processor can, else eight ASCII bytes at a time, and other sequences by
+// the rows of the standard's table.
 #include "utf8.h"
 
 #include <string.h>
@@ -13,13 +13,13 @@ static inline bool is_continuation(uint8_t byte) {
     return (byte & 0xC0) == 0x80;
 }
 
-// Length of the well-formed sequence at `bytes`, whose first byte is not ASCII; 0 when there is none.
+// The length of the well-formed sequence at `bytes`, whose first byte is not ASCII; 0 when it is malformed.
 static size_t sequence_length(const uint8_t *bytes, size_t count) {
     uint8_t lead = bytes[0];
     if (lead < 0xC2 || lead > 0xF4) return 0;  // a continuation, an overlong form, or over U+10FFFF
     size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
     if (count < length) return 0;
-    // The second byte's range is what keeps out overlong forms, surrogates and the rest over U+10FFFF.
+    // The range of the second byte excludes overlong forms, surrogates, and the other code points over U+10FFFF.
     uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
     uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
     if (bytes[1] < low || bytes[1] > high) return 0;

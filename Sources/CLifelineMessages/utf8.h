@@ -11,6 +11,7 @@
 #endif
 
 #include "lifeline_base.h"
+#include "lifeline_message.h"
 
 LIFELINE_ASSUME_NONNULL_BEGIN
 
@@ -18,12 +19,13 @@ LIFELINE_ASSUME_NONNULL_BEGIN
 // U+10FFFF.
 bool lifeline_is_utf8(const uint8_t *bytes, size_t count);
 
-// The same on any processor, which lifeline_is_utf8 does too where there is nothing faster. Here for tests.
+// The same on any processor; lifeline_is_utf8 uses it where it has nothing faster. Declared for tests.
 bool lifeline_is_utf8_by_table(const uint8_t *bytes, size_t count);
 
 // Whether all bytes are ASCII. LIFELINE_INPUT_SLOP readable bytes must follow them.
 static inline bool lifeline_is_ascii(const uint8_t *bytes, size_t count) {
 #if defined(__SSE2__)
+    _Static_assert(sizeof(__m128i) <= LIFELINE_INPUT_SLOP, "A whole vector is loaded even for a single byte.");
     for (; count > 16; bytes += 16, count -= 16) {
         if (_mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(const void *)bytes)) != 0) return false;
     }

@@ -1,10 +1,10 @@
-// Checking UTF-8 sixteen bytes at a time, for x86 processors with SSSE3 (all since 2006): the algorithm of Keiser and
+// Checks UTF-8 sixteen bytes at a time, on x86 processors with SSSE3 (all since 2006): the algorithm of Keiser and
 // Lemire, "Validating UTF-8 in less than one instruction per byte" (2021), https://arxiv.org/abs/2010.03090.
 //
-// Whether two neighbouring bytes can stand in that order depends on three half bytes: both halves of the first and the
-// upper half of the second. A table for each half tells, as a set of bits, which errors it admits; an error is there
-// when all three admit it. What needs more than two bytes to see is only whether a third or fourth byte is a
-// continuation, which has a bit of its own, set where a continuation follows another.
+// Three half bytes decide whether two neighbouring bytes may stand in their order: both halves of the first and the
+// upper half of the second. A table for each half says, as a set of bits, which errors it allows for. There is an error
+// when all three allow for it. Only one question needs more than two bytes: whether a third or fourth byte is a
+// continuation. It has a bit of its own, which is set where a continuation follows another.
 #ifndef LIFELINE_UTF8_SSSE3_H
 #define LIFELINE_UTF8_SSSE3_H
 
@@ -24,13 +24,13 @@ enum {
     SURROGATE = 1 << 4,       // ED, and more than 9F
     OVERLONG_2 = 1 << 5,      // C0 or C1
     TOO_LARGE_1000 = 1 << 6,  // F5 to FF, and less than 90
-    OVERLONG_4 = 1 << 6,      // F0, and less than 90: it shares the bit, for no byte admits both
+    OVERLONG_4 = 1 << 6,      // F0, and less than 90: shares the bit, as no byte allows for both
     CONTINUATIONS = 1 << 7,   // two of them: no error where a third or fourth byte is due
-    // What the lower half of the first byte has no say in.
+    // The errors that do not depend on the lower half of the first byte.
     ANY_LOW = TOO_SHORT | TOO_LONG | CONTINUATIONS,
 };
 
-// The errors that stand between the bytes of `block` and the bytes in front of them, where any bit is set.
+// For each byte of `block`, the errors between it and the byte before: none when no bit is set.
 LIFELINE_SSSE3 __m128i lifeline_utf8_errors(__m128i block, __m128i previous_block) {
     const __m128i by_first_high = _mm_setr_epi8(
         TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG,          // ASCII
@@ -78,7 +78,7 @@ static __attribute__((target("ssse3"))) bool lifeline_is_utf8_by_ssse3(const uin
         errors = _mm_or_si128(errors, lifeline_utf8_errors(block, previous));
         previous = block;
     }
-    // What is left over, with zeros behind it: at the end, a sequence that is not complete is too short.
+    // The rest, followed by zeros, before which an incomplete sequence is too short.
     uint8_t rest[16] = {0};
     memcpy(rest, bytes + index, count - index);
     __m128i block = _mm_loadu_si128((const __m128i *)(const void *)rest);

@@ -15,7 +15,7 @@ enum {
     LIFELINE_LARGEST_TAG = 5,      // bytes: five times seven bits hold 32
 };
 
-// What is left to read. Invariant: next <= end.
+// The input that is still to be read. Invariant: next <= end.
 typedef struct LifelineInput {
     const uint8_t *next;
     const uint8_t *end;
@@ -25,7 +25,7 @@ static inline size_t lifeline_left(const LifelineInput *input) {
     return (size_t)(input->end - input->next);
 }
 
-// Longer forms of small numbers are read, as every protobuf parser does.
+// Accepts longer forms of small numbers, as every protobuf parser does.
 static inline LifelineStatus lifeline_read_varint(LifelineInput *input, uint64_t *value) {
     const uint8_t *next = input->next;
     if (next != input->end && *next < 0x80) {  // most are one byte
@@ -48,8 +48,8 @@ static inline LifelineStatus lifeline_read_varint(LifelineInput *input, uint64_t
     return LIFELINE_MALFORMED_VARINT;
 }
 
-// A varint of two to eight bytes, whose first byte is known not to end it: loads eight bytes at once. Returns where it
-// ends, which may be behind the end of the input; NULL when it is longer.
+// Reads a varint of two to eight bytes, whose first byte does not end it, by loading eight bytes at once. Returns the
+// place behind it, which may be behind the end of the input; NULL when it is longer.
 static inline const uint8_t *_Nullable lifeline_read_long_varint(const uint8_t *next, uint64_t *value) {
     uint64_t bytes;
     memcpy(&bytes, next, sizeof bytes);
@@ -78,7 +78,7 @@ static inline LifelineStatus lifeline_read_tag(LifelineInput *input, uint32_t *t
     return LIFELINE_OK;
 }
 
-// The length in front of a length-delimited value, with that many bytes there.
+// Reads a length and the bytes behind it.
 static inline LifelineStatus lifeline_read_payload(LifelineInput *input, LifelineInput *payload) {
     uint64_t length = 0;
     LifelineStatus status = lifeline_read_varint(input, &length);
@@ -90,7 +90,7 @@ static inline LifelineStatus lifeline_read_payload(LifelineInput *input, Lifelin
     return LIFELINE_OK;
 }
 
-// Signed numbers of small magnitude as small unsigned ones: 0, -1, 1, -2 are 0, 1, 2, 3.
+// Zigzag turns signed numbers near zero into small unsigned ones: 0, -1, 1, -2 become 0, 1, 2, 3.
 static inline uint32_t lifeline_unzigzag32(uint32_t value) {
     return (value >> 1) ^ (0 - (value & 1));
 }
@@ -107,13 +107,13 @@ static inline uint64_t lifeline_zigzag64(int64_t value) {
     return (uint64_t)value << 1 ^ (0 - ((uint64_t)value >> 63));
 }
 
-// Of a varint of at most eight bytes: one byte for every seven bits up to the highest that is set (9/64 is a little
-// less than 1/7, and exact enough for 56 bits).
+// The length of a varint of at most eight bytes: a byte for every seven bits up to the highest one that is set. (9/64
+// is a little less than 1/7, and exact enough for 56 bits.)
 static inline size_t lifeline_short_varint_length(uint64_t value) {
     return (size_t)((63 - __builtin_clzll(value | 1)) * 9 + 73) / 64;
 }
 
-// The bytes of a varint of two to eight bytes, the first one lowest: what lifeline_read_long_varint reads.
+// The bytes of a varint of two to eight bytes, the first one lowest: the inverse of lifeline_read_long_varint.
 static inline uint64_t lifeline_spread_varint(uint64_t value) {
     uint64_t groups = (value & 0x000000000FFFFFFF) | (value & 0x00FFFFFFF0000000) << 4;
     groups = (groups & 0x00003FFF00003FFF) | (groups & 0x0FFFC0000FFFC000) << 2;

@@ -2,8 +2,8 @@ internal import CLifelineMessages
 internal import CProtobufC
 
 extension Message {
-    /// The message in protobuf's text format, over several lines. For reading and logging: unknown fields are
-    /// only counted, in a comment.
+    /// The message in protobuf's text format, over several lines, for reading and logging. Unknown fields are only
+    /// counted, in a comment.
     public var textFormat: String {
         defer { extendLifetime(self) }
         var printer = TextFormatPrinter()
@@ -19,36 +19,25 @@ extension Message {
 
 /// Prints messages by their tables. Text format: https://protobuf.dev/reference/protobuf/textformat-spec/
 private struct TextFormatPrinter {
-    /// Deeper messages, which only local code can build, are left out with a comment.
+    /// Deeper messages, which only local code can build, are replaced by a comment.
     private static let maximumDepth = 200
 
     private(set) var text = ""
     private var depth = 0
 
     mutating func print(_ message: UnsafeRawPointer, as table: UnsafePointer<MessageTable>) {
-        let fields = UnsafeBufferPointer(start: table.pointee.fields, count: Int(table.pointee.field_count))
-        for field in fields { print(field, of: message) }
+        for index in 0..<Int(table.pointee.field_count) { print(table.pointee.fields + index, of: message) }
         let unknown = message.assumingMemoryBound(to: ProtobufCMessage.self).pointee.unknownFieldBytes
         if !unknown.isEmpty { printLine("# unknown fields: \(unknown.count) bytes") }
     }
 
-    private mutating func print(_ field: LifelineField, of message: UnsafeRawPointer) {
-        let value = message + Int(field.offset)
-        let quantifier = message + Int(field.quantifier_offset)
-        switch Int(field.presence) {
-        case LIFELINE_PRESENCE_REPEATED, LIFELINE_PRESENCE_MAP:
-            guard let elements = value.load(as: UnsafeRawPointer?.self) else { return }
-            for index in 0..<quantifier.load(as: Int.self) {
-                printValue(at: elements + index * field.elementSize, of: field)
-            }
-        case LIFELINE_PRESENCE_FLAG:
-            if quantifier.load(as: protobuf_c_boolean.self) != 0 { printValue(at: value, of: field) }
-        case LIFELINE_PRESENCE_ONEOF:
-            if quantifier.load(as: UInt32.self) == field.number { printValue(at: value, of: field) }
-        case LIFELINE_PRESENCE_IMPLICIT:
-            if !field.isZero(at: value) { printValue(at: value, of: field) }
-        default:
-            printValue(at: value, of: field)
+    private mutating func print(_ field: UnsafePointer<LifelineField>, of message: UnsafeRawPointer) {
+        guard lifeline_is_present(field, message) else { return }
+        let value = message + Int(field.pointee.offset)
+        guard lifeline_is_repeated(field) else { return printValue(at: value, of: field.pointee) }
+        let elements = value.load(as: UnsafeRawPointer.self)
+        for index in 0..<lifeline_count(field, message) {
+            printValue(at: elements + index * lifeline_value_size(field), of: field.pointee)
         }
     }
 
@@ -72,23 +61,6 @@ private struct TextFormatPrinter {
 }
 
 extension LifelineField {
-    fileprivate var elementSize: Int {
-        switch Int(type) {
-        case LIFELINE_TYPE_STRING, LIFELINE_TYPE_BYTES: MemoryLayout<BytesValue>.stride
-        case LIFELINE_TYPE_MESSAGE, LIFELINE_TYPE_DOUBLE, LIFELINE_TYPE_INT64, LIFELINE_TYPE_UINT64,
-            LIFELINE_TYPE_FIXED64, LIFELINE_TYPE_SFIXED64, LIFELINE_TYPE_SINT64:
-            8
-        default: 4
-        }
-    }
-
-    fileprivate func isZero(at value: UnsafeRawPointer) -> Bool {
-        switch Int(type) {
-        case LIFELINE_TYPE_STRING, LIFELINE_TYPE_BYTES: value.load(as: BytesValue.self).len == 0
-        default: elementSize == 8 ? value.load(as: UInt64.self) == 0 : value.load(as: UInt32.self) == 0
-        }
-    }
-
     fileprivate func literal(at value: UnsafeRawPointer) -> String {
         switch Int(type) {
         case LIFELINE_TYPE_DOUBLE: Self.literal(value.load(as: Double.self))
@@ -104,7 +76,7 @@ extension LifelineField {
         }
     }
 
-    /// The name that the enum has for `number`, or the number itself.
+    /// The enum's name for `number`, or the number itself.
     private func enumName(of number: Int32) -> String {
         guard let enumeration = enumeration?.pointee else { return "\(number)" }
         let numbers = UnsafeBufferPointer(start: enumeration.numbers, count: enumeration.count)
@@ -118,7 +90,7 @@ extension LifelineField {
         return number.description
     }
 
-    /// A quoted literal. Bytes that are not printable ASCII are escaped in octal, but text keeps its own letters.
+    /// A quoted literal. Bytes that are not printable ASCII are escaped in octal; text keeps its letters.
     private static func quoted(_ value: BytesValue, isText: Bool) -> String {
         let bytes = UnsafeBufferPointer(start: value.data, count: value.len)
         let isUTF8 = isText && (try? UTF8Span(validating: Span(_unsafeElements: bytes))) != nil

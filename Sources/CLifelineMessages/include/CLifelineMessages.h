@@ -4,6 +4,7 @@
 #include "lifeline_arena.h"
 #include "lifeline_array.h"
 #include "lifeline_base.h"
+#include "lifeline_fields.h"
 #include "lifeline_message.h"
 #include "lifeline_references.h"
 #include "lifeline_spares.h"

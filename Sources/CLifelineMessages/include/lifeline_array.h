@@ -1,4 +1,4 @@
-// The elements of a repeated or map field, and the unknown fields of a message, are preceded in memory by this header.
+// The header that stands in memory before the elements of a repeated or map field, and before unknown fields.
 #ifndef LIFELINE_ARRAY_H
 #define LIFELINE_ARRAY_H
 
@@ -18,9 +18,9 @@ static inline LifelineArrayHeader *lifeline_array_header(void *elements) {
     return (LifelineArrayHeader *)elements - 1;
 }
 
-// Room for at least `needed` elements of `element_size` bytes, with the first `count` of `elements` in it: `elements`
-// itself where its capacity is enough, else a larger array whose capacity at least doubles. NULL when the arena's
-// budget is exhausted or `needed` is over UINT32_MAX.
+// Room for at least `needed` elements of `element_size` bytes, of which the first `count` are those of `elements`.
+// Returns `elements` itself when its capacity suffices, else a larger array whose capacity at least doubles. NULL when
+// the arena's budget is exhausted or `needed` is over UINT32_MAX.
 void *_Nullable lifeline_array_reserve(
     LifelineArena *arena, void *_Nullable elements, size_t count, size_t needed, size_t element_size);
 

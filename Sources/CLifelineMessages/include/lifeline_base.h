@@ -1,4 +1,4 @@
-// What the other headers need of the compiler: clang, and Swift with it, reads which pointers may be NULL; gcc not.
+// Compiler support for the other headers. Nullability is for clang and Swift; gcc does not know it.
 #ifndef LIFELINE_BASE_H
 #define LIFELINE_BASE_H
 
@@ -13,5 +13,8 @@
 #define _Nullable
 #define _Nonnull
 #endif
+
+// For functions that become other code for each constant they are called with: a type, or a kind of presence.
+#define LIFELINE_ALWAYS_INLINE static inline __attribute__((always_inline))
 
 #endif

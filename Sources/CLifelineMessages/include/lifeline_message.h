@@ -1,4 +1,4 @@
-// Decoding, encoding, copying and comparing the structs that tables describe.
+// Decodes, encodes, copies and compares the structs that tables describe.
 #ifndef LIFELINE_MESSAGE_H
 #define LIFELINE_MESSAGE_H
 
@@ -30,86 +30,88 @@ typedef LIFELINE_ENUM(LifelineStatus, int32_t) {
 typedef struct LifelineFailure {
     LifelineStatus status;
     size_t offset;                                  // decoding: of the field's tag, in the whole input
-    uint32_t field_number;                          // 0 when it concerns no field
+    uint32_t field_number;                          // 0 when no field is concerned
     const LifelineMessageTable *_Nullable message;  // the message type that was being read or written
 } LifelineFailure;
 
 // A new message with every field absent. NULL when the arena's budget is exhausted.
 void *_Nullable lifeline_message_create(const LifelineMessageTable *table, LifelineArena *arena);
 
-// Makes `*count` bytes at `*data`, a string or bytes field, a copy of `new_count` bytes: where the old ones are, if
-// there is room for them, else in `arena`. False, with nothing changed, when the arena's budget is exhausted.
+// Sets a string or bytes field, `*count` bytes at `*data`, to a copy of `new_count` bytes: in place of the old ones if
+// they fit there, else in new memory of `arena`. Returns false and changes nothing when the arena's budget is
+// exhausted.
 bool lifeline_bytes_assign(
     LifelineArena *arena, size_t *count, uint8_t *_Nullable *_Nonnull data, const uint8_t *_Nullable new_bytes,
     size_t new_count);
 
 typedef struct LifelineDecodeOptions {
-    uint32_t maximum_depth;      // how many messages and groups may stand inside each other below the first
-    uint32_t budget;             // lifeline_message_parse: the arena's, for the time of the call
-    bool accept_malformed_text;  // strings that are not UTF-8 are no failure
+    uint32_t maximum_depth;      // how many messages and groups may be nested below the first
+    uint32_t budget;             // for lifeline_message_parse: the arena's budget during the call
+    bool accept_malformed_text;  // accept strings that are not UTF-8
 } LifelineDecodeOptions;
 
-// Bytes that must be readable behind the input of the decoder, whatever they hold, so that it can load eight bytes at
-// once without asking how many are left. It does not take them for input.
+// The number of bytes behind the input that must be readable, whatever they hold. The decoder loads eight or sixteen
+// bytes at once without asking how many are left; it never takes the others for input.
 enum { LIFELINE_INPUT_SLOP = 16 };
 
 // Merges the encoded message `bytes` into `message`, as the protobuf specification says: repeated fields are appended
-// to, submessages merged, the last of the others wins, and fields that the table does not know are kept.
-// LIFELINE_INPUT_SLOP readable bytes must follow the `count` bytes of input.
-// Strings, bytes and unknown fields of `message` point into `bytes`, which must live as long as the arena; but unknown
-// numbers of a packed enum are in the arena. Unknown fields that follow each other share one record: the first one's
-// number and wire type, and the bytes of them all.
-// The cost is linear in `count` (n log n for entries of maps that arrive unsorted). On failure `message` holds a
+// to, submessages are merged, of other fields the last value wins, and unknown fields are kept. LIFELINE_INPUT_SLOP
+// readable bytes must follow the `count` bytes of input.
+//
+// Strings, bytes and unknown fields of `message` point into `bytes`, which must live as long as the arena. (Unknown
+// numbers of a packed enum are in the arena.) Unknown fields that follow each other share one record, with the number
+// and the wire type of the first and the bytes of all.
+//
+// The cost is linear in `count`, and n log n for entries of maps that arrive unsorted. On failure `message` holds a
 // valid, unspecified part of the input.
 //
-// What a byte of input can take from the arena at worst, before blocks are rounded up: the larger of 50 and S / 2 + 20
-// bytes, where S is the size of the largest struct that a table reachable from `table` describes. (An empty element of
-// a repeated message field is two bytes; it takes a struct and, in arrays that double, the room of up to four
-// pointers, and one more where a map is sorted.) The arena's budget is what bounds it for good.
+// The arena's budget bounds the memory. Without it, and before blocks are rounded up, a byte of input takes at most the
+// larger of 50 and S / 2 + 20 bytes, where S is the size of the largest struct of a table that can be reached from
+// `table`. (An empty element of a repeated message field has two bytes. It takes a struct, up to four pointers in
+// arrays that double, and one more pointer when a map is sorted.)
 bool lifeline_message_decode(
     const LifelineMessageTable *table, void *message, const uint8_t *_Nullable bytes, size_t count,
     LifelineArena *arena, const LifelineDecodeOptions *options, LifelineFailure *failure);
 
-// Bytes of memory for lifeline_message_parse and an input of `count` bytes, to be allocated together with `overhead`
-// bytes of the caller's: for a copy of the input, the root, and most of what comes below it. Measured on messages of a
-// chat, that is 0.5 to 1.6 times the input; of large messages, most of the input is often text or bytes. What does not
-// fit goes into small blocks.
+// The bytes of memory for lifeline_message_parse and an input of `count` bytes, which the caller allocates together
+// with `overhead` bytes of its own. They hold a copy of the input, the root, and most of the objects below it. These
+// took 0.5 to 1.6 times the input in messages of a chat, and less in large messages, which are often text or bytes for
+// the most part. Small blocks take the objects that do not fit.
 static inline size_t lifeline_message_parse_size(const LifelineMessageTable *table, size_t count, size_t overhead) {
     size_t below = count / 4 + (count < 1024 ? count : 1024);
     size_t size = ((count + 7) & ~(size_t)7) + ((table->size + 7) & ~(size_t)7) + ((below + 23) & ~(size_t)7);
-    // What malloc answers from its cache in glibc. To go a little over that takes longer than a block more, if it comes
-    // to that. Only `below` is cut.
+    // The largest size that glibc's malloc answers from its cache. A slightly larger size takes longer than one more
+    // block, if that is needed at all. Only `below` is cut.
     size_t cached = 1032 - overhead;
     return size > cached && size <= cached + 128 && below >= 128 ? cached : size;
 }
 
-// Starts `arena` in `memory` (8-aligned), of the size that lifeline_message_parse_size says, with a copy of `bytes`,
-// and decodes that as a new message. The arena takes no more than its budget in `options`. NULL on failure; the arena
-// is to be destroyed then too.
+// Starts `arena` in `memory`, which is 8-aligned and of lifeline_message_parse_size bytes, copies `bytes` there, and
+// decodes them as a new message. The arena takes at most its budget in `options`. NULL on failure; the caller destroys
+// the arena in that case too.
 void *_Nullable lifeline_message_parse(
     const LifelineMessageTable *table, const uint8_t *_Nullable bytes, size_t count, LifelineArena *arena,
     void *memory, size_t size, const LifelineDecodeOptions *options, LifelineFailure *failure);
 
-// The same without tail calls, which is what lifeline_message_decode does too where the compiler has none. Here for
-// tests, which hold the two against each other.
+// The same as lifeline_message_decode, but without tail calls even if the compiler has them. Declared for tests, which
+// compare the two.
 bool lifeline_message_decode_plain(
     const LifelineMessageTable *table, void *message, const uint8_t *_Nullable bytes, size_t count,
     LifelineArena *arena, const LifelineDecodeOptions *options, LifelineFailure *failure);
 
-// Copying, comparing and looking for required fields go as deep as the message does, on the stack: what was decoded is
-// no deeper than its options allowed.
+// The following functions recurse as deep as the message. A decoded message is at most as deep as its options allowed.
 
-// A deep copy, strings and unknown fields included, in `arena`. NULL when the arena's budget is exhausted.
+// A deep copy in `arena`, with strings and unknown fields. NULL when the arena's budget is exhausted.
 void *_Nullable lifeline_message_copy(const LifelineMessageTable *table, const void *message, LifelineArena *arena);
 
-// Bytes that lifeline_message_copy takes from its arena.
+// The bytes that lifeline_message_copy takes from its arena.
 size_t lifeline_message_copy_size(const LifelineMessageTable *table, const void *message);
 
-// Whether both have the same fields present with the same values (floating-point numbers compared by their bits) and
-// the same unknown fields in the same order.
+// Whether both messages have the same fields present, with the same values, and the same unknown fields in the same
+// order. Floating-point numbers are compared by their bits.
 bool lifeline_message_equal(const LifelineMessageTable *table, const void *left, const void *right);
 
-// Whether a `required` field is absent in `message` or below it; `failure` tells the first one.
+// Whether a `required` field is absent in `message` or below it. `failure` then names the first one.
 bool lifeline_message_missing_required(
     const LifelineMessageTable *table, const void *message, LifelineFailure *failure);
 
@@ -118,19 +120,18 @@ typedef struct LifelineEncoder {
     uint8_t *_Nullable memory;
     size_t capacity;
     size_t start;      // the encoded bytes are memory[start..<capacity]
-    bool owns_memory;  // it was allocated with malloc, in place of the caller's
+    bool owns_memory;  // whether the memory is from malloc, and no longer the caller's
     bool can_grow;
 } LifelineEncoder;
 
-// Bytes that an encoder which can not grow may leave over: it asks for the room of any short field at once.
+// The bytes that an encoder of fixed size may leave unused: it asks for enough room for any short field at once.
 enum { LIFELINE_ENCODER_SURPLUS = 88 };
 
-// Starts with `memory`, which stays the caller's. When it is full, the encoder goes on in memory of its own if it can
-// grow; else encoding fails with LIFELINE_NO_ROOM, which it may do as soon as less than LIFELINE_ENCODER_SURPLUS bytes
-// are left over.
+// Starts with `memory`, which the caller owns. When it is full, an encoder that can grow goes on in memory of its own.
+// Else encoding fails with LIFELINE_NO_ROOM, which may happen once fewer than LIFELINE_ENCODER_SURPLUS bytes are left.
 static inline void lifeline_encoder_init(
     LifelineEncoder *encoder, void *_Nullable memory, size_t capacity, bool can_grow) {
-    static uint8_t nothing;  // so that there is always a pointer to count from
+    static uint8_t nothing;  // for an encoder without memory: arithmetic needs a pointer
     encoder->memory = memory != NULL ? (uint8_t *)memory : &nothing;
     encoder->capacity = capacity;
     encoder->start = capacity;
@@ -138,13 +139,13 @@ static inline void lifeline_encoder_init(
     encoder->can_grow = can_grow;
 }
 
-// Frees the memory of the encoder's own.
+// Frees the memory that the encoder owns, if any.
 void lifeline_encoder_destroy(LifelineEncoder *encoder);
 
-// Writes `message` before what the encoder holds already, with its length as a varint in front when `delimited`. Fields
-// are written in the order of their numbers, unknown fields last. Nothing is checked but depth and size. A map's entry
-// without its message, which is written as an empty one, does not count as depth: what was decoded can be encoded. On
-// failure the encoder holds what it held before.
+// Writes `message` in front of the bytes that the encoder holds, and its length as a varint in front of that when
+// `delimited`. Fields are written in the order of their numbers, unknown fields last. Only depth and size are checked.
+// An entry of a map that lacks its message is written with an empty one, which does not count as depth; so every
+// decoded message can be encoded. On failure the encoder holds the same bytes as before.
 bool lifeline_message_encode(
     const LifelineMessageTable *table, const void *message, bool delimited, uint32_t maximum_depth,
     LifelineEncoder *encoder, LifelineFailure *failure);

@@ -1,4 +1,4 @@
-// Counting references to Swift's objects.
+// Counts references to Swift objects.
 #ifndef LIFELINE_REFERENCES_H
 #define LIFELINE_REFERENCES_H
 
@@ -8,7 +8,7 @@
 
 LIFELINE_ASSUME_NONNULL_BEGIN
 
-// Takes so many references to an object of Swift's: one atomic operation instead of one each.
+// Takes `count` references to a Swift object, with one atomic operation.
 void lifeline_retain(void *object, uint32_t count);
 
 LIFELINE_ASSUME_NONNULL_END

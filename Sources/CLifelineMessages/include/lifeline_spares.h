@@ -1,4 +1,4 @@
-// Objects that are kept for their next use instead of being freed: a few for each thread, so that nothing is locked.
+// Objects that are kept for their next use instead of being freed: a few for each thread, so that no lock is needed.
 #ifndef LIFELINE_SPARES_H
 #define LIFELINE_SPARES_H
 
@@ -8,11 +8,11 @@
 
 LIFELINE_ASSUME_NONNULL_BEGIN
 
-// An object that this thread keeps, which it does no longer; NULL when there is none.
+// Takes one of the objects that this thread keeps; NULL when there is none.
 void *_Nullable lifeline_spares_take(void);
 
-// Keeps `object` for this thread, which calls `release` with what it still keeps when it ends; it must be the same for
-// all objects. False, with nothing done, when the thread keeps enough of them.
+// Keeps `object` for this thread. When the thread ends, it calls `release`, the same function for all objects, with
+// each that it still keeps. Returns false and does nothing when the thread keeps enough of them.
 bool lifeline_spares_keep(void *object, void (*release)(void *object));
 
 LIFELINE_ASSUME_NONNULL_END

@@ -1,9 +1,9 @@
-// What the decoder and the encoder know about a message type. protoc-gen-lifeline writes one table per message, as
-// constants: nothing is built at start-up.
+// Describes a message type to the decoder and the encoder. protoc-gen-lifeline writes one table per message, as
+// constants, so that nothing is built at start-up.
 //
 // A table describes the struct that protoc-gen-c generated from the rewritten schema:
 //   - a `string` or `bytes` field is a ProtobufCBinaryData {len, data};
-//   - an `enum` field is an int32_t, for it may hold any number;
+//   - an `enum` field is an int32_t, as it may hold any number;
 //   - a repeated field is `size_t n_x; T *x;`, and a map field is a repeated field of entry messages with the fields
 //     key = 1 and value = 2, sorted by key without duplicates once a message is decoded;
 //   - the elements of a repeated or map field are preceded by a LifelineArrayHeader (lifeline_array.h);
@@ -39,25 +39,25 @@ enum {
     LIFELINE_TYPE_SINT64 = 18,
 };
 
-// How a struct says whether a field is there.
+// How a struct says whether a field is present. lifeline_is_present reads it.
 enum {
-    LIFELINE_PRESENCE_IMPLICIT = 0,  // its value is not zero or empty (proto3 without `optional`)
+    LIFELINE_PRESENCE_IMPLICIT = 0,  // its value is neither zero nor empty (proto3 without `optional`)
     LIFELINE_PRESENCE_FLAG = 1,      // the protobuf_c_boolean at `quantifier_offset` is not 0 (proto2)
     LIFELINE_PRESENCE_POINTER = 2,   // its pointer is not NULL (submessages outside a oneof)
     LIFELINE_PRESENCE_ONEOF = 3,     // the uint32_t at `quantifier_offset` is the field's number
     LIFELINE_PRESENCE_REPEATED = 4,  // the size_t at `quantifier_offset` is its count
     LIFELINE_PRESENCE_MAP = 5,       // likewise, of entry messages
-    LIFELINE_PRESENCE_ALWAYS = 6,    // it is written whatever it holds (key and value of a map's entry)
+    LIFELINE_PRESENCE_ALWAYS = 6,    // it is always present (key and value of a map's entry)
 };
 
-// Presence and type in one number, of fields that are there at most once; all others have 0.
+// Presence and type of a singular field in one number. Repeated fields and maps have 0.
 #define LIFELINE_FORM(presence, type) ((presence) * 20 + (type))
 
 enum {
     LIFELINE_FIELD_PACKED = 1 << 0,         // repeated: encode in the packed form (both forms are decoded)
     LIFELINE_FIELD_REQUIRED = 1 << 1,       // proto2 `required`
-    LIFELINE_FIELD_VALIDATE_UTF8 = 1 << 2,  // proto3 `string`: refuse what is not UTF-8
-    LIFELINE_FIELD_CLOSED_ENUM = 1 << 3,    // enum of proto2: numbers that it does not declare become unknown fields
+    LIFELINE_FIELD_VALIDATE_UTF8 = 1 << 2,  // proto3 `string`: must be UTF-8
+    LIFELINE_FIELD_CLOSED_ENUM = 1 << 3,    // enum of proto2: undeclared numbers become unknown fields
 };
 
 typedef struct LifelineMessageTable LifelineMessageTable;
@@ -76,9 +76,9 @@ typedef struct LifelineField {
     uint8_t flags;
     uint8_t form;                // LIFELINE_FORM of presence and type
     uint32_t offset;             // of the value, in the struct
-    uint32_t quantifier_offset;  // see LIFELINE_PRESENCE_…; 0 where there is none
-    // The tag as it is written, so that one store puts it in front of what follows it: its 1 to 5 bytes in the order of
-    // the wire are the most significant ones of this number, and the least significant byte is how many they are.
+    uint32_t quantifier_offset;  // of the flag, the oneof's case or the count; 0 when the presence needs none
+    // The tag as it is written, so that a single store puts it in front of the value. The most significant bytes are
+    // the 1 to 5 bytes of the tag, in the order of the wire. The least significant byte is their number.
     uint64_t encoded_tag;
     const LifelineMessageTable *_Nullable message;  // LIFELINE_TYPE_MESSAGE: the submessage's, or the entry's, table
     const LifelineEnum *_Nullable enumeration;      // LIFELINE_TYPE_ENUM
@@ -87,12 +87,12 @@ typedef struct LifelineField {
 
 enum {
     LIFELINE_MESSAGE_MAP_ENTRY = 1 << 0,
-    LIFELINE_MESSAGE_HAS_REQUIRED = 1 << 1,  // it or a message reachable from it has a `required` field
+    LIFELINE_MESSAGE_HAS_REQUIRED = 1 << 1,  // it, or a message that can be reached from it, has a `required` field
     LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT = 1 << 2,  // likewise, a `string` without LIFELINE_FIELD_VALIDATE_UTF8
 };
 
-// Fields with neighbouring numbers whose presence can be ruled out together, so that a message with hundreds of fields
-// costs little when few of them are there: while the bytes from `offset` are all zero, none of them is present.
+// Fields with neighbouring numbers whose presence can be ruled out together: none of them is present while the `size`
+// bytes from `offset` are all zero. So a message with hundreds of fields costs little when few of them are present.
 typedef struct LifelineFieldGroup {
     uint32_t first_field;  // index in `fields`; the group ends where the next one begins
     uint32_t offset;
@@ -105,28 +105,28 @@ struct LifelineMessageTable {
     const char *full_name;         // "package.Outer.Inner"
     const void *default_instance;  // a struct of `size` bytes, all zero but for its descriptor
     const LifelineField *fields;   // ascending by number
-    const LifelineFieldGroup *_Nullable groups;  // all fields, by number; NULL where there are few
+    const LifelineFieldGroup *_Nullable groups;  // all fields, by number; NULL when there are few
     uint32_t group_count;
     uint32_t field_count;
     uint32_t dense_count;          // fields[i].number == i + 1 for every i below this
     uint32_t size;                 // of the struct, in bytes; a multiple of 8
     uint32_t flags;
-    // What reads a field, by five bits of the first byte of its tag: see LIFELINE_DISPATCH.
+    // How to read a field, by five bits of the first byte of its tag: see LIFELINE_DISPATCH.
     uint64_t dispatch[LIFELINE_DISPATCH_COUNT];
 };
 
-// An entry of a table's `dispatch`: what the decoder needs to read a field, in one word. It stands at the index `first
-// byte of the tag >> 3`, which is the number of fields up to 15, and 16 + number % 16 of those up to 2047; of fields
-// that share an index, and can have an entry, the one with the lowest number has it. Other fields are found by their
-// number, with 0 in their place.
+// An entry of a table's `dispatch`: all that the decoder needs to read a field, in one word. Its index is `first byte
+// of the tag >> 3`: the field's number up to 15, and 16 + number % 16 up to 2047. When several fields could have an
+// entry at one index, the field with the lowest number has it. The others, and all fields without an entry (0), are
+// looked up by number.
 //
 //   bits  0-15  the tag as it stands in the input, its first byte lowest
 //   bits 16-31  the value's offset
 //   bits 32-47  the quantifier's offset
-//   bits 48-55  LIFELINE_SHAPE_MARKED: what to store at the quantifier; submessages: the field's index in `fields`
-//   bits 56-63  which handler reads it: see LIFELINE_HANDLER
+//   bits 48-55  LIFELINE_SHAPE_MARKED: the number for the quantifier; submessages: the field's index in `fields`
+//   bits 56-63  the handler that reads the field: see LIFELINE_HANDLER
 //
-// Fields behind the first 64 KiB of a struct do without.
+// Fields behind the first 64 KiB of a struct have no entry.
 #define LIFELINE_DISPATCH(kind, shape, tag, detail, offset, quantifier_offset)                       \
     ((offset) > UINT16_MAX || (quantifier_offset) > UINT16_MAX                                       \
          ? (uint64_t)0                                                                               \
@@ -134,7 +134,7 @@ struct LifelineMessageTable {
                | (uint64_t)(detail) << 48                                                            \
                | (uint64_t)LIFELINE_HANDLER(LIFELINE_KIND_##kind, LIFELINE_SHAPE_##shape, (tag) > 0xFF) << 56)
 
-// Handlers are numbered by what they read and where they put it; 0 is the one that looks the field up.
+// Handlers are numbered by the kind of value that they read and by where they put it. Handler 0 looks the field up.
 #define LIFELINE_HANDLER(kind, shape, long_tag) (1 + ((kind) * 4 + (shape)) * 2 + (long_tag))
 
 // How a value is read.
@@ -153,8 +153,8 @@ enum {
 
 // Where a value goes.
 enum {
-    LIFELINE_SHAPE_PLAIN = 0,     // nothing but the value is stored
-    LIFELINE_SHAPE_MARKED = 1,    // a flag, or a oneof's case, is stored too
+    LIFELINE_SHAPE_PLAIN = 0,     // only the value is stored
+    LIFELINE_SHAPE_MARKED = 1,    // a flag or a oneof's case is stored too
     LIFELINE_SHAPE_REPEATED = 2,  // it is appended
     LIFELINE_SHAPE_PACKED = 3,    // many are appended
     LIFELINE_SHAPE_MAP = 3,       // of LIFELINE_KIND_MESSAGE: an entry is inserted
