@@ -19,7 +19,7 @@ import Testing
             executor = LoopExecutor(loop) { loop.now }
         }
 
-        func connection(partDuration: Duration = .milliseconds(6)) throws -> HandlerTest {
+        func connection(partDuration: Duration = .milliseconds(11)) throws -> HandlerTest {
             let test = try HandlerTest(partLength: 2, loop: loop)
             test.handler.executor = executor
             test.record.whenBatchEnded = { [record = test.record] in record.sleep += partDuration }
@@ -27,7 +27,7 @@ import Testing
         }
 
         /// The loop has looked at its sockets.
-        func looked() { loop.advanceTime(by: .microseconds(10)) }
+        func looked() { loop.advanceTime(by: .microseconds(100)) }
     }
 
     @Test func anotherConnectionGoesBeforeTheNextTurn() throws {
@@ -46,18 +46,18 @@ import Testing
         #expect(flooder.record.batches.count == 3)
     }
 
-    /// 5 ms, where it would be 500 µs.
+    /// 10 ms, where it would be 500 µs.
     @Test func aConnectionThatIsAloneHasLongTurns() throws {
         let loop = Loop()
         let (test, other) = (try loop.connection(partDuration: .milliseconds(1)), try loop.connection())
-        let bytes = ByteBuffer(repeating: 0x00, count: 20)
+        let bytes = ByteBuffer(repeating: 0x00, count: 40)
         try test.channel.writeInbound(bytes)
         #expect(test.record.batches.count == 1, "nobody knows yet")
         loop.looked()
-        #expect(test.record.batches.count == 6)
+        #expect(test.record.batches.count == 11)
         try other.channel.writeInbound(ByteBuffer(bytes: [0x00]))
         loop.looked()
-        #expect(test.record.batches.count == 7)
+        #expect(test.record.batches.count == 12)
     }
 
     @Test func nothingIsReadMeanwhile() throws {
@@ -139,7 +139,7 @@ import Testing
         }
         for turnsUntilThen in [[], [1, 2], [1, 2, 3, 4], [1, 2, 3, 4, 5, 1]] {
             #expect(turns == turnsUntilThen)
-            loop.advanceTime(by: .microseconds(10))
+            loop.advanceTime(by: .microseconds(100))
         }
         #expect(turns.count == 6)
     }
