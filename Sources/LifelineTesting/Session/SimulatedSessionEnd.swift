@@ -6,7 +6,7 @@ package import LifelineCore
 /// It does what the machine wants of connections, and tells `onActions` of everything, in order: who simulates acts for the
 /// user. It writes as long as its connection has room whenever something happened.
 package final class SimulatedSessionEnd {
-    package typealias Machine = SessionMachine<MemoryStore<SessionPayload>, Int>
+    package typealias Machine = SessionMachine<SessionPayload, Int>
     package typealias Side = SimulatedSessionLink.Side
 
     package let side: Side
@@ -28,10 +28,10 @@ package final class SimulatedSessionEnd {
     private var runsBatches = false
     private var leavesLink = false
 
-    package init(_ side: Side, options: SessionOptions, now: MonotonicTime) {
+    package init(_ side: Side, options: SessionOptions) {
         self.side = side
         self.options = options
-        machine = Machine(role: side == .client ? .client : .server, options: options, store: MemoryStore(), now: now)
+        machine = Machine(role: side == .client ? .client : .server, options: options)
     }
 
     // MARK: Connections

@@ -133,7 +133,7 @@ package final class SimulatedSessionServer {
             return SessionCredentials(id: SessionID(sessionCount, 1), token: SessionToken(sessionCount, 2))
         }
         let action = registry.receivedHello(hello, name: "client", over: connection.link.id, fresh: fresh) { _ in
-            SimulatedSessionBox(SimulatedSessionEnd(.server, options: configuration.options, now: now))
+            SimulatedSessionBox(SimulatedSessionEnd(.server, options: configuration.options))
         }
         switch action {
         case .refuse(let goodbye):

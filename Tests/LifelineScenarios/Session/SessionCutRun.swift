@@ -66,7 +66,7 @@ package final class SessionCutRun {
         configuration.options = options
         configuration.options.acknowledgementBatchSize = 3
         server = SimulatedSessionServer(configuration)
-        client = SimulatedSessionEnd(.client, options: options, now: now)
+        client = SimulatedSessionEnd(.client, options: options)
         client.onActions = { [unowned self] in acted($0, client, 0) }
         server.onSession = { [unowned self] in began($0) }
     }

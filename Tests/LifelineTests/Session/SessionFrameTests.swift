@@ -239,19 +239,6 @@ import Testing
         )
     }
 
-    /// What a store on a disk would write and read.
-    @Test func pushesAsAStoreKeepsThem() throws {
-        for (metadata, payload) in [([:], []), (["a": "1", "b": ""], [UInt8](0...200))] as [(SessionMetadata, [UInt8])]
-        {
-            let content = SessionPayload.outgoing(.push(method: "t.T/P", metadata: metadata, payload: payload))
-            let read = try SessionPayload(encoded: content.encoded)
-            #expect(read.method == "t.T/P" && read.byteCount == content.byteCount)
-            #expect(try frame(.message(nil, .init(), .push(serial: 0, read))).push.payload == payload)
-            #expect(read.encoded == content.encoded)
-        }
-        #expect(throws: (any Error).self) { try SessionPayload(encoded: [0xFF]) }
-    }
-
     @Test func framesThatAreLongerThanTheyCountFor() throws {
         func violation(_ frame: Frame, byteCount: Int) -> SessionViolation? {
             do throws(SessionViolation) {

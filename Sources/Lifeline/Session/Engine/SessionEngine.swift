@@ -13,7 +13,7 @@ internal import NIOConcurrencyHelpers
 /// Nothing of it runs by itself: a timer is set while the machine has a deadline, a task waits where the connection has no room,
 /// and the connection asks for what it has offered later. All of them end with the session.
 final class SessionEngine: Sendable {
-    typealias Machine = SessionMachine<MemoryStore<SessionPayload>, PendingCall>
+    typealias Machine = SessionMachine<SessionPayload, PendingCall>
     typealias Receipt = Machine.Receipt
 
     /// The connection that stands.
@@ -102,7 +102,7 @@ final class SessionEngine: Sendable {
         host = NIOLockedValueBox(WeakHost())
         state = NIOLockedValueBox(
             State(
-                machine: Machine(role: role, options: options, store: MemoryStore(), now: clock.now),
+                machine: Machine(role: role, options: options),
                 details: details
             )
         )

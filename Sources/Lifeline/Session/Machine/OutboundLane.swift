@@ -22,8 +22,6 @@ struct OutboundLane<Content: SessionContent>: Sendable {
         var isOfThisSession: Bool { content.isOfThisSession }
         /// Whether somebody waits to hear that it was processed.
         var isObserved: Bool { content.isObserved }
-        /// Whether a store has it, too.
-        var isStored: Bool { kind == .push && !isOfThisSession && !isAtMostOnce }
         /// Whether it is sent over the present connection or not at all.
         var isAtMostOnce: Bool { content.terms?.isAtMostOnce ?? false }
         /// Of those that have the same, the newest counts.

@@ -37,7 +37,6 @@ extension OutboundSequence {
             let place = lane == .ordinary ? places.ordinary : places.urgent
             while let entry = lanes[lane].takeProcessed(upTo: place) {
                 if entry.isBlank { continue }
-                forget(entry)
                 if entry.isObserved { ended.append(Ended(entry.number, .processed)) }
             }
         }
@@ -96,7 +95,6 @@ extension OutboundSequence {
             if isReplaced, let key = entry.key, let newer = waitingByKey[key].flatMap(waitingEntry) {
                 lanes.ordinary.replacedSent(at: newer.position)
             }
-            forget(entry)
             ended.append(Ended(entry.number, isReplaced ? .replaced : .expired))
         }
         return ended.reversed()
@@ -113,9 +111,8 @@ extension OutboundSequence {
     package mutating func forget() -> [Ended] {
         isConnected = false
         var ended: [Ended] = []
-        for entry in lanes.ordinary.forgetSent() + lanes.urgent.forgetSent() where !entry.isBlank {
-            forget(entry)
-            if entry.kind == .push { ended.append(Ended(entry.number, .inDoubt)) }
+        for entry in lanes.ordinary.forgetSent() + lanes.urgent.forgetSent() where !entry.isBlank && entry.kind == .push {
+            ended.append(Ended(entry.number, .inDoubt))
         }
         return ended + dropWaiting(.unsent, where: \.isOfThisSession)
     }
@@ -130,12 +127,8 @@ extension OutboundSequence {
         return refused
     }
 
-    /// The session is over. Tells of everything that is left; what was not sent stays in the store.
+    /// The session is over. Tells of everything that is left.
     package mutating func end() -> [Ended] {
-        forget() + dropWaiting(.unsent, isForgotten: false) { _ in true }
-    }
-
-    mutating func forget(_ entry: Lane.Entry) {
-        if entry.isStored { store.remove(number: entry.number) }
+        forget() + dropWaiting(.unsent) { _ in true }
     }
 }

@@ -20,7 +20,6 @@ extension OutboundSequence {
         }
         let isAdmitted = lanes[message.lane].replace(older, with: entry)
         positions[entry.number] = older.position
-        forget(older)
         leftWaiting(older)
         return (isAdmitted, Ended(older.number, .replaced))
     }
@@ -39,7 +38,6 @@ extension OutboundSequence {
 
     mutating func dropWaiting(
         _ outcome: SessionDeliveryOutcome,
-        isForgotten: Bool = true,
         where isDropped: (Lane.Entry) -> Bool
     ) -> [Ended] {
         var ended: [Ended] = []
@@ -47,7 +45,7 @@ extension OutboundSequence {
             let waiting = lanes.read(lane) { $0.waiting }
             let numbers = waiting.numbers.compactMap { waiting[$0] }.filter(isDropped).map(\.number)
             for number in numbers {
-                if let end = drop(number, outcome, isForgotten: isForgotten) { ended.append(end) }
+                if let end = drop(number, outcome) { ended.append(end) }
             }
         }
         return ended
@@ -56,18 +54,16 @@ extension OutboundSequence {
     /// Ends a message that waits; nil when it does not, or nothing is told of it.
     mutating func drop(
         _ number: Number,
-        _ outcome: SessionDeliveryOutcome,
-        isForgotten: Bool = true
+        _ outcome: SessionDeliveryOutcome
     ) -> Ended? {
-        guard let entry = takeWaiting(number, isForgotten: isForgotten), entry.kind == .push else { return nil }
+        guard let entry = takeWaiting(number), entry.kind == .push else { return nil }
         return Ended(number, outcome)
     }
 
-    mutating func takeWaiting(_ number: Number, isForgotten: Bool = true) -> Lane.Entry? {
+    mutating func takeWaiting(_ number: Number) -> Lane.Entry? {
         guard let found = waitingEntry(number), let lane = lane(ofWaiting: number),
             let entry = lanes[lane].dropWaiting(at: found.position)
         else { return nil }
-        if isForgotten { forget(entry) }
         leftWaiting(entry)
         return entry
     }

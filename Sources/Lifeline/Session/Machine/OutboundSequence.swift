@@ -15,10 +15,10 @@ package import LifelineCore
 ///
 /// Each event costs constant time on average for each message that it is about, a deadline or a message in the midst of the
 /// others logarithmic time. A lost connection costs the time to look at what waits. Memory follows what is kept.
-package struct OutboundSequence<Store: OutboundStore>: Sendable {
+package struct OutboundSequence<Content: SessionContent>: Sendable {
     /// The number of an accepted message: ascending by one, over all connections.
     package typealias Number = UInt64
-    package typealias Message = SessionMessage<Store.Content>
+    package typealias Message = SessionMessage<Content>
 
     /// What became of a push.
     package struct Ended: Equatable, Sendable {
@@ -30,9 +30,8 @@ package struct OutboundSequence<Store: OutboundStore>: Sendable {
         }
     }
 
-    typealias Lane = OutboundLane<Store.Content>
+    typealias Lane = OutboundLane<Content>
 
-    var store: Store
     var lanes: SessionLanes<Lane>
     /// The number of the next message.
     package private(set) var nextNumber: Number = 1
@@ -47,11 +46,8 @@ package struct OutboundSequence<Store: OutboundStore>: Sendable {
     var sentUnadmitted: [Number] = []
     var isConnected = false
 
-    /// - Parameters:
-    ///   - limit: what is kept before whoever brings more waits. A quarter of it is for urgent messages only.
-    ///   - store: where pushes outlive the process. Those that it has already wait to be sent.
-    package init(limit: SessionWindow, store: Store, now: MonotonicTime) throws(Store.Failure) {
-        self.store = store
+    /// - Parameter limit: what is kept before whoever brings more waits. A quarter of it is for urgent messages only.
+    package init(limit: SessionWindow) {
         // Each at least one frame, or it could never send.
         let urgent = SessionWindow(frameCount: max(limit.frameCount / 4, 1), byteCount: limit.byteCount / 4)
         let ordinary = SessionWindow(
@@ -59,14 +55,6 @@ package struct OutboundSequence<Store: OutboundStore>: Sendable {
             byteCount: limit.byteCount - urgent.byteCount
         )
         lanes = SessionLanes(ordinary: Lane(limit: ordinary), urgent: Lane(limit: urgent))
-        for push in try self.store.load() {
-            nextNumber = push.number + 1
-            let message = Message.push(serial: 0, push.content)
-            // Of two with one key the older may not have been forgotten.
-            _ = append(push.number, message, push.delivery, isObserved: false, now: now)
-        }
-        // Nobody waits for what was admitted in another process.
-        _ = takeAdmitted()
     }
 
     /// Those that were accepted without room and are not admitted yet.
@@ -116,23 +104,18 @@ package struct OutboundSequence<Store: OutboundStore>: Sendable {
     /// - Parameter isObserved: whether to tell when a push was sent or processed. What does not come to that is always told
     ///   of pushes, and nothing of other messages.
     /// - Returns: Its number, whether it is admitted, and what it replaces.
-    /// - Throws: what the store says of a push that it cannot keep, which is not accepted then.
     package mutating func accept(
         _ message: Message,
         _ delivery: SessionDelivery,
         isObserved: Bool,
         now: MonotonicTime
-    ) throws(Store.Failure) -> (Number, isAdmitted: Bool, replaced: Ended?) {
-        if case .push(serial: 0) = message.kind, let content = message.content, !delivery.isAtMostOnce {
-            // Before the older one is forgotten, so that one of the two outlives the process.
-            try store.keep(StoredPush(number: nextNumber, content: content, delivery: delivery))
-        }
+    ) -> (Number, isAdmitted: Bool, replaced: Ended?) {
         let number = takeNumber()
         let (isAdmitted, replaced) = append(number, message, delivery, isObserved: isObserved, now: now)
         return (number, isAdmitted, replaced)
     }
 
-    /// Accepts a request, a response or a cancellation, which no store keeps. Returns its number.
+    /// Accepts a request, a response or a cancellation. Returns its number.
     @discardableResult
     mutating func accept(_ message: Message, now: MonotonicTime) -> Number {
         let number = takeNumber()

@@ -20,7 +20,7 @@ extension SessionMachine {
     }
 
     /// Tells what became of messages, and who needs not wait any more.
-    mutating func tell(_ ended: [OutboundSequence<Store>.Ended], now: MonotonicTime) -> [Action] {
+    mutating func tell(_ ended: [OutboundSequence<Content>.Ended], now: MonotonicTime) -> [Action] {
         var actions = ended.map { Action.messageEnded($0.number, $0.outcome) }
         let admitted = outbound.takeAdmitted()
         if !admitted.isEmpty { actions.append(.admitted(admitted)) }
@@ -93,7 +93,7 @@ extension SessionMachine {
             requests.waiter(of: id).map { !refusedNumbers.contains($0.number) } ?? true
         }
         let requestNumbers = Set(failed.map(\.waiter.number))
-        let ended = refused.filter { !requestNumbers.contains($0) }.map { OutboundSequence<Store>.Ended($0, .refused) }
+        let ended = refused.filter { !requestNumbers.contains($0) }.map { OutboundSequence<Content>.Ended($0, .refused) }
         return failed.map { .fail($0.waiter.waiter, .messageRefused) } + tell(ended, now: now)
     }
 

@@ -17,21 +17,20 @@ extension SessionMachine {
     /// Sends a push: of a request of the peer's, or of none.
     ///
     /// - Parameter isObserved: whether to tell when it was sent or processed. What does not come to that is always told.
-    /// - Throws: what the store says when it cannot keep the push. Nothing has changed then.
     package mutating func push(
         _ content: Content,
         of request: IncomingRequest? = nil,
         _ delivery: SessionDelivery = .reliable,
         isObserved: Bool = false,
         now: MonotonicTime
-    ) throws(Store.Failure) -> (Offer, [Action]) {
+    ) -> (Offer, [Action]) {
         // What runs may be finished while this side closes.
         guard state != .ended, !isClosing || request != nil else { return (.closed, []) }
         if let request, !running.isWaitedFor(request) { return (.dropped, []) }
         guard content.maximumFrameLength <= peerFrameLimit else { return (.tooLong(limit: peerFrameLimit), []) }
         let message = Message.push(serial: request?.serial ?? 0, content)
         if delivery.isAtMostOnce, state != .open || !hasRoom(forPush: content) { return (.dropped, []) }
-        let (number, isAdmitted, replaced) = try outbound.accept(message, delivery, isObserved: isObserved, now: now)
+        let (number, isAdmitted, replaced) = outbound.accept(message, delivery, isObserved: isObserved, now: now)
         if let request { running.pushed(request) }
         return (.accepted(number, isAdmitted: isAdmitted), tell(replaced.map { [$0] } ?? [], now: now))
     }

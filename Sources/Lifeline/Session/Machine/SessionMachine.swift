@@ -13,10 +13,9 @@ package import LifelineCore
 /// - Every request ends with exactly one `complete` or `fail`, or with `cancelRequest`. Every push that was accepted without
 ///   being admitted is told of by exactly one `admitted`, or before that by `messageEnded`, or was withdrawn.
 /// - `ended` is final: every later event is ignored.
-package struct SessionMachine<Store: OutboundStore, Waiter: Sendable>: Sendable {
-    package typealias Content = Store.Content
+package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendable {
     package typealias Message = SessionMessage<Content>
-    package typealias Number = OutboundSequence<Store>.Number
+    package typealias Number = OutboundSequence<Content>.Number
     package typealias RequestID = RequestTable<RequestInFlight>.ID
 
     /// Which end it is.
@@ -57,7 +56,7 @@ package struct SessionMachine<Store: OutboundStore, Waiter: Sendable>: Sendable 
     let role: Role
     let options: SessionOptions
     var state = State.detached
-    package internal(set) var outbound: OutboundSequence<Store>
+    package internal(set) var outbound: OutboundSequence<Content>
     package internal(set) var inbound: InboundMessages
     /// Those of this side's.
     var requests: RequestTable<RequestInFlight>
@@ -91,12 +90,10 @@ package struct SessionMachine<Store: OutboundStore, Waiter: Sendable>: Sendable 
     }
 
     /// Makes one end of a session without a connection.
-    ///
-    /// - Parameter store: where pushes outlive the process; what it has already waits to be sent.
-    package init(role: Role, options: SessionOptions, store: Store, now: MonotonicTime) throws(Store.Failure) {
+    package init(role: Role, options: SessionOptions) {
         self.role = role
         self.options = options
-        outbound = try OutboundSequence(limit: options.outboundLimit, store: store, now: now)
+        outbound = OutboundSequence(limit: options.outboundLimit)
         inbound = InboundMessages(options)
         requests = RequestTable(maximumCount: options.maximumRequestCount, serials: 1...UInt32.max)
     }

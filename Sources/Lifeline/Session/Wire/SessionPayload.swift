@@ -48,21 +48,6 @@ package enum SessionPayload: SessionContent {
     }
 }
 
-extension SessionPayload: StorableContent {
-    /// A `Push` message. Only pushes are stored, and only on the side that sends them.
-    package var encoded: [UInt8] {
-        guard case .outgoing(let payload) = self else { return [] }
-        var bytes: [UInt8] = []
-        bytes.append(addingCapacity: payload.encodedLength) { payload.append(to: &$0) }
-        return bytes
-    }
-
-    package init(encoded: [UInt8]) throws {
-        let push = try Lifeline_Session_V1_Push(serializedBytes: encoded)
-        self = .outgoing(.push(method: push.method, metadata: push.metadata.asMetadata, payload: push.payload))
-    }
-}
-
 /// A message of the user's, encoded but for the numbers that are known only when it is sent. An object, as it is handed on from
 /// one place to the next.
 package final class OutgoingPayload: Sendable {

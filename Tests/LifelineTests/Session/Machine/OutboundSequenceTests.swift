@@ -5,7 +5,7 @@ import Testing
     let wide = SessionWindow(frameCount: 100, byteCount: 1000)
 
     func sequence(frames: Int = 100, bytes: Int = 10_000) -> TestSequence {
-        TestSequence(limit: SessionWindow(frameCount: frames, byteCount: bytes), store: MemoryStore(), now: .ms(0))
+        TestSequence(limit: SessionWindow(frameCount: frames, byteCount: bytes))
     }
 
     func connected(_ window: SessionWindow? = nil, frames: Int = 100, bytes: Int = 10_000) throws

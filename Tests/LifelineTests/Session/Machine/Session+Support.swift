@@ -1,7 +1,7 @@
 import Lifeline
 
-typealias TestMachine = SessionMachine<MemoryStore<TestContent>, Int>
-typealias TestSequence = OutboundSequence<MemoryStore<TestContent>>
+typealias TestMachine = SessionMachine<TestContent, Int>
+typealias TestSequence = OutboundSequence<TestContent>
 typealias TestFrame = SessionFrame<TestContent>
 typealias MachineMessage = SessionMessage<TestContent>
 
@@ -152,7 +152,7 @@ extension TestMachine {
     static func openClient(_ options: SessionOptions = SessionOptions(), welcome: SessionWelcome = .test())
         -> TestMachine
     {
-        var machine = TestMachine(role: .client, options: options, store: MemoryStore(), now: .ms(0))
+        var machine = TestMachine(role: .client, options: options)
         _ = machine.connected(now: .ms(0))
         _ = machine.frames(now: .ms(0))
         _ = machine.received(.welcome(welcome), now: .ms(0))
@@ -161,7 +161,7 @@ extension TestMachine {
 
     /// A server whose session 1 is open, and that has sent what it has to.
     static func openServer(_ options: SessionOptions = SessionOptions(), hello: SessionHello = .test()) -> TestMachine {
-        var machine = TestMachine(role: .server, options: options, store: MemoryStore(), now: .ms(0))
+        var machine = TestMachine(role: .server, options: options)
         _ = machine.opened(by: hello, .test(1), isResumed: false, now: .ms(0))
         _ = machine.frames(now: .ms(0))
         return machine

@@ -28,7 +28,7 @@ import Testing
             random = SplitMix64(seed: seed)
             self.role = role
             acknowledgesUrgent = seed % 4 != 0
-            machine = TestMachine(role: role, options: options, store: MemoryStore(), now: .ms(0))
+            machine = TestMachine(role: role, options: options)
         }
 
         mutating func below(_ bound: Int) -> Int { Int(random.next() % UInt64(bound)) }

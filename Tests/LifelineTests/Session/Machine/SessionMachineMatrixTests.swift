@@ -41,7 +41,7 @@ import Testing
     private func fixture(_ situation: Situation) throws -> Fixture {
         let window = SessionWindow(frameCount: 2, byteCount: 1000)
         func machine(_ role: TestMachine.Role) -> TestMachine {
-            TestMachine(role: role, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+            TestMachine(role: role, options: SessionOptions())
         }
         switch situation {
         case .new: return Fixture(machine: machine(.client))

@@ -3,7 +3,7 @@ import Testing
 
 extension SessionMachineTests {
     @Test func aClientThatIsNotWelcomedTriesAgain() {
-        var client = TestMachine(role: .client, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        var client = TestMachine(role: .client, options: SessionOptions())
         _ = client.push(content(1), now: .ms(0))
         _ = client.connected(now: .ms(5))
         #expect(client.frames(now: .ms(5)) == "hello" && client.nextDeadline == .ms(10_005))
@@ -95,11 +95,11 @@ extension SessionMachineTests {
     }
 
     @Test func aConnectionTakesItsFramesWithIt() {
-        var client = TestMachine(role: .client, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        var client = TestMachine(role: .client, options: SessionOptions())
         _ = client.connected(now: .ms(0))
         _ = client.disconnected(now: .ms(0))
         #expect(client.frames(now: .ms(0)) == "")
-        var server = TestMachine(role: .server, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        var server = TestMachine(role: .server, options: SessionOptions())
         _ = server.opened(by: .test(), .test(1), isResumed: false, now: .ms(0))
         server.drain(pause: .zero)
         _ = server.disconnected(now: .ms(0))
@@ -115,14 +115,14 @@ extension SessionMachineTests {
     }
 
     @Test func aNewSessionHasNoProgress() {
-        var client = TestMachine(role: .client, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        var client = TestMachine(role: .client, options: SessionOptions())
         _ = client.push(content(1), now: .ms(0))
         _ = client.connected(now: .ms(0))
         _ = client.frames(now: .ms(0))
         let progress = SessionProgress.at(7, urgent: 7, received: 7)
         #expect(line(client.received(.welcome(.test(progress: progress)), now: .ms(0))) == "opened 1")
         #expect(client.frames(now: .ms(0)) == "o1 push 1")
-        var server = TestMachine(role: .server, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        var server = TestMachine(role: .server, options: SessionOptions())
         let hello = SessionHello.test(.test(9), progress: progress)
         #expect(line(server.opened(by: hello, .test(1), isResumed: false, now: .ms(0))) == "opened 1")
     }
@@ -161,7 +161,7 @@ extension SessionMachineTests {
         #expect(line(client.received(.acknowledgement(1), now: .ms(1))) == "ended closed")
         #expect(client.frames(now: .ms(1)) == "goodbye closed")
         // A session that the peer never knew needs nobody.
-        var fresh = TestMachine(role: .client, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        var fresh = TestMachine(role: .client, options: SessionOptions())
         _ = fresh.push(content(1), .expiring(after: .milliseconds(5)), now: .ms(0))
         _ = fresh.connected(now: .ms(0))
         #expect(line(fresh.close()) == "" && line(fresh.disconnected(now: .ms(1))) == "")
@@ -173,14 +173,14 @@ extension SessionMachineTests {
         _ = client.push(content(1), .atMostOnce, isObserved: true, now: .ms(0))
         #expect(line(client.close()) == "")
         #expect(client.frames(now: .ms(0)) == "push 1 (#1 sent, ended closed), goodbye closed")
-        var opening = TestMachine(role: .client, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        var opening = TestMachine(role: .client, options: SessionOptions())
         _ = opening.connected(now: .ms(0))
         #expect(line(opening.abandon(SessionGoodbye(.closed))) == "ended closed")
         #expect(opening.frames(now: .ms(0)) == "hello, goodbye closed")
     }
 
     @Test func aClosingClientWhoseConnectionFailsNeedsNoOther() {
-        var client = TestMachine(role: .client, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        var client = TestMachine(role: .client, options: SessionOptions())
         _ = client.connected(now: .ms(0))
         let (offer, _) = client.push(content(1), now: .ms(0))
         #expect(offer == .accepted(1, isAdmitted: true) && line(client.close()) == "")
@@ -188,12 +188,12 @@ extension SessionMachineTests {
     }
 
     @Test func aServerThatIsClosedSaysWelcomeFirst() {
-        var server = TestMachine(role: .server, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        var server = TestMachine(role: .server, options: SessionOptions())
         _ = server.opened(by: .test(), .test(1), isResumed: false, now: .ms(0))
         _ = server.abandon(SessionGoodbye(.closed))
         #expect(server.frames(now: .ms(0)) == "welcome, goodbye closed")
         // The versions that it does not speak are the registry's business; it makes no sense of them itself.
-        var other = TestMachine(role: .server, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        var other = TestMachine(role: .server, options: SessionOptions())
         var hello = SessionHello.test()
         hello.minimumVersion = 2
         #expect(

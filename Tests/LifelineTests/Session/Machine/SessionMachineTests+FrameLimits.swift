@@ -26,7 +26,7 @@ extension SessionMachineTests {
     }
 
     @Test func whatWaitedForASessionThatDoesNotTakeItIsToldSo() throws {
-        var client = TestMachine(role: .client, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        var client = TestMachine(role: .client, options: SessionOptions())
         _ = client.push(content(1, 937), now: .ms(0))
         _ = try client.request(content(2, 937), 2, deadline: nil, now: .ms(0))
         _ = client.push(content(3), now: .ms(0))
@@ -51,7 +51,7 @@ extension SessionMachineTests {
 
     /// A server's session is known to its users before its client has the welcome.
     @Test func whatWasAcceptedBeforeTheClientWasKnownIsToldSo() {
-        var server = TestMachine(role: .server, options: SessionOptions(), store: MemoryStore(), now: .ms(0))
+        var server = TestMachine(role: .server, options: SessionOptions())
         for (number, length) in [(1, 937), (2, 936)] { _ = server.push(content(number, length), now: .ms(0)) }
         #expect(
             line(server.opened(by: .test(), .test(1), isResumed: false, now: .ms(0))) == "#1 refused, opened 1"

@@ -175,7 +175,7 @@ extension SessionMachineTests {
         var options = SessionOptions()
         // 75 ordinary bytes, and as many for those that have no room.
         options.outboundLimit = SessionWindow(frameCount: 100, byteCount: 100)
-        var client = TestMachine(role: .client, options: options, store: MemoryStore(), now: .ms(0))
+        var client = TestMachine(role: .client, options: options)
         let first = try client.request(content(1, 60), 1, deadline: nil, now: .ms(0))
         _ = try client.request(content(2, 60), 2, deadline: nil, now: .ms(0))
         let third = try client.request(content(3, 15), 3, deadline: nil, now: .ms(0))

@@ -93,7 +93,7 @@ import Testing
     @Test func whoeverWaitsBehindAWithdrawnMessageIsTold() throws {
         var options = SessionOptions()
         options.outboundLimit = SessionWindow(frameCount: 8, byteCount: 40)
-        var machine = TestMachine(role: .client, options: options, store: MemoryStore(), now: .ms(0))
+        var machine = TestMachine(role: .client, options: options)
         _ = machine.push(content(1, 20), now: .ms(0))
         #expect(machine.push(content(2, 20), now: .ms(0)).0 == .accepted(2, isAdmitted: false))
         #expect(machine.push(content(3, 10), now: .ms(0)).0 == .accepted(3, isAdmitted: false))

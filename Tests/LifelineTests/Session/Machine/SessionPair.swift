@@ -9,8 +9,8 @@ struct SessionPair {
     var toldServer: [TestMachine.Action] = []
 
     init(_ options: SessionOptions = SessionOptions()) {
-        client = TestMachine(role: .client, options: options, store: MemoryStore(), now: .ms(0))
-        server = TestMachine(role: .server, options: options, store: MemoryStore(), now: .ms(0))
+        client = TestMachine(role: .client, options: options)
+        server = TestMachine(role: .server, options: options)
         connect(isResumed: false, now: .ms(0))
     }
 
