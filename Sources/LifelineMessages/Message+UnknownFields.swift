@@ -26,21 +26,12 @@ extension ProtobufCMessage {
     var unknownFieldBytes: [UInt8] {
         var bytes: [UInt8] = []
         for field in UnsafeBufferPointer(start: unknown_fields, count: Int(n_unknown_fields)) {
-            bytes.appendVarint(UInt64(field.tag) << 3 | UInt64(field.wire_type.rawValue))
+            let tag = UInt64(field.tag) << 3 | UInt64(field.wire_type.rawValue)
+            bytes += [UInt8](unsafeUninitializedCapacity: 10) { memory, count in
+                count = writeVarint(tag, to: UnsafeMutableRawBufferPointer(memory))
+            }
             bytes.append(contentsOf: UnsafeBufferPointer(start: field.data, count: field.len))
         }
         return bytes
-    }
-}
-
-extension [UInt8] {
-    /// Appends `value` in base 128, least significant group first.
-    mutating func appendVarint(_ value: UInt64) {
-        var rest = value
-        while rest >= 0x80 {
-            append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
-        }
-        append(UInt8(rest))
     }
 }

@@ -99,14 +99,7 @@ public struct RawMessage: DelimitedMessage, @unchecked Sendable {
     ) rethrows -> Result {
         // Ten bytes: the longest varint.
         try withUnsafeTemporaryAllocation(byteCount: 10 + payload.count, alignment: 1) { memory in
-            var (end, rest) = (0, payload.count)
-            while rest >= 0x80 {
-                memory[end] = UInt8(truncatingIfNeeded: rest) | 0x80
-                end += 1
-                rest >>= 7
-            }
-            memory[end] = UInt8(rest)
-            end += 1
+            let end = writeVarint(UInt64(payload.count), to: memory)
             UnsafeMutableRawBufferPointer(rebasing: memory[end...]).copyMemory(from: payload)
             return try body(UnsafeRawBufferPointer(rebasing: memory[..<(end + payload.count)]))
         }

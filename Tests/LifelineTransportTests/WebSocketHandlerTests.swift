@@ -380,9 +380,7 @@ import Testing
     }
 
     private func frame(_ payload: [UInt8]) -> [UInt8] {
-        var prefix = [UInt8](repeating: 0, count: 5)
-        let count = prefix.withUnsafeMutableBytes { Varint.encode(UInt32(payload.count), into: $0) }
-        return prefix[..<count] + payload
+        Varint.encoded(UInt64(payload.count)) + payload
     }
 }
 

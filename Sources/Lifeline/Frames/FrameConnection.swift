@@ -36,7 +36,7 @@ public struct FrameConnection: Sendable {
             byteCount: Varint.maximumLength,
             alignment: 1
         ) { prefix in
-            let length = Varint.encode(UInt32(payload.count), into: prefix)
+            let length = Varint.encode(UInt64(payload.count), into: prefix)
             return Swift.Result { () throws(ConnectionError) in
                 try offer(UnsafeRawBufferPointer(rebasing: prefix[..<length]), payload)
             }

@@ -32,10 +32,10 @@ package enum CarriedFrame {
         guard content.count <= maximumContentLength, let length = UInt32(exactly: headLength + content.count) else {
             throw .payloadTooLarge(length: content.count, limit: maximumContentLength)
         }
-        let prefixLength = Varint.encodedLength(of: length)
+        let prefixLength = Varint.encodedLength(of: UInt64(length))
         return Array(unsafeUninitializedCapacity: prefixLength + Int(length)) { buffer, count in
             let bytes = UnsafeMutableRawBufferPointer(buffer)
-            Varint.encode(length, into: bytes)
+            Varint.encode(UInt64(length), into: bytes)
             head.writeCarried(tag: tag, into: UnsafeMutableRawBufferPointer(rebasing: bytes[prefixLength...]))
             UnsafeMutableRawBufferPointer(rebasing: bytes[(prefixLength + headLength)...]).copyBytes(from: content)
             count = prefixLength + Int(length)

@@ -1,4 +1,4 @@
-/// Checks payloads against the limit and makes their length prefixes.
+/// Checks payloads against the limit.
 package struct FrameEncoder: Sendable {
     /// The most bytes that a payload may have, prefix excluded.
     package let maximumFrameLength: Int
@@ -10,15 +10,6 @@ package struct FrameEncoder: Sendable {
     package init(maximumFrameLength: Int, uncountedLength: (@Sendable (UnsafeRawBufferPointer) -> Int)? = nil) {
         self.maximumFrameLength = FrameDecoder.clamped(maximumFrameLength)
         self.uncountedLength = uncountedLength
-    }
-
-    /// Writes the prefix of a payload to `destination`, which must have room for five bytes, and returns its length.
-    package func writePrefix(
-        forPayloadOfLength length: Int,
-        into destination: UnsafeMutableRawBufferPointer
-    ) throws(FramingError) -> Int {
-        try checkPayload(ofLength: length)
-        return Varint.encode(UInt32(length), into: destination)
     }
 
     /// Throws when a payload is over the limit.

@@ -34,15 +34,7 @@ public struct FrameWriter: ~Copyable {
         guard let start = position, payload.count <= limit, payload.count <= room &- 5 else {
             return try writeElsewhere(payload)
         }
-        var end = start
-        var rest = payload.count
-        while rest >= 0x80 {
-            end.storeBytes(of: UInt8(truncatingIfNeeded: rest) | 0x80, as: UInt8.self)
-            end += 1
-            rest &>>= 7
-        }
-        end.storeBytes(of: UInt8(truncatingIfNeeded: rest), as: UInt8.self)
-        end += 1
+        var end = start + Varint.encode(UInt64(payload.count), to: start)
         if let source = payload.baseAddress {
             end.copyMemory(from: source, byteCount: payload.count)
             end += payload.count
@@ -77,7 +69,7 @@ public struct FrameWriter: ~Copyable {
     @usableFromInline mutating func writeElsewhere(_ payload: UnsafeRawBufferPointer) throws(ConnectionError) {
         try check(payload.count)
         withUnsafeTemporaryAllocation(byteCount: Varint.maximumLength, alignment: 1) { prefix in
-            let length = Varint.encode(UInt32(payload.count), into: prefix)
+            let length = Varint.encode(UInt64(payload.count), into: prefix)
             spill(by: length + payload.count)
             append(UnsafeRawBufferPointer(rebasing: prefix[..<length]))
             append(payload)

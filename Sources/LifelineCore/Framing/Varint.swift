@@ -1,6 +1,7 @@
-/// Unsigned LEB128 of 32 bits: seven bits a byte, the lowest first, the top bit set on every byte but the last.
+/// Unsigned LEB128: seven bits a byte, the lowest first, the top bit set on every byte but the last.
+@usableFromInline
 package enum Varint {
-    /// The bytes that the longest accepted encoding takes.
+    /// The bytes that the longest accepted encoding of a frame's length takes.
     package static let maximumLength = 5
 
     /// What stands at a place in a run of bytes.
@@ -27,23 +28,41 @@ package enum Varint {
         return .incomplete
     }
 
-    /// The bytes that the shortest encoding of `value` takes: 1 to 5.
-    package static func encodedLength(of value: UInt32) -> Int {
+    /// The bytes that the shortest encoding of `value` takes: 1 to 10.
+    @inlinable
+    package static func encodedLength(of value: UInt64) -> Int {
         // Seven payload bits a byte; zero takes one byte as well.
-        (max(1, UInt32.bitWidth - value.leadingZeroBitCount) + 6) / 7
+        (UInt64.bitWidth - (value | 1).leadingZeroBitCount + 6) / 7
     }
 
-    /// Writes the shortest encoding of `value` to `destination`, which must have room for it; returns its length.
+    /// Writes the shortest encoding of `value` to memory that has room for it; returns its length.
+    @inlinable
     @discardableResult
-    package static func encode(_ value: UInt32, into destination: UnsafeMutableRawBufferPointer) -> Int {
+    package static func encode(_ value: UInt64, to memory: UnsafeMutableRawPointer) -> Int {
         var rest = value
-        var length = 0
+        var end = memory
         while rest >= 0x80 {
-            destination[length] = UInt8(truncatingIfNeeded: rest) | 0x80
-            rest >>= 7
-            length += 1
+            end.storeBytes(of: UInt8(truncatingIfNeeded: rest) | 0x80, as: UInt8.self)
+            end += 1
+            rest &>>= 7
         }
-        destination[length] = UInt8(truncatingIfNeeded: rest)
-        return length + 1
+        end.storeBytes(of: UInt8(truncatingIfNeeded: rest), as: UInt8.self)
+        return end - memory + 1
+    }
+
+    /// Writes the shortest encoding of `value` to `memory`, which must have room for it; returns its length.
+    @inlinable
+    @discardableResult
+    package static func encode(_ value: UInt64, into memory: UnsafeMutableRawBufferPointer) -> Int {
+        precondition(encodedLength(of: value) <= memory.count)
+        return memory.baseAddress.map { encode(value, to: $0) } ?? 0
+    }
+
+    /// Returns the shortest encoding of `value`.
+    package static func encoded(_ value: UInt64) -> [UInt8] {
+        let length = encodedLength(of: value)
+        return [UInt8](unsafeUninitializedCapacity: length) { memory, count in
+            if let start = memory.baseAddress { count = encode(value, to: start) }
+        }
     }
 }

@@ -42,21 +42,15 @@ package struct SendQueue: Sendable {
     }
 
     private struct Entry {
-        let id: ID
         let byteCount: Int
         let policy: SendPolicy.Kind
         let deadline: MonotonicTime?
-        /// Kept in its place, so that nothing has to move, until enough are ended.
-        var isEnded = false
     }
 
     private let maximumCount: Int
     private let maximumByteCount: Int
     private var state = State.unready
-    /// In the order of their numbers.
-    private var entries: [Entry] = []
-    /// Everything before it in `entries` is ended.
-    private var head = 0
+    private var entries = SparseQueue<Entry>()
     /// At least one of each entry that has a deadline and is not in hand.
     private var deadlines = DeadlineHeap()
     private var lastID: ID = 0
@@ -65,12 +59,9 @@ package struct SendQueue: Sendable {
     /// How many of the entries are not to wait without a connection.
     private var impatientCount = 0
     /// Sends that wait, the one in hand included.
-    package private(set) var count = 0
+    package var count: Int { entries.count }
     /// Their bytes.
     package private(set) var byteCount = 0
-
-    /// Places that entries and deadlines take up: what a test bounds.
-    package var keptEntryCount: Int { max(entries.count, deadlines.count) }
 
     package init(_ configuration: SendQueueConfiguration) {
         maximumCount = max(configuration.maximumMessageCount, 0)
@@ -78,7 +69,7 @@ package struct SendQueue: Sendable {
     }
 
     /// When `timerFired` is to be called; nil: not until there was another event.
-    package var nextDeadline: MonotonicTime? { deadlines.first?.deadline }
+    package var nextDeadline: MonotonicTime? { deadlines.next }
 
     /// Whether a send goes straight to the connection.
     package var sendsNow: Bool {
@@ -123,8 +114,8 @@ package struct SendQueue: Sendable {
         state = .unready
         var ended: [Ended] = []
         if impatientCount > 0 {
-            for index in entries.indices[head...] where !entries[index].isEnded && entries[index].policy == .fail {
-                if entries[index].id != inHand?.id { ended.append(end(at: index, .failed(.notConnected))) }
+            for id in entries.numbers where id != inHand?.id && entries[id]?.policy == .fail {
+                if let end = end(id, .failed(.notConnected)) { ended.append(end) }
             }
         }
         tidy()
@@ -134,20 +125,18 @@ package struct SendQueue: Sendable {
     /// The next send to offer to the connection, which is in hand then; nil while one is, and when none waits. Call
     /// `timerFired` before, so that nothing is sent after its deadline.
     package mutating func next() -> ID? {
-        guard case .ready = state, inHand == nil else { return nil }
-        skipEnded()
-        guard head < entries.count else { return nil }
-        inHand = (entries[head].id, isCancelled: false)
+        guard case .ready = state, inHand == nil, let id = entries.first?.number else { return nil }
+        inHand = (id, isCancelled: false)
         tidy()
-        return entries[head].id
+        return id
     }
 
     /// The connection accepted the send in hand. Nil when that one is not in hand.
     package mutating func handedOver(_ id: ID) -> Ended? {
-        guard inHand?.id == id, let index = index(of: id) else { return nil }
+        guard inHand?.id == id else { return nil }
         inHand = nil
         defer { tidy() }
-        return end(at: index, .sent)
+        return end(id, .sent)
     }
 
     /// The connection did not accept the send in hand and never will: the connection failed, or the send was withdrawn.
@@ -155,17 +144,17 @@ package struct SendQueue: Sendable {
     ///
     /// When the connection failed, call `becameUnready` first, or the send is the next one for the same connection.
     package mutating func handOverFailed(_ id: ID) -> Ended? {
-        guard let (held, isCancelled) = inHand, held == id, let index = index(of: id) else { return nil }
+        guard let (held, isCancelled) = inHand, held == id, let entry = entries[id] else { return nil }
         inHand = nil
         defer { tidy() }
-        if isCancelled { return end(at: index, .cancelled) }
+        if isCancelled { return end(id, .cancelled) }
         switch state {
-        case .closed(let reason): return end(at: index, .failed(reason.code))
-        case .unready where entries[index].policy == .fail: return end(at: index, .failed(.notConnected))
+        case .closed(let reason): return end(id, .failed(reason.code))
+        case .unready where entry.policy == .fail: return end(id, .failed(.notConnected))
         case .unready, .ready: break
         }
         // The one before may have been taken out meanwhile.
-        if let deadline = entries[index].deadline { deadlines.insert(.init(deadline: deadline, id: id)) }
+        if let deadline = entry.deadline { deadlines.insert(deadline, id: id) }
         return nil
     }
 
@@ -181,26 +170,22 @@ package struct SendQueue: Sendable {
 
     /// Whoever sent it gives it up.
     package mutating func cancelled(_ id: ID) -> CancelAction {
-        guard let index = index(of: id) else { return .none }
         if inHand?.id == id {
             inHand = (id, isCancelled: true)
             return .withdraw
         }
-        defer { tidy() }
-        return .end(end(at: index, .cancelled))
+        guard let ended = end(id, .cancelled) else { return .none }
+        tidy()
+        return .end(ended)
     }
 
     /// `nextDeadline` has come; calling it early does no harm. Returns what ends with it, the earliest deadline first.
     package mutating func timerFired(now: MonotonicTime) -> [Ended] {
         var ended: [Ended] = []
-        while let first = deadlines.first, first.deadline <= now {
-            deadlines.removeFirst()
-            guard first.id != inHand?.id, let index = index(of: first.id) else { continue }
-            if case .drop = entries[index].policy {
-                ended.append(end(at: index, .dropped))
-            } else {
-                ended.append(end(at: index, .failed(.sendTimedOut)))
-            }
+        while let id = deadlines.takeDue(now: now) {
+            guard id != inHand?.id, let entry = entries[id] else { continue }
+            let outcome: Outcome = if case .drop = entry.policy { .dropped } else { .failed(.sendTimedOut) }
+            if let end = end(id, outcome) { ended.append(end) }
         }
         tidy()
         return ended
@@ -213,8 +198,8 @@ package struct SendQueue: Sendable {
         state = .closed(reason)
         var ended: [Ended] = []
         ended.reserveCapacity(count)
-        for index in entries.indices[head...] where !entries[index].isEnded && entries[index].id != inHand?.id {
-            ended.append(end(at: index, .failed(reason.code)))
+        for id in entries.numbers where id != inHand?.id {
+            if let end = end(id, .failed(reason.code)) { ended.append(end) }
         }
         tidy()
         return ended
@@ -240,55 +225,21 @@ extension SendQueue {
             case .wait(let limit), .drop(let limit): now + limit
             case .fail: nil
             }
-        entries.append(Entry(id: lastID, byteCount: byteCount, policy: policy, deadline: deadline))
-        if let deadline { deadlines.insert(.init(deadline: deadline, id: lastID)) }
+        entries.append(lastID, Entry(byteCount: byteCount, policy: policy, deadline: deadline))
+        if let deadline { deadlines.insert(deadline, id: lastID) }
         if policy == .fail { impatientCount += 1 }
-        count += 1
         self.byteCount += byteCount
     }
 
-    private mutating func end(at index: Int, _ outcome: Outcome) -> Ended {
-        entries[index].isEnded = true
-        if entries[index].policy == .fail { impatientCount -= 1 }
-        count -= 1
-        byteCount -= entries[index].byteCount
-        return Ended(id: entries[index].id, outcome: outcome)
+    /// Nil if it has ended before.
+    private mutating func end(_ id: ID, _ outcome: Outcome) -> Ended? {
+        guard let entry = entries.remove(id) else { return nil }
+        if entry.policy == .fail { impatientCount -= 1 }
+        byteCount -= entry.byteCount
+        return Ended(id: id, outcome: outcome)
     }
 
-    /// Where the send is, unless it has ended.
-    private func index(of id: ID) -> Int? {
-        var low = head
-        var high = entries.count
-        while low < high {
-            let middle = low + (high - low) / 2
-            if entries[middle].id < id { low = middle + 1 } else { high = middle }
-        }
-        guard low < entries.count, entries[low].id == id, !entries[low].isEnded else { return nil }
-        return low
-    }
-
-    private mutating func skipEnded() {
-        while head < entries.count, entries[head].isEnded { head += 1 }
-    }
-
-    /// Lets go of what has ended: always what is first in a line, the rest when it outweighs what waits.
     private mutating func tidy() {
-        skipEnded()
-        // 32 so that a short queue is not moved at every other send.
-        if entries.count > 2 * count + 32 {
-            entries = entries[head...].filter { !$0.isEnded }
-            head = 0
-        }
-        if deadlines.count > 2 * count + 32 {
-            deadlines = DeadlineHeap(
-                entries[head...].compactMap { entry in
-                    guard !entry.isEnded, let deadline = entry.deadline else { return nil }
-                    return DeadlineHeap.Element(deadline: deadline, id: entry.id)
-                }
-            )
-        }
-        while let first = deadlines.first, first.id == inHand?.id || index(of: first.id) == nil {
-            deadlines.removeFirst()
-        }
+        deadlines.tidy(liveCount: count) { [entries, inHand] id in id != inHand?.id && entries[id] != nil }
     }
 }

@@ -65,14 +65,10 @@ package struct Heartbeat: Sendable {
     private let allowedMisses: Int
     private var state = State.listening
     private var lastPingNumber: UInt64 = 0
-    private var unansweredPing: (number: UInt64, time: MonotonicTime)?
     /// How many times in all a ping's time-out has come without a sign of life.
     package private(set) var missCount = 0
     /// When the peer last gave a sign of life; at first, when the connection was made.
     package private(set) var lastLife: MonotonicTime
-    /// How long the answer to the last answered ping took; nil before. A ping that was followed by another one before
-    /// its answer came is not measured.
-    package private(set) var roundTripTime: Duration?
 
     package init(_ configuration: HeartbeatConfiguration, connectedAt: MonotonicTime) {
         interval = configuration.interval.clamped(atLeast: .milliseconds(1))
@@ -95,15 +91,6 @@ package struct Heartbeat: Sendable {
         lastLife = time
         // What came before the question is no answer to it.
         if case .probing(let series) = state, time >= series.first { state = .listening }
-    }
-
-    /// The peer answered a ping. Like any byte, even a late or unknown answer is a sign of life.
-    package mutating func receivedPong(number: UInt64, now: MonotonicTime) {
-        if let ping = unansweredPing, ping.number == number {
-            roundTripTime = max(now - ping.time, .zero)
-            unansweredPing = nil
-        }
-        received(at: now)
     }
 
     /// What to do when a deadline has come.
@@ -165,7 +152,7 @@ package struct Heartbeat: Sendable {
             guard series.misses < allowedMisses else { return .timedOut }
             series.deadline = now + timeout
             state = .probing(series)
-            return cameFurther ? .none : .sendPing(number: nextPing(now: now))
+            return cameFurther ? .none : .sendPing(number: nextPing())
         }
     }
 
@@ -178,18 +165,17 @@ package struct Heartbeat: Sendable {
         case .listening:
             return ask(now: now)
         case .probing:
-            return nextPing(now: now)
+            return nextPing()
         }
     }
 
     private mutating func ask(now: MonotonicTime) -> UInt64 {
         state = .probing(Series(first: now, deadline: now + timeout, misses: 0))
-        return nextPing(now: now)
+        return nextPing()
     }
 
-    private mutating func nextPing(now: MonotonicTime) -> UInt64 {
+    private mutating func nextPing() -> UInt64 {
         lastPingNumber += 1
-        unansweredPing = (lastPingNumber, now)
         return lastPingNumber
     }
 }

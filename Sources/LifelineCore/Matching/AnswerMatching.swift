@@ -49,9 +49,13 @@ package struct SerialMatching: AnswerMatching {
 }
 
 /// Answers come in the order of the requests, and may be told from pushes by their types, as with head lines.
+///
+/// The peer is expected to answer in order, each request once. When it leaves a request without an answer for good, those
+/// behind it never get theirs; then they time out one by one, until no more can be begun, and only a new connection helps.
 package struct OrderMatching: AnswerMatching {
-    /// Requests that were written. Each keeps its place until its answer comes, whether or not anybody still waits.
-    private var written = RequestQueue<String>()
+    /// Requests that were written, and the types of their answers; nil: any. Each keeps its place until its answer comes,
+    /// whether or not anybody still waits: else the next request would be given that answer.
+    private var written = FIFO<(serial: UInt32, answerType: String?)>()
     /// Those that were not: the types of their answers.
     private var answerTypes: [UInt32: String?] = [:]
 
@@ -68,15 +72,17 @@ package struct OrderMatching: AnswerMatching {
     }
 
     package mutating func wrote(serial: UInt32) {
-        written.append(serial, answerKind: answerTypes.removeValue(forKey: serial) ?? nil)
+        written.append((serial, answerTypes.removeValue(forKey: serial) ?? nil))
     }
 
     package mutating func connectionLost(keeping unsent: Set<UInt32>) {
-        written.removeAll()
+        written = FIFO()
         answerTypes = answerTypes.filter { unsent.contains($0.key) }
     }
 
     package mutating func received(_ head: HeadLine) -> ReceivedAnswer {
-        written.received(head.type).map { .answer(serial: $0) } ?? .push
+        guard let (serial, answerType) = written.first, answerType ?? head.type == head.type else { return .push }
+        written.removeFirst()
+        return .answer(serial: serial)
     }
 }

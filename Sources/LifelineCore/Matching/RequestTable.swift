@@ -11,15 +11,16 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
     /// The number of a request: ascending, never used again. Its lower half is the serial.
     @usableFromInline package typealias ID = UInt64
 
+    /// A request that has ended without its answer, and what waited for it.
+    @usableFromInline package typealias Ended = (id: ID, waiter: Waiter)
+
     @usableFromInline struct Entry: Sendable {
         @usableFromInline let id: ID
         @usableFromInline let waiter: Waiter
-        @usableFromInline let deadline: MonotonicTime?
 
-        @inlinable init(id: ID, waiter: Waiter, deadline: MonotonicTime?) {
+        @inlinable init(id: ID, waiter: Waiter) {
             self.id = id
             self.waiter = waiter
-            self.deadline = deadline
         }
     }
 
@@ -29,7 +30,7 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
     /// A serial's slot is its remainder by their number, a power of two. A serial whose slot is taken is not used: so
     /// those that wait differ, and are found at once.
     @usableFromInline var slots: [Entry?] = []
-    @usableFromInline var deadlines = RequestDeadlines()
+    @usableFromInline var deadlines = DeadlineHeap()
     /// The next number to try: its upper half says how often the serials were used up.
     @usableFromInline var next: ID
     /// How many requests wait.
@@ -55,9 +56,6 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
     /// When `timerFired` is to be called; nil: not until there was another event.
     @inlinable package var nextDeadline: MonotonicTime? { deadlines.next }
 
-    /// Places that requests and their deadlines take up: what a test bounds.
-    @inlinable package var keptEntryCount: Int { max(slots.count, deadlines.keptCount) }
-
     /// The serial of a request.
     @inlinable package static func serial(of id: ID) -> UInt32 { UInt32(truncatingIfNeeded: id) }
 
@@ -79,7 +77,7 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
         if 2 * count >= slots.count { grow() }
         var id = takeNumber()
         while slots[slot(of: id)] != nil || Self.serial(of: id) == reserved { id = takeNumber() }
-        slots[slot(of: id)] = Entry(id: id, waiter: waiter, deadline: deadline)
+        slots[slot(of: id)] = Entry(id: id, waiter: waiter)
         count += 1
         if let deadline { deadlines.insert(deadline, id: id) }
         return id
@@ -143,12 +141,12 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
 
     /// `nextDeadline` has come; calling it early does no harm. Returns what ends with it, the earliest deadline first.
     @inlinable
-    package mutating func timerFired(now: MonotonicTime) -> [EndedRequest<Waiter>] {
-        var ended: [EndedRequest<Waiter>] = []
+    package mutating func timerFired(now: MonotonicTime) -> [Ended] {
+        var ended: [Ended] = []
         while let id = deadlines.takeDue(now: now) {
             let slot = slot(of: id)
             guard let entry = slots[slot], entry.id == id else { continue }
-            ended.append(EndedRequest(id: id, waiter: entry.waiter, code: .timedOut))
+            ended.append((id, entry.waiter))
             slots[slot] = nil
             count -= 1
         }
@@ -162,16 +160,16 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
     @inlinable
     package mutating func connectionLost(
         keeping isUnsent: (ID) -> Bool = { _ in false }
-    ) -> [EndedRequest<Waiter>] {
+    ) -> [Ended] {
         let lost = slots.compactMap(\.self).filter { !isUnsent($0.id) }.sorted { $0.id < $1.id }
         for entry in lost { slots[slot(of: entry.id)] = nil }
         count -= lost.count
         tidy()
         if count == 0 {
             slots = []
-            deadlines.removeAll()
+            deadlines = DeadlineHeap()
         }
-        return lost.map { EndedRequest(id: $0.id, waiter: $0.waiter, code: .connectionLost) }
+        return lost.map { ($0.id, $0.waiter) }
     }
 }
 
@@ -216,9 +214,8 @@ extension RequestTable {
 
     @inlinable
     mutating func tidy() {
-        deadlines.tidy(waitingCount: count) { [slots, mask = slots.count - 1] id in
-            guard let entry = slots[Int(Self.serial(of: id)) & mask], entry.id == id else { return nil }
-            return entry.deadline
+        deadlines.tidy(liveCount: count) { [slots, mask = slots.count - 1] id in
+            slots[Int(Self.serial(of: id)) & mask]?.id == id
         }
         // Given back when a burst is over, kept while requests come and go.
         if count == 0, slots.count > 1024 { slots = [] }

@@ -6,10 +6,7 @@ package enum WebSocketMessageFrame {
 
     /// What stands before the bytes of a message: the frame's prefix and the kind.
     package static func head(of kind: WebSocketStateMachine.Kind, byteCount: Int) -> [UInt8] {
-        var head = [UInt8](repeating: 0, count: Varint.maximumLength + 1)
-        let length = head.withUnsafeMutableBytes { Varint.encode(UInt32(clamping: byteCount + 1), into: $0) }
-        head[length] = kind == .text ? text : binary
-        return Array(head.prefix(length + 1))
+        Varint.encoded(UInt64(UInt32(clamping: byteCount + 1))) + [kind == .text ? text : binary]
     }
 
     /// Where the next message stands in bytes that hold whole frames.

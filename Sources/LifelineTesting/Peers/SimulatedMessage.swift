@@ -17,10 +17,8 @@ struct SimulatedMessage {
     func frame(_ encoder: FrameEncoder) throws(FramingError) -> [UInt8] {
         let length = SimulatedMessage.overhead + payload.count
         try encoder.checkPayload(ofLength: length)
-        var frame = [UInt8](repeating: 0, count: Varint.maximumLength)
-        let prefixLength = Varint.encode(UInt32(length), in: &frame)
-        frame.removeLast(Varint.maximumLength - prefixLength)
-        frame.reserveCapacity(prefixLength + length)
+        var frame = Varint.encoded(UInt64(length))
+        frame.reserveCapacity(frame.count + length)
         frame.append(kind.rawValue)
         for shift in stride(from: 0, to: 64, by: 8) {
             frame.append(UInt8(truncatingIfNeeded: number &>> UInt64(shift)))
@@ -41,11 +39,5 @@ struct SimulatedMessage {
         self.kind = kind
         number = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 1, as: UInt64.self))
         payload = Array(bytes[SimulatedMessage.overhead...])
-    }
-}
-
-extension Varint {
-    fileprivate static func encode(_ value: UInt32, in bytes: inout [UInt8]) -> Int {
-        bytes.withUnsafeMutableBytes { Varint.encode(value, into: $0) }
     }
 }

@@ -76,7 +76,7 @@ where Framing.InboundHead: CarriedHead, Framing.OutboundHead: CarriedHead {
         mutating func receive(head: Framing.InboundHead, content: UnsafeRawBufferPointer) throws {
             let headLength = head.carriedLength
             // The framing's limit is one that a prefix can say.
-            let length = UInt32(headLength + content.count)
+            let length = UInt64(headLength + content.count)
             let prefixLength = Varint.encodedLength(of: length)
             frames.writeWithUnsafeMutableBytes(minimumWritableBytes: prefixLength + headLength) { room in
                 Varint.encode(length, into: room)

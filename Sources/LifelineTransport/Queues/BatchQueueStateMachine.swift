@@ -9,17 +9,15 @@ package struct BatchQueueStateMachine<Batch: Sendable> {
         case ended(ConnectionError?)
     }
 
-    private struct Place {
-        /// Nil once it was taken, so that the consumer is its only owner.
-        var batch: Batch?
+    private struct Place: Sendable {
+        let batch: Batch
         let cost: Int
     }
 
     private let marks: WaterMarks
     private var state = State.open
-    private var places: [Place] = []
-    /// The batches before this index have been taken.
-    private var first = 0
+    /// Idle connections keep little memory.
+    private var places = FIFO<Place>(keptCapacity: 16)
     /// What the batches cost that are queued.
     package private(set) var cost = 0
     /// The producer is to wait for `resumeReading`.
@@ -60,8 +58,8 @@ package struct BatchQueueStateMachine<Batch: Sendable> {
 
     /// The owner throws away what is queued. Returns it.
     package mutating func discarded() -> [Batch] {
-        defer { (places, first, cost) = ([], 0, 0) }
-        return places[first...].compactMap(\.batch)
+        cost = 0
+        return places.removeAll().map(\.batch)
     }
 
     /// What a consumer that asked for a batch gets.
@@ -73,16 +71,8 @@ package struct BatchQueueStateMachine<Batch: Sendable> {
 
     /// The consumer asked for the next batch. Nil when there is none: `consumerWillWait(_:)` next.
     package mutating func batchRequested() -> Delivery? {
-        guard first < places.count, let batch = places[first].batch.take() else { return nil }
-        cost -= places[first].cost
-        first += 1
-        if first == places.count {
-            places.removeAll(keepingCapacity: first <= 16)
-            first = 0
-        } else if first >= 64 {
-            places.removeFirst(first)
-            first = 0
-        }
+        guard let (batch, batchCost) = places.popFirst().map({ ($0.batch, $0.cost) }) else { return nil }
+        cost -= batchCost
         guard isPaused, cost <= marks.low else { return Delivery(batch: batch, resumesReading: false) }
         isPaused = false
         return Delivery(batch: batch, resumesReading: true)
@@ -109,7 +99,7 @@ package struct BatchQueueStateMachine<Batch: Sendable> {
     /// A consumer is about to suspend.
     package mutating func consumerWillWait(_ id: UInt64) -> WaitAction {
         if waitingConsumer != nil { return .refuse }
-        if first < places.count { return .askAgain }
+        if !places.isEmpty { return .askAgain }
         if case .ended(let error) = state { return .end(error) }
         waitingConsumer = id
         return .wait

@@ -24,8 +24,9 @@ extension OutboundQueue {
         /// Bytes of the write that the kernel has not taken completely.
         private var inFlightByteCount = 0
         private var isFlushScheduled = false
-        /// Sends that wait for room.
-        private var waiting = WaitingLine()
+        /// The lengths of the sends that wait for room, in order.
+        private var waiting = SparseQueue<Int>()
+        private var lastWaiting: UInt64 = 0
 
         package init(marks: WaterMarks) {
             self.marks = marks
@@ -60,7 +61,7 @@ extension OutboundQueue {
             case .finishing, .finished, .closed: return .refuse
             case .open:
                 guard hasRoom else {
-                    return .wait(id: waiting.append(byteCount: byteCount))
+                    return .wait(id: wait(byteCount: byteCount))
                 }
                 queuedByteCount += byteCount
                 return .accept(scheduleFlush: scheduleFlush())
@@ -88,7 +89,7 @@ extension OutboundQueue {
         /// Somebody wants to know when there is room: accepted when there is, or waits in line like a frame of no bytes.
         package mutating func roomRequested() -> OfferAction {
             guard isOpen else { return .refuse }
-            return hasRoom ? .accept(scheduleFlush: false) : .wait(id: waiting.append(byteCount: 0))
+            return hasRoom ? .accept(scheduleFlush: false) : .wait(id: wait(byteCount: 0))
         }
 
         /// Frames that answer what has come are to be written. They are taken until this side was told to end, since they
@@ -116,7 +117,7 @@ extension OutboundQueue {
 
         /// A waiting send was cancelled. Tells whether it still waited; otherwise its frame was accepted.
         package mutating func cancelled(id: UInt64) -> Bool {
-            waiting.remove(id)
+            waiting.remove(id) != nil
         }
 
         /// What to do on the loop when its turn to flush has come.
@@ -161,9 +162,10 @@ extension OutboundQueue {
             if case .closed = state { return WrittenAction() }
             var action = WrittenAction()
             if queuedByteCount - queuedReplyByteCount <= marks.low {
-                while queuedByteCount - queuedReplyByteCount < marks.high, let first = waiting.popFirst() {
-                    queuedByteCount += first.byteCount
-                    action.admitted.append(first.id)
+                while queuedByteCount - queuedReplyByteCount < marks.high, let first = waiting.first {
+                    waiting.remove(first.number)
+                    queuedByteCount += first.element
+                    action.admitted.append(first.number)
                 }
             }
             action.scheduleFlush = hasWork && scheduleFlush()
@@ -184,7 +186,7 @@ extension OutboundQueue {
             if case .open = state { state = .finishing }
             guard case .finishing = state else { return action }
             if refusingWaiting {
-                action.refused = waiting.removeAll()
+                action.refused = refuseWaiting()
             }
             action.scheduleFlush = hasWork && inFlightByteCount == 0 && scheduleFlush()
             return action
@@ -209,7 +211,18 @@ extension OutboundQueue {
                 (queuedByteCount, queuedReplyByteCount) = (0, 0)
                 inFlightByteCount = 0
             }
-            return ClosedAction(refused: waiting.removeAll(), unwrittenByteCount: unwrittenByteCount)
+            return ClosedAction(refused: refuseWaiting(), unwrittenByteCount: unwrittenByteCount)
+        }
+
+        private mutating func wait(byteCount: Int) -> UInt64 {
+            lastWaiting += 1
+            waiting.append(lastWaiting, byteCount)
+            return lastWaiting
+        }
+
+        private mutating func refuseWaiting() -> [UInt64] {
+            defer { waiting = SparseQueue() }
+            return waiting.numbers
         }
 
         private var hasRoom: Bool { waiting.isEmpty && unwrittenByteCount < marks.high }

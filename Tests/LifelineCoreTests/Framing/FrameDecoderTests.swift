@@ -43,14 +43,6 @@ import Testing
 }
 
 @Suite struct FrameEncoderTests {
-    @Test(arguments: [0, 1, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152, 268_435_455, 268_435_456])
-    func writesThePrefix(length: Int) throws {
-        let encoder = FrameEncoder(maximumFrameLength: length)
-        var bytes = [UInt8](repeating: 0, count: 5)
-        let count = try bytes.withUnsafeMutableBytes { try encoder.writePrefix(forPayloadOfLength: length, into: $0) }
-        #expect(Array(bytes[..<count]) == leb128(UInt64(length)))
-    }
-
     @Test(arguments: [0, 1, 100])
     func refusesAPayloadOverTheLimit(limit: Int) throws {
         let encoder = FrameEncoder(maximumFrameLength: limit)

@@ -11,12 +11,18 @@ private let boundaries: [(value: UInt32, length: Int)] = [
     @Test(arguments: boundaries)
     func roundTripsAtTheBoundsOfEachLength(value: UInt32, length: Int) {
         var bytes = [UInt8](repeating: 0xAA, count: Varint.maximumLength)
-        let written = bytes.withUnsafeMutableBytes { Varint.encode(value, into: $0) }
+        let written = bytes.withUnsafeMutableBytes { Varint.encode(UInt64(value), into: $0) }
         #expect(written == length)
-        #expect(Varint.encodedLength(of: value) == length)
+        #expect(Varint.encodedLength(of: UInt64(value)) == length)
         #expect(Array(bytes[..<written]) == leb128(UInt64(value)))
         #expect(bytes[written...].allSatisfy { $0 == 0xAA })
         #expect(bytes.withUnsafeBytes { Varint.decode($0) } == .value(value, length: length))
+    }
+
+    @Test(arguments: [1 << 32, 1 << 35 - 1, 1 << 35, 1 << 63 - 1, 1 << 63, .max] as [UInt64])
+    func writesLongOnes(value: UInt64) {
+        let bytes = Varint.encoded(value)
+        #expect(bytes == leb128(value) && bytes.count == Varint.encodedLength(of: value))
     }
 
     @Test(arguments: boundaries)

@@ -100,14 +100,14 @@ import Testing
             let due = entries.filter { $0.deadline.map { $0 <= now } ?? false }
                 .sorted { ($0.deadline!, $0.id) < ($1.deadline!, $1.id) }
             let ended = table.timerFired(now: now)
-            #expect(ended.map(\.id) == due.map(\.id))
-            #expect(ended.map(\.waiter) == due.map(\.waiter))
+            #expect(ended.map { $0.id } == due.map(\.id))
+            #expect(ended.map { $0.waiter } == due.map(\.waiter))
             for entry in due { end(entry) }
         }
 
         mutating func loseConnection() {
             let ended = table.connectionLost()
-            #expect(ended.map(\.id) == entries.map(\.id))
+            #expect(ended.map { $0.id } == entries.map(\.id))
             for entry in entries { end(entry) }
         }
 

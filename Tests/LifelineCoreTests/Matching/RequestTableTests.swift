@@ -3,7 +3,7 @@ import LifelineTestSupport
 import Testing
 
 @Suite struct RequestTableTests {
-    private var table = RequestTable<String>(maximumCount: 10, serials: FixedHeader.serials)
+    private var table = RequestTable<String>(maximumCount: 10, serials: 0x401...0xFFFF_FFFE)
 
     private func serial(_ id: UInt64) -> UInt32 { RequestTable<String>.serial(of: id) }
 
@@ -57,9 +57,8 @@ import Testing
         #expect(table.nextDeadline == at(5))
         #expect(table.timerFired(now: at(4.9)).isEmpty)
         let ended = table.timerFired(now: at(5))
-        #expect(ended.map(\.waiter) == ["first", "second"])
-        #expect(ended.map(\.id) == [first, second])
-        #expect(ended.allSatisfy { $0.code == .timedOut })
+        #expect(ended.map { $0.waiter } == ["first", "second"])
+        #expect(ended.map { $0.id } == [first, second])
         #expect(table.nextDeadline == at(9))
         #expect(table.receivedResponse(serial: serial(first)).isLate)
         #expect(table.receivedResponse(serial: serial(late)).answer == "late")
@@ -96,8 +95,7 @@ import Testing
         let ids = try names.map { try table.began($0, deadline: at(5)) }
         _ = table.cancelled(ids[2])
         let ended = table.connectionLost()
-        #expect(ended.map(\.waiter) == ["a", "b", "d", "e"])
-        #expect(ended.allSatisfy { $0.code == .connectionLost })
+        #expect(ended.map { $0.waiter } == ["a", "b", "d", "e"])
         #expect(table.count == 0)
         #expect(table.nextDeadline == nil)
         #expect(table.connectionLost().isEmpty)
@@ -166,16 +164,16 @@ import Testing
     /// Most end while one waits on: the memory follows what waits.
     @Test(arguments: [1.0, 1e6])
     func memoryFollowsWhatWaits(deadline: Double) throws {
-        var table = RequestTable<Int>(maximumCount: 1000, serials: FixedHeader.serials)
+        var table = RequestTable<Int>(maximumCount: 1000, serials: 0x401...0xFFFF_FFFE)
         _ = try table.began(-1, deadline: at(10))
         for number in 0..<100_000 {
             let id = try table.began(number, deadline: at(deadline))
             #expect(table.cancelled(id) == number)
-            #expect(table.keptEntryCount <= 64)
+            #expect(keptPlaceCount(in: table) <= 64)
         }
         for number in 0..<999 { _ = try table.began(number, deadline: at(20)) }
         #expect(table.timerFired(now: at(30)).count == 1000)
-        #expect(table.keptEntryCount == 0, "given back")
+        #expect(keptPlaceCount(in: table) == 0, "given back")
     }
 }
 

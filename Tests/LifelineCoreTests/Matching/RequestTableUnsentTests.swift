@@ -3,14 +3,13 @@ import Testing
 
 /// Requests that wait to be sent outlive a connection that is lost.
 @Suite struct RequestTableUnsentTests {
-    private var table = RequestTable<String>(maximumCount: 100, serials: FixedHeader.serials)
+    private var table = RequestTable<String>(maximumCount: 100, serials: 0x401...0xFFFF_FFFE)
 
     @Test mutating func unsentOnesStay() throws {
         let ids = try (0..<50).map { try table.began("\($0)", deadline: at(100 - Double($0))) }
         let unsent = Set(ids.enumerated().filter { $0.offset % 7 == 3 }.map(\.element))
         let lost = table.connectionLost { unsent.contains($0) }
-        #expect(lost.map(\.id) == ids.filter { !unsent.contains($0) })
-        #expect(lost.allSatisfy { $0.code == .connectionLost })
+        #expect(lost.map { $0.id } == ids.filter { !unsent.contains($0) })
         #expect(table.count == unsent.count)
         // The next deadline is that of the youngest which is left, the 46th.
         #expect(table.nextDeadline == at(100 - 45))

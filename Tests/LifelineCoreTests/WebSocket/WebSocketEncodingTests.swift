@@ -89,9 +89,7 @@ import Testing
             var bytes: [UInt8] = []
             var ends: Set<Int> = []
             for length in lengths {
-                var prefix = [UInt8](repeating: 0, count: 5)
-                let count = prefix.withUnsafeMutableBytes { Varint.encode(UInt32(length), into: $0) }
-                bytes += prefix[..<count] + [UInt8](repeating: 0xFF, count: length)
+                bytes += Varint.encoded(UInt64(length)) + [UInt8](repeating: 0xFF, count: length)
                 ends.insert(bytes.count)
             }
             var start = 0

@@ -1,3 +1,4 @@
+internal import LifelineCore
 internal import LifelineProtos
 internal import LifelineRuntime
 internal import NIOConcurrencyHelpers

@@ -111,7 +111,8 @@ extension OutboundSequence {
     package mutating func forget() -> [Ended] {
         isConnected = false
         var ended: [Ended] = []
-        for entry in lanes.ordinary.forgetSent() + lanes.urgent.forgetSent() where !entry.isBlank && entry.kind == .push {
+        for entry in lanes.ordinary.forgetSent() + lanes.urgent.forgetSent() where !entry.isBlank && entry.kind == .push
+        {
             ended.append(Ended(entry.number, .inDoubt))
         }
         return ended + dropWaiting(.unsent, where: \.isOfThisSession)
@@ -119,9 +120,8 @@ extension OutboundSequence {
 
     /// Drops what waits and is longer than the peer takes. Returns the numbers, of pushes and of requests.
     mutating func refuse(longerThan limit: Int) -> [Number] {
-        let waiting = lanes.ordinary.waiting
         // What belongs to the session has been accepted for this very peer.
-        let refused = waiting.numbers.compactMap { waiting[$0] }
+        let refused = lanes.ordinary.waiting.elements
             .filter { !$0.isOfThisSession && $0.message.maximumFrameLength > limit }.map(\.number)
         for number in refused { _ = takeWaiting(number) }
         return refused

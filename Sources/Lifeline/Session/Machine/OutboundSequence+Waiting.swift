@@ -11,7 +11,7 @@ extension OutboundSequence {
     ) -> (isAdmitted: Bool, replaced: Ended?) {
         let entry = Lane.Entry(number: number, message, delivery, isObserved: isObserved, now: now)
         if let deadline = entry.deadline {
-            deadlines.insert(.init(deadline: deadline, id: number))
+            deadlines.insert(deadline, id: number)
             waitingDeadlineCount += 1
         }
         guard let key = entry.key else { return (lanes[message.lane].append(entry), nil) }
@@ -42,8 +42,7 @@ extension OutboundSequence {
     ) -> [Ended] {
         var ended: [Ended] = []
         for lane in SessionLane.allCases {
-            let waiting = lanes.read(lane) { $0.waiting }
-            let numbers = waiting.numbers.compactMap { waiting[$0] }.filter(isDropped).map(\.number)
+            let numbers = lanes.read(lane) { $0.waiting.elements }.filter(isDropped).map(\.number)
             for number in numbers {
                 if let end = drop(number, outcome) { ended.append(end) }
             }
@@ -73,10 +72,10 @@ extension OutboundSequence {
         if let key = entry.key, waitingByKey[key] == entry.number { waitingByKey[key] = nil }
         guard entry.deadline != nil else { return }
         waitingDeadlineCount -= 1
-        // 32 so that a small heap is not built anew at every other message.
-        if deadlines.count > 2 * waitingDeadlineCount + 32 {
-            deadlines = DeadlineHeap(deadlines.elements.filter { isWaiting($0.id) })
-        }
-        while let first = deadlines.first, !isWaiting(first.id) { deadlines.removeFirst() }
+        // Taken out while the rest of this is asked.
+        var deadlines = DeadlineHeap()
+        swap(&deadlines, &self.deadlines)
+        deadlines.tidy(liveCount: waitingDeadlineCount) { isWaiting($0) }
+        self.deadlines = deadlines
     }
 }

@@ -86,7 +86,7 @@ package struct OutboundSequence<Content: SessionContent>: Sendable {
         SessionAcknowledgement(ordinary: lanes.ordinary.acknowledged, urgent: lanes.urgent.acknowledged)
     }
     /// When `timerFired` is to be called.
-    package var nextDeadline: MonotonicTime? { deadlines.first?.deadline }
+    package var nextDeadline: MonotonicTime? { deadlines.next }
 
     /// Whether requests that have no room may become more by one of so many bytes: all of them may be as much as is kept.
     func takesRequest(_ byteCount: Int) -> Bool {
@@ -140,9 +140,8 @@ package struct OutboundSequence<Content: SessionContent>: Sendable {
     /// `nextDeadline` has come; calling it early does no harm. What was sent is looked at when it would be sent again.
     package mutating func timerFired(now: MonotonicTime) -> [Ended] {
         var ended: [Ended] = []
-        while let first = deadlines.first, first.deadline <= now {
-            deadlines.removeFirst()
-            if let end = drop(first.id, .expired) { ended.append(end) }
+        while let number = deadlines.takeDue(now: now) {
+            if let end = drop(number, .expired) { ended.append(end) }
         }
         return ended
     }

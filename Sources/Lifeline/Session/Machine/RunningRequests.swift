@@ -31,10 +31,8 @@ struct RunningRequests: Sendable {
 
     var count: Int { entries.count }
     var isEmpty: Bool { entries.isEmpty }
-    /// Deadlines that take up memory: what a test bounds.
-    var keptDeadlineCount: Int { deadlines.count }
     /// When `timerFired` is to be called.
-    var nextDeadline: MonotonicTime? { deadlines.first?.deadline }
+    var nextDeadline: MonotonicTime? { deadlines.next }
 
     /// A request came in; nil when its serial is taken.
     mutating func begin(serial: UInt32, deadline: MonotonicTime?, byteCount: Int) -> IncomingRequest? {
@@ -44,7 +42,7 @@ struct RunningRequests: Sendable {
         entries.append(begunCount, Entry(request: request, deadline: deadline, byteCount: byteCount))
         self.byteCount += byteCount
         countBySerial[serial] = begunCount
-        if let deadline { deadlines.insert(.init(deadline: deadline, id: begunCount)) }
+        if let deadline { deadlines.insert(deadline, id: begunCount) }
         return request
     }
 
@@ -81,9 +79,8 @@ struct RunningRequests: Sendable {
     /// Returns those whose deadlines have come, which are not waited for any more.
     mutating func timerFired(now: MonotonicTime) -> [IncomingRequest] {
         var ended: [IncomingRequest] = []
-        while let first = deadlines.first, first.deadline <= now {
-            deadlines.removeFirst()
-            if let serial = entries[first.id]?.request.serial, countBySerial[serial] == first.id,
+        while let count = deadlines.takeDue(now: now) {
+            if let serial = entries[count]?.request.serial, countBySerial[serial] == count,
                 let request = cancel(serial: serial)
             {
                 ended.append(request)
@@ -93,11 +90,6 @@ struct RunningRequests: Sendable {
     }
 
     private mutating func tidy() {
-        func matters(_ count: UInt64) -> Bool { entries[count].map { !$0.isCancelled } ?? false }
-        // 32 so that a small heap is not built anew at every other request.
-        if deadlines.count > 2 * countBySerial.count + 32 {
-            deadlines = DeadlineHeap(deadlines.elements.filter { matters($0.id) })
-        }
-        while let first = deadlines.first, !matters(first.id) { deadlines.removeFirst() }
+        deadlines.tidy(liveCount: countBySerial.count) { [entries] in entries[$0]?.isCancelled == false }
     }
 }

@@ -92,8 +92,10 @@ extension SessionMachine {
         let failed = requests.connectionLost { [requests] id in
             requests.waiter(of: id).map { !refusedNumbers.contains($0.number) } ?? true
         }
-        let requestNumbers = Set(failed.map(\.waiter.number))
-        let ended = refused.filter { !requestNumbers.contains($0) }.map { OutboundSequence<Content>.Ended($0, .refused) }
+        let requestNumbers = Set(failed.map { $0.waiter.number })
+        let ended = refused.filter { !requestNumbers.contains($0) }.map {
+            OutboundSequence<Content>.Ended($0, .refused)
+        }
         return failed.map { .fail($0.waiter.waiter, .messageRefused) } + tell(ended, now: now)
     }
 

@@ -55,9 +55,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     /// How many sessions there are.
     package var count: Int { entries.count }
     /// When `timerFired` is to be called; nil: not until there was another event.
-    package var nextDeadline: MonotonicTime? { deadlines.first?.deadline }
-    /// Places that deadlines and names take up: what a test bounds.
-    package var keptPlaceCount: Int { max(deadlines.count, idsByDeadline.count, idsByName.count, unused.keptCount) }
+    package var nextDeadline: MonotonicTime? { deadlines.next }
 
     /// The session of an id.
     package subscript(id: SessionID) -> Session? { entries[id]?.session }
@@ -151,7 +149,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         guard let entry = entries[id], entry.connection == connection else { return nil }
         deadlineCount += 1
         let deadline = now + configuration.keptDuration
-        deadlines.insert(.init(deadline: deadline, id: deadlineCount))
+        deadlines.insert(deadline, id: deadlineCount)
         idsByDeadline[deadlineCount] = id
         entries[id]?.deadline = (deadline, deadlineCount)
         entries[id]?.connection = nil
@@ -172,9 +170,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     /// them.
     package mutating func timerFired(now: MonotonicTime) -> [(id: SessionID, session: Session)] {
         var expired: [(id: SessionID, session: Session)] = []
-        while let first = deadlines.first, first.deadline <= now {
-            deadlines.removeFirst()
-            if let id = idsByDeadline[first.id], let session = ended(id) { expired.append((id, session)) }
+        while let deadline = deadlines.takeDue(now: now) {
+            if let id = idsByDeadline[deadline], let session = ended(id) { expired.append((id, session)) }
         }
         return expired
     }
@@ -214,11 +211,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             unused.remove(deadline.id)
         }
         entries[id]?.deadline = nil
-        // 32 so that a small heap is not built anew at every other session.
-        if deadlines.count > 2 * idsByDeadline.count + 32 {
-            deadlines = DeadlineHeap(deadlines.elements.filter { idsByDeadline[$0.id] != nil })
-        }
-        while let first = deadlines.first, idsByDeadline[first.id] == nil { deadlines.removeFirst() }
+        deadlines.tidy(liveCount: idsByDeadline.count) { [idsByDeadline] in idsByDeadline[$0] != nil }
     }
 
     private mutating func rename(_ id: SessionID, to name: String) {

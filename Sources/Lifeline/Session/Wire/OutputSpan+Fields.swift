@@ -1,3 +1,5 @@
+internal import LifelineCore
+
 // Fields of protobuf messages, written by hand where a generated message would copy a payload twice more.
 
 enum WireType: UInt64 {
@@ -7,12 +9,10 @@ enum WireType: UInt64 {
 
 extension OutputSpan<UInt8> {
     mutating func appendVarint(_ value: UInt64) {
-        var rest = value
-        while rest >= 0x80 {
-            append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
+        precondition(Varint.encodedLength(of: value) <= freeCapacity)
+        withUnsafeMutableBufferPointer { memory, count in
+            if let start = memory.baseAddress { count += Varint.encode(value, to: start + count) }
         }
-        append(UInt8(truncatingIfNeeded: rest))
     }
 
     mutating func appendTag(_ field: UInt32, _ type: WireType) {
@@ -55,15 +55,11 @@ extension [UInt8] {
 
     /// How many bytes `appendField` appends for a number.
     static func fieldLength(_ field: UInt32, _ value: UInt64) -> Int {
-        value == 0 ? 0 : varintLength(UInt64(field) << 3) + varintLength(value)
+        value == 0 ? 0 : Varint.encodedLength(of: UInt64(field) << 3) + Varint.encodedLength(of: value)
     }
 
     /// The same for so many bytes.
     static func fieldLength(_ field: UInt32, byteCount: Int) -> Int {
-        varintLength(UInt64(field) << 3) + varintLength(UInt64(byteCount)) + byteCount
-    }
-
-    static func varintLength(_ value: UInt64) -> Int {
-        (64 - (value | 1).leadingZeroBitCount + 6) / 7
+        Varint.encodedLength(of: UInt64(field) << 3) + Varint.encodedLength(of: UInt64(byteCount)) + byteCount
     }
 }

@@ -68,7 +68,7 @@ extension SessionMessage<SessionPayload> {
             [UInt8].fieldLength(serialField, UInt64(serial)) + [UInt8].fieldLength(3, timeout)
             + (payload?.encodedLength ?? 0)
         let frameLength = fields.length + (kindField == 0 ? 0 : [UInt8].fieldLength(kindField, byteCount: length))
-        buffer.append(addingCapacity: [UInt8].varintLength(UInt64(frameLength)) + frameLength) { span in
+        buffer.append(addingCapacity: Varint.encodedLength(of: UInt64(frameLength)) + frameLength) { span in
             span.appendVarint(UInt64(frameLength))
             fields.append(to: &span)
             guard kindField != 0 else { return }

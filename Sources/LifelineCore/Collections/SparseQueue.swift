@@ -2,55 +2,73 @@
 ///
 /// To append and to remove take constant time on average, at worst logarithmic to find the number. Memory follows the
 /// elements that are left, wherever the others left.
-struct SparseQueue<Element: Sendable>: Sendable {
-    private struct Slot {
-        let number: UInt64
-        var element: Element?
+///
+/// All of it can be inlined: other modules specialize it.
+@usableFromInline
+package struct SparseQueue<Element: Sendable>: Sendable {
+    @usableFromInline
+    struct Slot: Sendable {
+        @usableFromInline let number: UInt64
+        @usableFromInline var element: Element?
+
+        @inlinable
+        init(number: UInt64, element: Element) {
+            self.number = number
+            self.element = element
+        }
     }
 
     /// From `head` on; the first is one that is left, if any is.
-    private var slots: [Slot] = []
-    private var head = 0
+    @usableFromInline var slots: [Slot] = []
+    @usableFromInline var head = 0
     /// How many are left.
-    private(set) var count = 0
+    @usableFromInline package internal(set) var count = 0
 
-    var isEmpty: Bool { count == 0 }
-    /// Places that are taken up: what a test bounds.
-    var keptCount: Int { slots.count }
-    /// Places that memory is held for: what a test bounds.
-    var capacity: Int { slots.capacity }
+    @inlinable package init() {}
+
+    @inlinable package var isEmpty: Bool { count == 0 }
+    /// Places that are taken up, of those that have left included.
+    @inlinable package var keptCount: Int { slots.count }
     /// The first that is left.
-    var first: (number: UInt64, element: Element)? {
+    @inlinable
+    package var first: (number: UInt64, element: Element)? {
         readFirst { $0 }.map { (slots[head].number, $0) }
     }
     /// The numbers of those that are left, in order.
-    var numbers: some Sequence<UInt64> { slots[head...].lazy.filter { $0.element != nil }.map(\.number) }
+    @inlinable
+    package var numbers: [UInt64] { slots[head...].compactMap { $0.element == nil ? nil : $0.number } }
 
     /// Those that are left, in order.
-    var elements: [Element] { slots[head...].compactMap(\.element) }
+    @inlinable
+    package var elements: [Element] { slots[head...].compactMap(\.element) }
 
     /// The element of a number; nil where it has left.
-    subscript(number: UInt64) -> Element? { slot(of: number).flatMap { slots[$0].element } }
+    @inlinable
+    package subscript(number: UInt64) -> Element? { slot(of: number).flatMap { slots[$0].element } }
 
     /// Adds an element, whose number is above all that were there.
-    mutating func append(_ number: UInt64, _ element: Element) {
+    @inlinable
+    package mutating func append(_ number: UInt64, _ element: Element) {
         slots.append(Slot(number: number, element: element))
         count += 1
     }
 
     /// Changes the element of a number where it is left.
-    mutating func update(_ number: UInt64, _ change: (inout Element) -> Void) {
+    @inlinable
+    package mutating func update(_ number: UInt64, _ change: (inout Element) -> Void) {
         if let slot = slot(of: number), slots[slot].element != nil { change(&slots[slot].element!) }
     }
 
     /// What `body` finds in the first that is left, which need not be copied for it; nil where there is none.
-    func readFirst<Result>(_ body: (Element) -> Result) -> Result? {
+    @inlinable
+    package func readFirst<Result>(_ body: (Element) -> Result) -> Result? {
         head < slots.count ? slots[head].element.map(body) : nil
     }
 
     /// Takes an element out; nil where it has left already.
+    @inlinable
     @discardableResult
-    mutating func remove(_ number: UInt64) -> Element? {
+    package mutating func remove(_ number: UInt64) -> Element? {
         guard let slot = slot(of: number), let element = slots[slot].element.take() else { return nil }
         count -= 1
         while head < slots.count, slots[head].element == nil { head += 1 }
@@ -58,7 +76,8 @@ struct SparseQueue<Element: Sendable>: Sendable {
         return element
     }
 
-    private func slot(of number: UInt64) -> Int? {
+    @inlinable
+    func slot(of number: UInt64) -> Int? {
         var (low, high) = (head, slots.count - 1)
         // Looked at where they are: `slots.last` would be a copy.
         guard low <= high, slots[low].number <= number, number <= slots[high].number else { return nil }
@@ -70,7 +89,8 @@ struct SparseQueue<Element: Sendable>: Sendable {
         return slots[low].number == number ? low : nil
     }
 
-    private mutating func tidy() {
+    @inlinable
+    mutating func tidy() {
         if count == 0, slots.count <= 32, slots.capacity <= 1024 {
             head = 0
             // For a few, less work than `removeAll`.
