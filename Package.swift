@@ -150,6 +150,18 @@ let lifeline: [Target] = [
         .serviceLifecycle,
         .tracing
     ),
+    swift(
+        "LifelineOlderFramings",
+        "Lifeline",
+        "LifelineCore",
+        "LifelineMessages",
+        "LifelineRuntime",
+        "LifelineTransport",
+        .logging,
+        .nioConcurrencyHelpers,
+        .nioCore,
+        .serviceLifecycle
+    ),
     swift("LifelineTesting", "Lifeline", "LifelineCore"),
     swift("SampleServices", "Lifeline", "LifelineProtos"),
     program(
@@ -192,6 +204,17 @@ let unitTests: [Target] = [
         .nioPosix,
         .swiftASN1,
         .x509
+    ),
+    swift(
+        "LifelineClientTestSupport",
+        path: "Tests/LifelineClientTestSupport",
+        "Lifeline",
+        "LifelineCore",
+        "LifelineRuntime",
+        "LifelineTestSupport",
+        "LifelineTransport",
+        .nioConcurrencyHelpers,
+        .nioCore
     ),
     c("CTestProtos", path: "Tests/CTestProtos", "CLifelineMessages", "CLifelineWellKnownTypes"),
     swift("TestProtos", path: "Tests/TestProtos", "LifelineMessages", "LifelineWellKnownTypes", "CTestProtos"),
@@ -250,6 +273,7 @@ let unitTests: [Target] = [
     tests(
         "LifelineTests",
         "Lifeline",
+        "LifelineClientTestSupport",
         "LifelineCore",
         "LifelineProtos",
         "LifelineRuntime",
@@ -266,6 +290,19 @@ let unitTests: [Target] = [
         .serviceLifecycle,
         .serviceLifecycleTestKit,
         .tracing
+    ),
+    tests(
+        "LifelineOlderFramingsTests",
+        "Lifeline",
+        "LifelineClientTestSupport",
+        "LifelineCore",
+        "LifelineOlderFramings",
+        "LifelineRuntime",
+        "LifelineTestSupport",
+        "LifelineTransport",
+        .nioConcurrencyHelpers,
+        .nioCore,
+        .nioEmbedded
     ),
     tests(
         "GeneratedServiceTests",
@@ -313,6 +350,7 @@ let interop: [Target] = [
         "Lifeline",
         "LifelineCLI",
         "LifelineCore",
+        "LifelineOlderFramings",
         "LifelineProtos",
         "LifelineTestSupport",
         "LifelineWellKnownTypes",
@@ -415,6 +453,7 @@ let package = Package(
     name: "lifeline",
     products: [
         .library(name: "Lifeline", targets: ["Lifeline"]),
+        .library(name: "LifelineOlderFramings", targets: ["LifelineOlderFramings"]),
         .library(name: "LifelineReachability", targets: ["LifelineReachability"]),
         .library(name: "LifelineMessages", targets: ["LifelineMessages", "LifelineWellKnownTypes"]),
         .library(name: "LifelineTesting", targets: ["LifelineTesting"]),

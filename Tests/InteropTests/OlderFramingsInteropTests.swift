@@ -1,5 +1,6 @@
 import Foundation
 import Lifeline
+import LifelineOlderFramings
 import LifelineTestSupport
 import Testing
 

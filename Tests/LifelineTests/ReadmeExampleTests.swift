@@ -1,5 +1,6 @@
 import Foundation
 import Lifeline
+import LifelineClientTestSupport
 import LifelineTestSupport
 import LifelineWellKnownTypes
 import NIOConcurrencyHelpers
@@ -46,10 +47,12 @@ import Testing
     }
 
     @Test func theReadmeHasTheSame() throws {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent()
-        let root = folder.deletingLastPathComponent().deletingLastPathComponent()
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        let root = folder.deletingLastPathComponent()
         let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
-        let own = try ["ReadmeExampleTests.swift", "Requests/RequestsReadmeExampleTests.swift"].map { name in
+        let own = try [
+            "LifelineTests/ReadmeExampleTests.swift", "LifelineOlderFramingsTests/RequestsReadmeExampleTests.swift",
+        ].map { name in
             code(of: try String(contentsOf: folder.appending(path: name), encoding: .utf8))
         }
         let section = try #require(readme.components(separatedBy: "\n## Connections\n").dropFirst().first)
@@ -61,7 +64,7 @@ import Testing
         .filter { !$0.contains("configuration.") }
         #expect(blocks.count == 6)
         for block in blocks {
-            let example = code(of: block.replacing("import Lifeline\n", with: ""))
+            let example = code(of: block.replacing(/import Lifeline\w*\n/, with: ""))
             #expect(own.contains { $0.contains(example) }, "\(block)")
         }
     }

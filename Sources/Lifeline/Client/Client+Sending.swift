@@ -27,7 +27,7 @@ extension Client {
     }
 
     /// The same, and tells which connection accepted the message.
-    nonisolated(nonsending) func sendAndTell(_ message: Sent, policy: SendPolicy) async throws -> SendEnd {
+    package nonisolated(nonsending) func sendAndTell(_ message: Sent, policy: SendPolicy) async throws -> SendEnd {
         try Task.checkCancellation()
         var waitingSince: MonotonicTime?
         while true {
@@ -48,7 +48,7 @@ extension Client {
     }
 
     private enum Offer {
-        case accepted(ConnectionManager.ConnectionID)
+        case accepted(ClientMachine.ConnectionID)
         /// It is in the connection's line for room.
         case pending(PendingSend, ConnectionKeeper.DirectPath)
         /// No connection takes it now; this is the frame.

@@ -76,7 +76,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
             configuration: configuration,
             heartbeat: heartbeat,
             intake: nil,
-            observer: nil,
+            framing: nil,
             logger: logger,
             environment: environment
         )
@@ -84,13 +84,13 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
 
     /// - Parameters:
     ///   - intake: what takes messages out before they arrive.
-    ///   - observer: what learns which requests are written, in a framing that has some.
-    init(
+    ///   - framing: the framing that the peer speaks, where the types alone do not say it.
+    package init(
         to endpoint: Endpoint,
         configuration: ClientConfiguration,
         heartbeat: HeartbeatMessages<Received, Sent>?,
         intake: (any MessageIntake<Received>)?,
-        observer: (any RequestObserver)?,
+        framing: MessageFraming?,
         logger: Logger,
         environment: ClientEnvironment
     ) {
@@ -104,7 +104,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         keeper = ConnectionKeeper(
             to: endpoint,
             configuration: configuration,
-            carrying: CarriedTypes(receiving: Received.self, sending: Sent.self, observer: observer),
+            carrying: CarriedTypes(receiving: Received.self, sending: Sent.self, framing: framing),
             maximumFrameLength: configuration.connection.frameLimit(for: Received.self),
             asksForLife: heartbeat?.ping != nil || endpoint.isWebSocket,
             sends: sends,
@@ -146,10 +146,10 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         try await runToEnd()
     }
 
-    func start() throws(ConnectionError) { try keeper.start() }
+    package func start() throws(ConnectionError) { try keeper.start() }
 
     /// What follows the start.
-    func runToEnd() async throws {
+    package func runToEnd() async throws {
         try await withGracefulShutdownHandler {
             try await keeper.run(for: self)
         } onGracefulShutdown: { [keeper] in
@@ -175,7 +175,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     public func close() async { await keeper.closeByUser() }
 
     /// Like `close()`, but it joins a close that is under way instead of cutting.
-    func closeOrJoin() async { await keeper.close() }
+    package func closeOrJoin() async { await keeper.close() }
 }
 
 extension Client: ConnectionUser {
@@ -233,7 +233,7 @@ package struct ClientEnvironment: Sendable {
     }
 
     /// The real one.
-    init(endpoint: Endpoint, configuration: ClientConfiguration) {
+    package init(endpoint: Endpoint, configuration: ClientConfiguration) {
         // Of the way on from a proxy nothing is known here.
         let proxy = try? configuration.connection.proxyServer(for: endpoint)
         let nextHop = endpoint.at(proxy?.address ?? endpoint.address)

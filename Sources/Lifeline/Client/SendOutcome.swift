@@ -1,4 +1,4 @@
-internal import LifelineCore
+package import LifelineCore
 
 /// How a send ended that did not fail.
 public enum SendOutcome: Sendable, Hashable {
@@ -10,8 +10,8 @@ public enum SendOutcome: Sendable, Hashable {
 }
 
 /// How a send ended, and on which connection.
-struct SendEnd: Sendable {
-    let outcome: SendOutcome
+package struct SendEnd: Sendable {
+    package let outcome: SendOutcome
     /// Nil when it was dropped.
-    let connection: ClientMachine.ConnectionID?
+    package let connection: ClientMachine.ConnectionID?
 }

@@ -2,7 +2,6 @@ internal import Glibc
 internal import LifelineCore
 internal import LifelineMessages
 internal import LifelineTransport
-internal import Logging
 internal import NIOConcurrencyHelpers
 
 // What lies between the socket and the frames, from the socket on. Making layers may read files and builds what all
@@ -30,7 +29,7 @@ extension ConnectionConfiguration {
             options.layers.append(WebSocketLayer(.client(request), options: webSocketOptions(carrying: types)))
         }
         if let framing = types.framing {
-            options.layers.append(framing.layer(maximumFrameLength: maximumFrameLength, observer: types.observer))
+            options.layers.append(framing.layer(maximumFrameLength))
         }
         return options
     }
@@ -56,7 +55,7 @@ extension ConnectionConfiguration {
         return try proxy.server(for: endpoint, environment: environment)
     }
 
-    fileprivate func webSocketOptions(carrying types: CarriedTypes) -> WebSocketLayer.Options {
+    func webSocketOptions(carrying types: CarriedTypes) -> WebSocketLayer.Options {
         let frameLimit = min(max(0, maximumFrameLength), Int(UInt32.max))
         let headLength = types.framing?.maximumHeadLength ?? Varint.maximumLength
         let fallback = max(64 << 10, types.receivesMessages ? frameLimit : frameLimit + headLength)
@@ -67,37 +66,6 @@ extension ConnectionConfiguration {
             maximumMessageLength: max(1, webSocket.maximumMessageLength),
             maximumReceivedLength: types.receivesMessages ? min(limit, frameLimit) : limit
         )
-    }
-}
-
-extension ServerConfiguration {
-    /// What lies between the socket and the frames of connections accepted on `endpoint`.
-    ///
-    /// - Throws: `ConnectionError`: what is configured cannot be.
-    func layers(
-        on endpoint: Endpoint,
-        carrying types: CarriedTypes,
-        logger: Logger
-    ) throws(ConnectionError) -> [any ChannelLayer] {
-        if let refusal = types.refusal { throw refusal }
-        var layers: [any ChannelLayer] = []
-        if endpoint.isEncrypted {
-            guard let tls else {
-                throw ConnectionError(
-                    code: .invalidConfiguration,
-                    message: "\(endpoint) needs a certificate. Set ServerConfiguration.tls."
-                )
-            }
-            layers.append(try TLSServerLayer(tls, logger: logger))
-        }
-        if endpoint.isWebSocket {
-            let handshake = try WebSocketServerHandshake(on: endpoint, configuration: webSocket)
-            layers.append(WebSocketLayer(.server(handshake), options: connection.webSocketOptions(carrying: types)))
-        }
-        if let framing = types.framing {
-            layers.append(framing.layer(maximumFrameLength: connection.maximumFrameLength, observer: types.observer))
-        }
-        return layers
     }
 }
 
@@ -140,30 +108,29 @@ struct CarriedTypes: Sendable {
     /// Whether the user makes a WebSocket's messages.
     let sendsMessages: Bool
     /// The framing that the peer speaks instead of delimited messages.
-    let framing: OlderFraming?
+    let framing: MessageFraming?
     /// Why the two types are not for one connection.
     let refusal: ConnectionError?
-    /// Learns which requests are written.
-    let observer: (any RequestObserver)?
 
     /// Delimited messages of any type.
     static let delimited = CarriedTypes(receiving: RawMessage.self, sending: RawMessage.self)
 
+    /// - Parameter framing: the framing, where the types alone do not say it.
     init<Received: DelimitedMessage, Sent: DelimitedMessage>(
         receiving: Received.Type,
         sending: Sent.Type,
-        observer: (any RequestObserver)? = nil
+        framing given: MessageFraming? = nil
     ) {
         receivesMessages = Received.self == WebSocketMessage.self
         sendsMessages = Sent.self == WebSocketMessage.self
         do throws(ConnectionError) {
-            framing = try OlderFraming(receiving: Received.self, sending: Sent.self)
+            let framed = Received.self as? any FramedMessage.Type ?? Sent.self as? any FramedMessage.Type
+            framing = if let given { given } else { try framed?.framing(receiving: Received.self, sending: Sent.self) }
             refusal = nil
         } catch {
             framing = nil
             refusal = error
         }
-        self.observer = observer
     }
 }
 

@@ -1,7 +1,15 @@
-internal import LifelineCore
+package import LifelineCore
+
+/// How a connection came to bring no more messages.
+package enum AnswersEnd: Sendable {
+    /// Its input ended in order, and why.
+    case regular(ConnectionError)
+    /// It failed.
+    case failed(ConnectionError)
+}
 
 /// Takes messages out of those that arrive on a connection, on its event loop, before they are handed on.
-protocol MessageIntake<Message>: AnyObject, Sendable {
+package protocol MessageIntake<Message>: AnyObject, Sendable {
     associatedtype Message: Sendable
     /// Whether the heartbeat's messages are offered to `takes`, too.
     var seesHeartbeats: Bool { get }
@@ -19,9 +27,9 @@ protocol MessageIntake<Message>: AnyObject, Sendable {
 
 // What not every intake needs.
 extension MessageIntake {
-    var seesHeartbeats: Bool { false }
-    func connectionBegan() {}
-    func batchEnded() {}
-    func inputEnded(_ end: AnswersEnd) {}
-    func connectionClosed(_ id: ClientMachine.ConnectionID) {}
+    package var seesHeartbeats: Bool { false }
+    package func connectionBegan() {}
+    package func batchEnded() {}
+    package func inputEnded(_ end: AnswersEnd) {}
+    package func connectionClosed(_ id: ClientMachine.ConnectionID) {}
 }

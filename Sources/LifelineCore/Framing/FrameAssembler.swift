@@ -38,6 +38,8 @@ package struct FrameAssembler: Sendable {
         package var movedByteCount = 0
         /// Buffers allocated, the first of a frame and each that it grew into.
         package var allocationCount = 0
+
+        package init() {}
     }
 
     private var decoder: FrameDecoder

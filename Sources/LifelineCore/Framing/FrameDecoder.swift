@@ -38,5 +38,5 @@ package struct FrameDecoder: Sendable {
         }
     }
 
-    static func clamped(_ limit: Int) -> Int { min(max(limit, 0), Int(clamping: UInt32.max)) }
+    package static func clamped(_ limit: Int) -> Int { min(max(limit, 0), Int(clamping: UInt32.max)) }
 }

@@ -1,4 +1,5 @@
 import Lifeline
+import LifelineClientTestSupport
 import LifelineCore
 import LifelineTestSupport
 import NIOConcurrencyHelpers

@@ -1,4 +1,5 @@
 import Lifeline
+import LifelineClientTestSupport
 import Testing
 
 /// Whoever sends and takes messages goes on where it was isolated.

@@ -1,5 +1,6 @@
 import Glibc
 import Lifeline
+import LifelineClientTestSupport
 import LifelineTestSupport
 import NIOConcurrencyHelpers
 import Testing

@@ -1,5 +1,6 @@
 import Foundation
 import Lifeline
+import LifelineClientTestSupport
 import LifelineTestSupport
 import Testing
 

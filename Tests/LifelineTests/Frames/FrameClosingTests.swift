@@ -1,3 +1,4 @@
+import LifelineClientTestSupport
 import LifelineTestSupport
 import Logging
 import NIOConcurrencyHelpers

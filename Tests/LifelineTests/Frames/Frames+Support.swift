@@ -1,4 +1,5 @@
 import Lifeline
+import LifelineClientTestSupport
 import LifelineRuntime
 import LifelineTestSupport
 import LifelineTransport

@@ -1,4 +1,5 @@
 import Lifeline
+import LifelineClientTestSupport
 import LifelineTestSupport
 import NIOConcurrencyHelpers
 import NIOCore

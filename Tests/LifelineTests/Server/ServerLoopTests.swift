@@ -1,4 +1,5 @@
 import Dispatch
+import LifelineClientTestSupport
 import LifelineCore
 import LifelineRuntime
 import LifelineTestSupport

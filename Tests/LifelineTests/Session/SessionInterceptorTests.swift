@@ -1,5 +1,6 @@
 import InMemoryTracing
 import Lifeline
+import LifelineClientTestSupport
 import LifelineCore
 import LifelineTestSupport
 import Logging

@@ -1,4 +1,5 @@
 import Lifeline
+import LifelineClientTestSupport
 import Testing
 
 /// What a server is told of who comes and goes.

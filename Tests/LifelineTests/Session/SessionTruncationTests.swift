@@ -1,3 +1,4 @@
+import LifelineClientTestSupport
 import LifelineCore
 import LifelineProtos
 import LifelineTestSupport

@@ -1,4 +1,5 @@
 import Lifeline
+import LifelineClientTestSupport
 import LifelineCore
 import LifelineTestSupport
 import LifelineTransport
@@ -53,24 +54,6 @@ struct ClientHarness: Sendable {
     }
 }
 
-extension ClientEvents.AsyncIterator {
-    /// Goes on to the next step that leads to this state.
-    nonisolated(nonsending) mutating func reach(_ state: ConnectionState) async throws -> ClientEvent {
-        while let event = await next() {
-            if event.transition.to == state { return event }
-        }
-        throw CancellationError()
-    }
-}
-
-/// Gives other tasks their turn until something holds.
-nonisolated(nonsending) func until(_ condition: () -> Bool) async throws {
-    while !condition() {
-        try Task.checkCancellation()
-        await Task.yield()
-    }
-}
-
 /// The messages in delimited bytes, which hold whole ones only.
 func messages(in bytes: [UInt8]) throws -> [TestMessage] {
     struct Collector: FrameSink {
@@ -85,12 +68,4 @@ func messages(in bytes: [UInt8]) throws -> [TestMessage] {
     try bytes.withUnsafeBytes { try assembler.receive($0, into: &collector) }
     try assembler.finish()
     return collector.messages
-}
-
-/// Gives other tasks their turn until something holds.
-nonisolated(nonsending) func untilAsync(_ condition: () async -> Bool) async throws {
-    while await !condition() {
-        try Task.checkCancellation()
-        await Task.yield()
-    }
 }

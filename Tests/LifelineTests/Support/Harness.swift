@@ -1,10 +1,9 @@
 import Lifeline
+import LifelineClientTestSupport
 import LifelineTestSupport
 import Synchronization
 
 typealias TestConnection = Connection<TestMessage, TestMessage>
-
-let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
 
 /// A server of test messages.
 func withTestServer<Result>(
@@ -70,16 +69,6 @@ func roundTrip(_ message: TestMessage, on connection: TestConnection) async thro
     try await connection.send(message)
     var iterator = connection.messages.makeAsyncIterator()
     return try await iterator.next()
-}
-
-/// Runs `body`, which must throw a `ConnectionError`, and returns that.
-func connectionError(_ body: () async throws -> some Any) async -> ConnectionError? {
-    do {
-        _ = try await body()
-        return nil
-    } catch {
-        return error as? ConnectionError
-    }
 }
 
 /// Something that happens once and can be waited for.

@@ -1,37 +1,9 @@
 import Lifeline
+import LifelineClientTestSupport
 import LifelineTestSupport
 import NIOConcurrencyHelpers
 
-/// An authority, and a server that it vouches for.
-struct TLSScene: Sendable {
-    let root: TestCertificate
-    let certificate: TestCertificate
-    /// However busy the machine is: handshakes take much computing.
-    static let handshakeTimeout = Duration.seconds(60)
-
-    init(_ configure: (inout TestCertificate.Content) -> Void = { _ in }) throws {
-        root = try .authority()
-        certificate = try .localhost(issuedBy: root, configure)
-    }
-
-    var server: ServerConfiguration {
-        get throws {
-            var configuration = ServerConfiguration()
-            configuration.tls = TLSServerConfiguration(identity: try certificate.identity)
-            configuration.connection.connectTimeout = TLSScene.handshakeTimeout
-            return configuration
-        }
-    }
-
-    var client: ConnectionConfiguration {
-        get throws {
-            var configuration = ConnectionConfiguration()
-            configuration.tls.trust = .roots(.bytes(try root.pem))
-            configuration.connectTimeout = TLSScene.handshakeTimeout
-            return configuration
-        }
-    }
-
+extension TLSScene {
     /// A server of this scene.
     func withServer<Result>(
         log: TestLog = TestLog(),
@@ -80,12 +52,6 @@ struct TLSScene: Sendable {
                 try await roundTrip(TestMessage(number: 1), on: $0)
             }
         }
-    }
-}
-
-extension TestCertificate {
-    var identity: TLSIdentity {
-        get throws { TLSIdentity(certificateChain: .bytes(try pem), privateKey: .bytes(keyPEM)) }
     }
 }
 

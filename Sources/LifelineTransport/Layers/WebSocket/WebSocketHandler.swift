@@ -3,7 +3,9 @@ internal import NIOCore
 internal import NIOWebSocket
 
 /// The peer has closed both directions at once, as WebSocket does: what is accepted for it and not written yet is lost.
-struct PeerEndedBothSides: Sendable {}
+package struct PeerEndedBothSides: Sendable {
+    package init() {}
+}
 
 /// Ask the peer for a sign of life, on a layer that can. Fails when this side has ended.
 struct LayerPing: Sendable {

@@ -1,0 +1,34 @@
+internal import LifelineCore
+internal import LifelineTransport
+internal import Logging
+
+extension ServerConfiguration {
+    /// What lies between the socket and the frames of connections accepted on `endpoint`.
+    ///
+    /// - Throws: `ConnectionError`: what is configured cannot be.
+    func layers(
+        on endpoint: Endpoint,
+        carrying types: CarriedTypes,
+        logger: Logger
+    ) throws(ConnectionError) -> [any ChannelLayer] {
+        if let refusal = types.refusal { throw refusal }
+        var layers: [any ChannelLayer] = []
+        if endpoint.isEncrypted {
+            guard let tls else {
+                throw ConnectionError(
+                    code: .invalidConfiguration,
+                    message: "\(endpoint) needs a certificate. Set ServerConfiguration.tls."
+                )
+            }
+            layers.append(try TLSServerLayer(tls, logger: logger))
+        }
+        if endpoint.isWebSocket {
+            let handshake = try WebSocketServerHandshake(on: endpoint, configuration: webSocket)
+            layers.append(WebSocketLayer(.server(handshake), options: connection.webSocketOptions(carrying: types)))
+        }
+        if let framing = types.framing {
+            layers.append(framing.layer(connection.maximumFrameLength))
+        }
+        return layers
+    }
+}

@@ -1,0 +1,151 @@
+internal import Lifeline
+internal import LifelineCore
+internal import LifelineRuntime
+internal import LifelineTransport
+internal import NIOConcurrencyHelpers
+
+/// A message that says in its head which request it answers, or can be told by it.
+protocol AnswerMessage: Sendable {
+    associatedtype Head
+    var head: Head { get }
+}
+
+extension FixedHeaderResponse: AnswerMessage {}
+
+extension HeadLineMessage: AnswerMessage {
+    var head: HeadLine { HeadLine(type: type) }
+}
+
+/// The requests of one client, from being asked to their end. `RequestStateMachine` decides, under one lock; who waits is
+/// woken after it.
+///
+/// Messages come in, and requests are reported as written, on the loop of the connection of that time; requests begin and
+/// end in any task.
+final class RequestExchange<Message: AnswerMessage, Matching: AnswerMatching>: Sendable
+where Matching.Head == Message.Head {
+    typealias ConnectionID = ClientMachine.ConnectionID
+    private typealias Waiter = Latch<Result<Message, RequestError>>
+    private typealias Machine = RequestStateMachine<Waiter, Matching, ConnectionID>
+
+    private let clock: any ClientClock
+    private let timerBell = Doorbell()
+    private let machine: NIOLockedValueBox<Machine>
+
+    init(_ matching: Matching, configuration: RequestConfiguration, clock: any ClientClock) {
+        self.clock = clock
+        machine = NIOLockedValueBox(
+            Machine(
+                matching,
+                maximumCount: configuration.maximumRequestCount,
+                takesPushes: configuration.takesPushes
+            )
+        )
+    }
+
+    var statistics: RequestStatistics {
+        machine.withLockedValue { machine in
+            RequestStatistics(
+                waitingCount: machine.waitingCount,
+                lateAnswerCount: machine.lateAnswerCount,
+                unknownAnswerCount: machine.unknownAnswerCount,
+                droppedPushCount: machine.droppedPushCount
+            )
+        }
+    }
+
+    // MARK: The side of who asks
+
+    /// Asks, and waits for the answer.
+    ///
+    /// - Parameters:
+    ///   - reserved: a serial that the request must not have.
+    ///   - send: sends the request with a serial, and may wait for so long at most until a connection takes it.
+    ///     Returns which one did.
+    nonisolated(nonsending) func request(
+        answerKind: Matching.AnswerKind,
+        timeout: Duration,
+        avoiding reserved: UInt32? = nil,
+        send: @escaping @Sendable (_ serial: UInt32, _ timeLimit: Duration) async throws -> ConnectionID?
+    ) async throws(RequestError) -> Message {
+        let timeout = timeout.clamped(atLeast: .zero)
+        let answer = Waiter()
+        let request = try begin(answer, answerKind, deadline: clock.now + timeout, avoiding: reserved)
+        let result = await withTaskCancellationHandler {
+            await withTaskGroup { group in
+                group.addTask {
+                    do {
+                        let connection = try await send(request.serial, timeout)
+                        self.end { $0.accepted(request.id, by: connection) }
+                    } catch {
+                        self.end { $0.sendFailed(request.id, error) }
+                    }
+                }
+                let result = await answer.waitUninterrupted()
+                // A send that still waits for a connection, or for room.
+                group.cancelAll()
+                return result
+            }
+        } onCancel: {
+            end { $0.cancelled(request.id) }
+        }
+        return try result.get()
+    }
+
+    private func begin(
+        _ answer: Waiter,
+        _ answerKind: Matching.AnswerKind,
+        deadline: MonotonicTime,
+        avoiding reserved: UInt32?
+    ) throws(RequestError) -> Machine.BeginAction {
+        let result = machine.withLockedValue { machine in
+            Result { () throws(RequestError) in
+                try machine.began(answer, answerKind: answerKind, deadline: deadline, avoiding: reserved)
+            }
+        }
+        let action = try result.get()
+        if action.setsTimer { timerBell.ring() }
+        return action
+    }
+
+    private func end(_ event: (inout Machine) -> Machine.Ended?) {
+        endAll { machine in event(&machine).map { [$0] } ?? [] }
+    }
+
+    private func endAll(_ event: (inout Machine) -> [Machine.Ended]) {
+        for request in machine.withLockedValue({ event(&$0) }) { request.waiter.open(with: .failure(request.error)) }
+    }
+
+    // MARK: Running
+
+    /// Ends requests at their deadlines while `body` runs, and those that are left after it.
+    nonisolated(nonsending) func run(_ body: nonisolated(nonsending) () async throws -> Void) async throws {
+        async let _: Void = timerBell.keepTime(by: clock) {
+            machine.withLockedValue { $0.timerWillBeSet() }
+        } fire: {
+            let now = clock.now
+            endAll { $0.timerFired(now: now) }
+        }
+        defer { endAll { $0.closed(.clientClosed) } }
+        try await body()
+    }
+}
+
+// What a connection tells, on its loop.
+extension RequestExchange: MessageIntake, RequestObserver {
+    func connectionBegan() { machine.withLockedValue { $0.connectionBegan() } }
+
+    func wroteRequest(tag: UInt32) { endAll { $0.wrote(serial: tag) } }
+
+    func takes(_ message: Message, byteCount: Int) -> Bool {
+        switch machine.withLockedValue({ $0.received(message.head) }) {
+        case .answer(let waiter): waiter.open(with: .success(message))
+        case .drop: break
+        case .push: return false
+        }
+        return true
+    }
+
+    func inputEnded(_ end: AnswersEnd) { endAll { $0.inputEnded(end) } }
+
+    func connectionClosed(_ id: ConnectionID) { endAll { $0.connectionClosed(id) } }
+}

@@ -1,0 +1,24 @@
+package import Lifeline
+
+/// Gives other tasks their turn until something holds.
+package nonisolated(nonsending) func until(_ condition: () -> Bool) async throws {
+    try await untilAsync { condition() }
+}
+
+/// Gives other tasks their turn until something holds.
+package nonisolated(nonsending) func untilAsync(_ condition: () async -> Bool) async throws {
+    while await !condition() {
+        try Task.checkCancellation()
+        await Task.yield()
+    }
+}
+
+extension ClientEvents.AsyncIterator {
+    /// Goes on to the next step that leads to this state.
+    package nonisolated(nonsending) mutating func reach(_ state: ConnectionState) async throws -> ClientEvent {
+        while let event = await next() {
+            if event.transition.to == state { return event }
+        }
+        throw CancellationError()
+    }
+}

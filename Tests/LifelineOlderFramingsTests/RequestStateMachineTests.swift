@@ -1,0 +1,167 @@
+import LifelineCore
+import LifelineOlderFramings
+import Testing
+
+@Suite struct RequestStateMachineTests {
+    private typealias Ordered = RequestStateMachine<String, OrderMatching, Int>
+    private typealias Numbered = RequestStateMachine<String, SerialMatching, Int>
+
+    /// How far a request is. All but the last two wait for their answers.
+    enum Phase: CaseIterable {
+        case begun, accepted, writtenBeforeAccepted, written, givenUp, givenUpWhenWritten
+    }
+
+    enum Event: CaseIterable {
+        case answer, cancelled, timer, sendCancelled, sendTooLate, sendRefused
+        case accepted, acceptedByClosed, wrote, wroteAfterInputEnded, inputEnded, inputFailed, connectionClosed, closed
+    }
+
+    private struct Refused: Error {}
+
+    /// What becomes of the request, and whether another may be begun where one is the limit; nil: that cannot happen.
+    private func expectation(_ event: Event) -> [String?] {
+        switch event {
+        // In the order of the phases.
+        case .answer: ["push", "push", "answered +", "answered +", "push", "drop +"]
+        case .cancelled: ["cancelled", "cancelled", "cancelled", "cancelled", "-", "-"]
+        case .timer: ["timedOut", "timedOut", "timedOut", "timedOut", "-", "-"]
+        case .sendCancelled: ["cancelled +", nil, nil, nil, "- +", nil]
+        case .sendTooLate: ["timedOut +", nil, nil, nil, "- +", nil]
+        case .sendRefused: ["notSent +", nil, nil, nil, "- +", nil]
+        case .accepted: ["-", nil, "-", nil, "-", nil]
+        case .acceptedByClosed: ["connectionLost +", nil, "connectionLost +", nil, "- +", nil]
+        case .wrote: ["-", "-", nil, nil, "-", nil]
+        case .wroteAfterInputEnded: ["connectionLost +", "connectionLost +", nil, nil, "- +", nil]
+        case .inputEnded, .connectionClosed:
+            ["-", "connectionLost +", "connectionLost +", "connectionLost +", "-", "- +"]
+        case .inputFailed: ["-", "-", "-", "-", "-", "-"]
+        case .closed: ["notSent", "connectionLost", "connectionLost", "connectionLost", "-", "-"]
+        }
+    }
+
+    @Test(arguments: Phase.allCases, Event.allCases) func everyEventInEveryPhase(phase: Phase, event: Event) throws {
+        let index = try #require(Phase.allCases.firstIndex(of: phase))
+        guard let expected = expectation(event)[index] else { return }
+        var machine = Ordered(OrderMatching(), maximumCount: 1, takesPushes: true)
+        machine.connectionBegan()
+        let request = try machine.began("a", answerKind: "q", deadline: at(5))
+        switch phase {
+        case .begun: break
+        case .accepted: #expect(machine.accepted(request.id, by: 1) == nil)
+        case .writtenBeforeAccepted: #expect(machine.wrote(serial: request.serial).isEmpty)
+        case .written, .givenUpWhenWritten:
+            #expect(machine.accepted(request.id, by: 1) == nil)
+            #expect(machine.wrote(serial: request.serial).isEmpty)
+        case .givenUp: break
+        }
+        if phase == .givenUp || phase == .givenUpWhenWritten { #expect(machine.cancelled(request.id) != nil) }
+        var outcome = perform(event, request, on: &machine)
+        if (try? machine.began("b", answerKind: "q", deadline: at(9))) != nil { outcome += " +" }
+        #expect(outcome == expected)
+    }
+
+    private func perform(_ event: Event, _ request: Ordered.BeginAction, on machine: inout Ordered) -> String {
+        let id = request.id
+        let ended: [Ordered.Ended?]
+        switch event {
+        case .answer:
+            switch machine.received(HeadLine(type: "q")) {
+            case .answer(let waiter): return waiter == "a" ? "answered" : "answered \(waiter)"
+            case .drop: return "drop"
+            case .push: return "push"
+            }
+        case .cancelled: ended = [machine.cancelled(id)]
+        case .timer: ended = machine.timerFired(now: at(5))
+        case .sendCancelled: ended = [machine.sendFailed(id, CancellationError())]
+        case .sendTooLate: ended = [machine.sendFailed(id, ConnectionError(code: .sendTimedOut, message: ""))]
+        case .sendRefused: ended = [machine.sendFailed(id, Refused())]
+        case .accepted: ended = [machine.accepted(id, by: 1)]
+        case .acceptedByClosed:
+            let lost = machine.connectionClosed(1)
+            machine.connectionBegan()
+            ended = lost + [machine.accepted(id, by: 1)]
+        case .wrote: ended = machine.wrote(serial: request.serial)
+        case .wroteAfterInputEnded:
+            ended = machine.inputEnded(.regular(reason)) + machine.wrote(serial: request.serial)
+        case .inputEnded: ended = machine.inputEnded(.regular(reason))
+        case .inputFailed: ended = machine.inputEnded(.failed(reason))
+        case .connectionClosed: ended = machine.connectionClosed(1)
+        case .closed: ended = machine.closed(reason)
+        }
+        let codes = ended.compactMap { $0.map { "\($0.error.code)" } }
+        return codes.isEmpty ? "-" : codes.joined(separator: " ")
+    }
+
+    private let reason = ConnectionError(code: .closedByPeer, message: "")
+
+    /// Each loss says why, also when a later connection stands by the time that it is known.
+    @Test(arguments: [ConnectionError.Code.closedByPeer, .heartbeatTimeout]) func lossesHaveCauses(
+        code: ConnectionError.Code
+    ) throws {
+        var machine = Numbered(SerialMatching(), maximumCount: 10, takesPushes: true)
+        machine.connectionBegan()
+        let requests = try (0..<3).map { try machine.began("\($0)", answerKind: (), deadline: at(5)) }
+        _ = machine.accepted(requests[0].id, by: 1)
+        let error = ConnectionError(code: code, message: "")
+        var lost = machine.inputEnded(code == .closedByPeer ? .regular(error) : .failed(error))
+        lost += machine.wrote(serial: requests[1].serial)
+        lost += machine.connectionClosed(1)
+        machine.connectionBegan()
+        if let ended = machine.accepted(requests[2].id, by: 1) { lost.append(ended) }
+        #expect(lost.map(\.waiter).sorted() == ["0", "1", "2"])
+        for ended in lost {
+            #expect(ended.error.code == .connectionLost && (ended.error.cause as? ConnectionError)?.code == code)
+        }
+    }
+
+    @Test func afterTheCloseNothingBegins() throws {
+        var machine = Numbered(SerialMatching(), maximumCount: 10, takesPushes: true)
+        _ = try machine.began("a", answerKind: (), deadline: at(5))
+        let ended = machine.closed(ConnectionError(code: .closedLocally, message: ""))
+        #expect(ended.map(\.waiter) == ["a"] && ended.map(\.error.code) == [.notSent])
+        #expect((ended.first?.error.cause as? ConnectionError)?.code == .closedLocally)
+        let error = #expect(throws: RequestError.self) { try machine.began("b", answerKind: (), deadline: at(5)) }
+        #expect(error?.code == .notSent)
+        #expect((error?.cause as? ConnectionError)?.code == .closedLocally)
+    }
+
+    @Test func theTimerIsSetToEarlierTimesOnly() throws {
+        var machine = Numbered(SerialMatching(), maximumCount: 10, takesPushes: true)
+        #expect(machine.timerWillBeSet() == nil)
+        #expect(try machine.began("a", answerKind: (), deadline: at(5)).setsTimer)
+        #expect(try !machine.began("b", answerKind: (), deadline: at(6)).setsTimer)
+        #expect(try machine.began("c", answerKind: (), deadline: at(4)).setsTimer)
+        #expect(machine.timerWillBeSet() == at(4))
+        #expect(machine.timerFired(now: at(5)).map(\.waiter) == ["c", "a"])
+        #expect(machine.timerWillBeSet() == at(6))
+        #expect(try !machine.began("d", answerKind: (), deadline: at(6)).setsTimer)
+    }
+
+    @Test(arguments: [true, false]) func pushes(areTaken: Bool) {
+        var machine = Numbered(SerialMatching(), maximumCount: 10, takesPushes: areTaken)
+        switch machine.received(FixedHeader.Response(url: 0x500, serial: 0x500)) {
+        case .push: #expect(areTaken)
+        case .drop: #expect(!areTaken)
+        case .answer: Issue.record("nobody has asked")
+        }
+        #expect(machine.droppedPushCount == (areTaken ? 0 : 1))
+    }
+
+    @Test func answersByTheirSerials() throws {
+        var machine = Numbered(SerialMatching(), maximumCount: 10, takesPushes: true)
+        let request = try machine.began("a", answerKind: (), deadline: at(5))
+        let other = try machine.began("b", answerKind: (), deadline: at(5))
+        guard case .answer("b") = machine.received(FixedHeader.Response(url: 9, serial: other.serial)) else {
+            Issue.record("not the answer")
+            return
+        }
+        _ = machine.cancelled(request.id)
+        for (serial, late, unknown) in [(request.serial, 1, 0), (other.serial, 2, 0), (0x9999, 2, 1)] {
+            guard case .drop = machine.received(FixedHeader.Response(url: 9, serial: serial)) else {
+                Issue.record("\(serial) is no answer")
+                return
+            }
+            #expect(machine.lateAnswerCount == late && machine.unknownAnswerCount == unknown)
+        }
+    }
+}
