@@ -68,16 +68,6 @@ extension FrameReceiver {
     package mutating func opened(_ connection: any TransportConnection) {}
 }
 
-/// What a receiver wants after a batch.
-package enum ReadDemand: Sendable {
-    /// Read on.
-    case more
-    /// Stop reading until `TransportConnection.resumeReading()`.
-    case pause
-    /// The queue has ended and did not take the batch.
-    case refused
-}
-
 /// A connection and where its frames arrive.
 package struct OpenedConnection<Inbox: Sendable>: Sendable {
     package let connection: any TransportConnection

@@ -72,3 +72,8 @@ extension SimulatedClient {
     /// When the connection last brought bytes; at first, when it was opened.
     package var lastInboundAt: MonotonicTime? { channel?.lastInboundAt }
 }
+
+extension SimulatedClient {
+    /// The connection that there is.
+    package var channelStatus: ChannelStatus? { channel.flatMap(ChannelStatus.init) }
+}

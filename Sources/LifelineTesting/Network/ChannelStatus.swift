@@ -35,8 +35,3 @@ package struct ChannelStatus: Sendable {
         isCutOff = channel.stream.isCutOff
     }
 }
-
-extension SimulatedClient {
-    /// The connection that there is.
-    package var channelStatus: ChannelStatus? { channel.flatMap(ChannelStatus.init) }
-}

@@ -98,13 +98,13 @@ package final class SimulatedStream {
     package let number: Int
     let simulation: Simulation
     /// It holds the connections that it has let in.
-    weak var server: SimulatedServer?
+    weak var server: (any SimulatedListener)?
     var ends: [End]
     var directions = [Direction(), Direction()]
     var isCutOff = false
     var handshakeRetries = 0
 
-    init(number: Int, from host: SimulatedHost, to server: SimulatedServer) {
+    init(number: Int, from host: SimulatedHost, to server: any SimulatedListener) {
         self.number = number
         simulation = host.simulation
         self.server = server

@@ -140,8 +140,7 @@ public final class SimulatedServer {
     }
 }
 
-// Letting connections in.
-extension SimulatedServer {
+extension SimulatedServer: SimulatedListener {
     func answer(_ stream: SimulatedStream) {
         guard isRunning else { return stream.refuse(.connectionRefused) }
         switch behavior.greeting {
@@ -154,7 +153,6 @@ extension SimulatedServer {
         }
     }
 
-    /// Nil when it is not let in after all.
     func accepted(_ stream: SimulatedStream) -> (any StreamOwner)? {
         guard isRunning else { return nil }
         if behavior.greeting == .acceptAndReset { return nil }

@@ -21,20 +21,6 @@ public struct SessionLimits: Sendable, Hashable {
     /// Makes limits with the default values.
     public init() {}
 
-    /// - Parameter maximumFrameLength: the longest frame that connections of the session take.
-    func options(maximumFrameLength: Int) -> SessionOptions {
-        var options = SessionOptions()
-        options.maximumFrameLength = min(max(maximumFrameLength, 1), Int(UInt32.max))
-        options.outboundLimit = SessionWindow(
-            frameCount: max(maximumKeptMessageCount, 4),
-            byteCount: max(maximumKeptByteCount, 1024)
-        )
-        options.inboundWindow = SessionWindow(
-            frameCount: min(max(maximumUnprocessedMessageCount, 4), Int(UInt32.max)),
-            byteCount: max(maximumUnprocessedByteCount, 1024)
-        )
-        options.maximumRequestCount = max(maximumRequestCount, 1)
-        options.maximumRunningCount = max(maximumHandlerCount, 1)
-        return options
-    }
+    /// For the name and the metadata, which are kept as long as the session: 16 KiB, as most HTTP servers take in fields.
+    static let maximumHelloLength = 16 << 10
 }

@@ -9,11 +9,4 @@ public struct SessionMessageInDoubt: Sendable {
     /// `inDoubt`: it was sent, and the peer may have processed it. `unsent`: the session ended before it was sent.
     /// `refused`: it waited for the session, and the peer takes no frame of its length.
     public let outcome: SessionDeliveryOutcome
-
-    init(_ payload: OutgoingPayload, _ delivery: SessionDelivery, _ outcome: SessionDeliveryOutcome) {
-        method = payload.method
-        self.delivery = delivery
-        self.payload = payload.payload
-        self.outcome = outcome
-    }
 }

@@ -58,11 +58,11 @@ extension SessionClientConfiguration {
         let length = metadata.reduce(name.utf8.count) {
             $0 + $1.key.utf8.count + $1.value.utf8.count + SessionPayload.entryByteCount
         }
-        guard length > SessionLink.maximumHelloLength else { return }
+        guard length > SessionLimits.maximumHelloLength else { return }
         throw ConnectionError(
             code: .invalidConfiguration,
             message:
-                "The name and the metadata of a session take \(length) bytes, of \(SessionLink.maximumHelloLength) at "
+                "The name and the metadata of a session take \(length) bytes, of \(SessionLimits.maximumHelloLength) at "
                 + "most. Send what is larger with a call."
         )
     }

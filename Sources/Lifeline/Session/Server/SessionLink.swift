@@ -26,8 +26,6 @@ final class SessionLink: Sendable {
         case over
     }
 
-    /// For the name and the metadata, which are kept as long as the session: 16 KiB, as most HTTP servers take in fields.
-    static let maximumHelloLength = 16 << 10
     /// The most bytes of a frame before the client is let in: several times a hello's.
     static let openingFrameLimit = 64 << 10
 
@@ -57,8 +55,10 @@ final class SessionLink: Sendable {
         do {
             let decoded = try SessionHello(message)
             let length = message.withNameUTF8Span { $0.span.count } + message.metadata.contentLength
-            guard length <= Self.maximumHelloLength else {
-                return fail("The name and the metadata of a hello take \(Self.maximumHelloLength) bytes at most.")
+            guard length <= SessionLimits.maximumHelloLength else {
+                return fail(
+                    "The name and the metadata of a hello take \(SessionLimits.maximumHelloLength) bytes at most."
+                )
             }
             state.withLockedValue { $0 = .deciding }
             let metadata = message.metadata.asMetadata
