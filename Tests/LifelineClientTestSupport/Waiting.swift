@@ -22,3 +22,17 @@ extension ClientEvents.AsyncIterator {
         throw CancellationError()
     }
 }
+
+/// Something that happens once and can be waited for.
+package struct Event: Sendable {
+    private let stream = AsyncStream.makeStream(of: Void.self)
+
+    package init() {}
+
+    package func signal() { stream.continuation.finish() }
+
+    package func wait() async throws {
+        for await _ in stream.stream {}
+        try Task.checkCancellation()
+    }
+}

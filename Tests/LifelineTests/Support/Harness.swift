@@ -71,18 +71,6 @@ func roundTrip(_ message: TestMessage, on connection: TestConnection) async thro
     return try await iterator.next()
 }
 
-/// Something that happens once and can be waited for.
-struct Event: Sendable {
-    private let stream = AsyncStream.makeStream(of: Void.self)
-
-    func signal() { stream.continuation.finish() }
-
-    func wait() async throws {
-        for await _ in stream.stream {}
-        try Task.checkCancellation()
-    }
-}
-
 /// Returns when `count` has not changed while messages went to and fro on the same event loops a hundred times.
 func settle(_ count: borrowing Atomic<Int>, on other: Server) async throws {
     try await withTestConnection(to: other.endpoint) { connection in
