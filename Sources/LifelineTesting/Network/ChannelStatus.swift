@@ -26,7 +26,7 @@ package struct ChannelStatus: Sendable {
         guard channel.isOpen else { return nil }
         stream = channel.stream.number
         readCount = channel.readCount
-        readsSince = channel.inputEnded ? nil : channel.readsSince
+        readsSince = channel.hasInputEnded ? nil : channel.readsSince
         writtenByteCount = channel.writtenByteCount
         takenByteCount = channel.takenByteCount
         waitingByteCount = channel.writingByteCount

@@ -31,8 +31,4 @@ extension ConnectionError {
     }
 
     static var gone: ConnectionError { TransitionReason(.heartbeatTimeout).asError }
-
-    static var peerDoesNotRead: ConnectionError {
-        ConnectionError(code: .closedLocally, message: "The peer stopped reading; closing it was given up.")
-    }
 }

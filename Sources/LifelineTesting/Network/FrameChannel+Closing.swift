@@ -3,27 +3,26 @@ internal import LifelineCore
 // Opening and closing.
 extension FrameChannel {
     func streamOpened() {
-        guard state == .opening else { return }
-        state = .open
+        guard isOpening else { return }
         begin()
         owner?.channelOpened(self)
     }
 
     func streamFailed(_ error: ConnectionError) {
-        finish(state == .ending ? nil : error)
+        end(error) {}
     }
 
     /// Ends this side when everything accepted is written, waits for the peer's end, and closes. What waits is refused.
     /// Returns the numbers of what was.
     func close() -> [UInt64] {
-        guard state == .open else { return [] }
-        state = .closing
+        guard isStanding, case .begin(let action) = machine.closeRequested() else { return [] }
         liveness?.closeRequested()
         livenessTimer.set(to: nil)
+        perform(action)
         let refused = waitingNumbers
         line = []
         startCloseTimer()
-        flush()
+        if queue.finishRequested(refusingWaiting: true).scheduleFlush { flush() }
         readAvailable()
         return refused
     }
@@ -34,67 +33,99 @@ extension FrameChannel {
     }
 
     func fail(_ error: ConnectionError) {
-        guard state != .closed else { return }
-        // Both ends are over, and nobody cares any more what has arrived.
-        if state == .ending { return finish(nil) }
-        stream.abort(side)
-        finish(error)
+        end(error) { stream.abort(side) }
     }
 
-    func closeIfBothEnded() {
-        guard state == .closing, inputEnded, outputEnded else { return }
-        state = .ending
+    /// The connection has failed, or its attempt.
+    private func end(_ error: ConnectionError, cutting cut: () -> Void) {
+        switch stage {
+        case .opening:
+            cut()
+            close(with: ClosureReport(failure: error))
+        case .standing:
+            guard machine.failed(error) else { return }
+            cut()
+            becameInactive()
+        case .ending(let report, _):
+            // Both sides have ended, and nobody cares any more what has arrived.
+            close(with: report)
+        case .closed:
+            break
+        }
+    }
+
+    func perform(_ action: ConnectionStateMachine.EndAction) {
+        if action.finishInput == .byPeer {
+            do {
+                try assembler.finish()
+            } catch {
+                return fail(.violation(error))
+            }
+            owner?.channelInputEnded(self)
+        }
+        // The owner may have ended it.
+        guard action.closeChannel, isStanding else { return }
         stream.close(side)
-        // From now on, in all: acknowledgements one by one do not prolong it.
-        closeTimer.set(to: now + options.closeTimeout)
-        finishIfAcknowledged()
-    }
-
-    /// What has arrived counts, though its acknowledgement comes after the end.
-    func finishIfAcknowledged() {
-        guard state == .ending else { return }
-        ledger.bytesAcknowledged(total: stream.acknowledgedByteCount(of: side))
-        if ledger.unacknowledgedFrameCount == 0 { finish(nil) }
+        becameInactive()
     }
 
     func startCloseTimer() {
-        progressAtCloseTimer = takenByteCount
+        takenAtCloseTimer = takenByteCount
         closeTimer.set(to: now + options.closeTimeout)
     }
 
     func closeTimerFired() {
-        if state == .ending { return finish(nil) }
-        guard state == .closing else { return }
-        if outputEnded {
-            stream.close(side)
-            finish(nil, peerEndedInTime: false)
-        } else if takenByteCount > progressAtCloseTimer {
-            startCloseTimer()
-        } else {
-            fail(.peerDoesNotRead)
+        if isEnding { return lookForAcknowledgements() }
+        guard isStanding else { return }
+        switch machine.closeTimerEnded(madeProgress: takenByteCount > takenAtCloseTimer) {
+        case .none: break
+        case .wait: startCloseTimer()
+        case .closeChannel:
+            if machine.failure == nil { stream.close(side) } else { stream.abort(side) }
+            becameInactive()
         }
     }
 
-    private func finish(_ error: ConnectionError?, peerEndedInTime: Bool = true) {
-        guard state != .closed else { return }
-        let failedInUse = error != nil && state == .open
-        state = .closed
+    /// There is no socket any more.
+    private func becameInactive() {
+        _ = machine.becameInactive()
+        livenessTimer.set(to: nil)
+        closeTimer.set(to: nil)
+        let report = ClosureReport(
+            failure: machine.failure,
+            failedInUse: machine.failedInUse,
+            peerEndedInTime: machine.peerEndedInTime,
+            unwrittenByteCount: queue.unwrittenByteCount,
+            lastInboundAt: lastInboundAt,
+            acceptedFrameCount: acceptedFrameCount
+        )
+        _ = queue.closed(machine.failure ?? .closedLocally)
+        outbound = []
+        let timeout = machine.endedInOrder ? options.closeTimeout : .zero
+        stage = .ending(report, AcknowledgementWait(timeout: timeout, now: now))
+        lookForAcknowledgements()
+    }
+
+    /// What has arrived counts, though its acknowledgement comes after the end.
+    func lookForAcknowledgements() {
+        guard case .ending(let report, var wait) = stage else { return }
+        ledger.bytesAcknowledged(total: stream.acknowledgedByteCount(of: side))
+        let pause = wait.looked(isOver: ledger.unacknowledgedFrameCount == 0, now: now)
+        guard let pause else { return close(with: report) }
+        stage = .ending(report, wait)
+        closeTimer.set(to: now + pause)
+    }
+
+    private func close(with report: ClosureReport) {
+        stage = .closed
         stream.release(side)
         livenessTimer.set(to: nil)
         closeTimer.set(to: nil)
         ledger.bytesAcknowledged(total: stream.acknowledgedByteCount(of: side))
-        let (refused, unwrittenByteCount) = (waitingNumbers, outbound.count)
+        var report = report
+        report.unacknowledgedFrameCount = ledger.unacknowledgedFrameCount
+        let refused = waitingNumbers
         line = []
-        outbound = []
-        let report = ClosureReport(
-            failure: error,
-            failedInUse: failedInUse,
-            peerEndedInTime: peerEndedInTime,
-            unwrittenByteCount: unwrittenByteCount,
-            lastInboundAt: lastInboundAt,
-            acceptedFrameCount: acceptedFrameCount,
-            unacknowledgedFrameCount: ledger.unacknowledgedFrameCount
-        )
         owner?.channelClosed(self, report, refused: refused)
     }
 }

@@ -4,7 +4,7 @@ internal import LifelineCore
 extension FrameChannel {
     /// There is a reason to ask whether the peer lives.
     func probe() {
-        guard state == .open else { return }
+        guard isOpen else { return }
         perform(liveness?.probe(now: now) ?? .none)
         armLivenessTimer()
     }
@@ -26,14 +26,14 @@ extension FrameChannel {
 
     /// Sees to it that the timer fires by the next deadline. One that fires earlier finds nothing to do and is set anew.
     func armLivenessTimer() {
-        guard state == .open, let deadline = liveness?.deadline else { return }
+        guard isOpen, let deadline = liveness?.deadline else { return }
         // One of before the machine slept fires that much later.
         if livenessTimer.fires(by: deadline) { return }
         livenessTimer.reset(to: deadline)
     }
 
     func livenessTimerFired() {
-        guard state == .open else { return }
+        guard isOpen else { return }
         let action = liveness?.timerFired(waitingByteCount: writingByteCount, now: now) {
             stream.acknowledgedByteCount(of: side)
         }
@@ -48,7 +48,7 @@ extension FrameChannel {
             perform(action)
             armLivenessTimer()
         }
-        guard writingByteCount > 0, state == .open else { return }
+        guard writingByteCount > 0, isOpen else { return }
         liveness?.writeWaits(byteCount: writingByteCount, now: now)
         armLivenessTimer()
     }
@@ -57,7 +57,7 @@ extension FrameChannel {
     func readingChanged() {
         let isReading = reads && !isReadHeld
         if isReading == (readsSince != nil) { return }
-        guard state == .open || state == .closing else { return }
+        guard isStanding else { return }
         readsSince = isReading ? now : nil
         if isReading {
             liveness?.readingResumed(now: now)

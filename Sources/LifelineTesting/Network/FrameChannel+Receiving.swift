@@ -16,25 +16,20 @@ extension FrameChannel {
     }
 
     func readAvailable() {
-        // A peer that asks and does not read the answers is not read either. Messages do not count: of two peers that
-        // send much, each would wait for the other to read.
-        let holds = replyByteCount >= options.marks.high
-        if holds != isReadHeld {
-            isReadHeld = holds
-            readingChanged()
-        }
         // What comes while it is being closed is dropped, which needs reading.
-        guard (reads && !isReadHeld) || state == .closing, !inputEnded else { return }
-        guard state == .open || state == .closing else { return }
+        guard isStanding, (reads && !isReadHeld) || machine.isClosing, !hasInputEnded else { return }
         let (bytes, isEnd) = stream.read(side)
         if !bytes.isEmpty {
             lastInboundAt = now
             readCount += 1
             if liveness?.received(now: now) == true { armLivenessTimer() }
-            if state == .open { receive(bytes) }
+            if machine.receivedBytes() == .parse { receive(bytes) }
         }
         // What comes with the end is read before it.
-        if isEnd, !isClosed { endInput() }
+        guard isEnd, isStanding else { return }
+        hasInputEnded = true
+        liveness?.inputEnded()
+        perform(machine.inputEnded())
     }
 
     func resumeReading() {
@@ -52,7 +47,7 @@ extension FrameChannel {
         } catch {
             failure = .violation(error)
         }
-        for message in sink.messages where state == .open {
+        for message in sink.messages where isOpen {
             switch message.kind {
             case .message:
                 owner?.channel(self, received: message)
@@ -62,28 +57,13 @@ extension FrameChannel {
                 break
             }
         }
-        if let failure, state == .open { fail(failure) }
+        if let failure, isOpen { fail(failure) }
     }
 
     private func answer(_ number: UInt64) {
         guard let answerDelay else { return }
         guard let pong = try? SimulatedMessage(kind: .pong, number: number).frame(encoder) else { return }
-        replyByteCount += pong.count
-        if answerDelay <= .zero { return sendUncounted(pong) }
-        host.simulation.schedule(after: answerDelay) { self.host.whenAwake { self.sendUncounted(pong) } }
-    }
-
-    private func endInput() {
-        inputEnded = true
-        liveness?.inputEnded()
-        if state == .open {
-            do {
-                try assembler.finish()
-            } catch {
-                return fail(.violation(error))
-            }
-            owner?.channelInputEnded(self)
-        }
-        closeIfBothEnded()
+        if answerDelay <= .zero { return reply(pong) }
+        host.simulation.schedule(after: answerDelay) { self.host.whenAwake { self.reply(pong) } }
     }
 }

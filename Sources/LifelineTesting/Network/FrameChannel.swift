@@ -17,7 +17,7 @@ protocol FrameChannelOwner: AnyObject {
 }
 
 /// One end of a connection that carries frames, for client and server: what the transport's handler is over a socket.
-/// It drives the same machines: framing, liveness and ledger.
+/// It drives the same machines: for closing, writing, framing, liveness, replies and delivery.
 final class FrameChannel: StreamOwner {
     struct Options {
         var maximumFrameLength: Int
@@ -26,17 +26,23 @@ final class FrameChannel: StreamOwner {
         var liveness: LivenessOptions
     }
 
-    enum State {
-        /// Can go to: open, closed.
+    /// What there is of the connection.
+    enum Stage {
+        /// The attempt is under way. Can go to: standing, closed.
         case opening
-        /// Can go to: closing, closed.
-        case open
-        /// What was accepted is written, then this side ends. Can go to: ending, closed.
-        case closing
+        /// `machine` says how it stands. Can go to: ending, closed.
+        case standing
         /// Both sides have ended, and what was written last is on its way. Can go to: closed.
-        case ending
+        case ending(ClosureReport, AcknowledgementWait)
         /// Can go to: nothing.
         case closed
+    }
+
+    /// A frame that waits for room.
+    struct Waiting {
+        let id: UInt64
+        let number: UInt64
+        let frame: [UInt8]
     }
 
     let stream: SimulatedStream
@@ -50,18 +56,19 @@ final class FrameChannel: StreamOwner {
     let host: SimulatedHost
     let options: Options
     let encoder: FrameEncoder
+    var stage: Stage
+    var machine = ConnectionStateMachine()
+    var queue: OutboundStateMachine
+    var replies: ReplyBacklog
     var assembler: FrameAssembler
     var ledger = DeliveryLedger()
-    var state: State
+    /// Whether too many replies wait for the peer to read them.
     var isReadHeld = false
     /// How often bytes have come in.
     var readCount = 0
     /// Since when what comes is read; nil while it is not.
     var readsSince: MonotonicTime?
-    /// Bytes of answers to the peer's pings, since little was left to write.
-    var replyByteCount = 0
-    var inputEnded = false
-    var outputEnded = false
+    var hasInputEnded = false
     var lastInboundAt: MonotonicTime?
 
     // Outgoing.
@@ -74,14 +81,15 @@ final class FrameChannel: StreamOwner {
     /// What writes held, since the beginning.
     var writtenByteCount: UInt64 = 0
     /// Frames that wait for room.
-    var line: [(number: UInt64, frame: [UInt8])] = []
+    var line: [Waiting] = []
 
     // Timers.
     /// Nil while there is no connection.
     var liveness: Liveness?
     lazy var livenessTimer = HostTimer(host, clock: .uptime) { [weak self] in self?.livenessTimerFired() }
+    /// For closing, and while the end waits for acknowledgements.
     lazy var closeTimer = HostTimer(host, clock: .uptime) { [weak self] in self?.closeTimerFired() }
-    var progressAtCloseTimer = 0
+    var takenAtCloseTimer = 0
     var takenByteCount = 0
     /// Where the last message's last byte stands in the connection's bytes.
     var messageEnd: UInt64 = 0
@@ -95,21 +103,24 @@ final class FrameChannel: StreamOwner {
         self.options = options
         encoder = FrameEncoder(maximumFrameLength: options.maximumFrameLength)
         assembler = FrameAssembler(decoder: FrameDecoder(maximumFrameLength: options.maximumFrameLength))
-        state = side == .client ? .opening : .open
+        queue = OutboundStateMachine(marks: options.marks)
+        replies = ReplyBacklog(marks: options.marks)
+        stage = .opening
         if side == .server { begin() }
     }
 
-    var isOpen: Bool { state == .open }
-    var isClosing: Bool { state == .closing || state == .ending }
-    var isEnding: Bool { state == .ending }
+    var isOpening: Bool { if case .opening = stage { true } else { false } }
+    var isStanding: Bool { if case .standing = stage { true } else { false } }
+    var isOpen: Bool { isStanding && machine.isOpen }
+    var isEnding: Bool { if case .ending = stage { true } else { false } }
+    var isClosing: Bool { (isStanding && machine.isClosing) || isEnding }
     /// Whether the line moves by itself: the kernel has yet to take what is before it.
-    var awaitsRoom: Bool { outbound.count > options.marks.low }
-    var isClosed: Bool { state == .closed }
-    var isOpening: Bool { state == .opening }
+    var awaitsRoom: Bool { writingByteCount > 0 }
     var waitingNumbers: [UInt64] { line.map(\.number) }
     var now: MonotonicTime { host.simulation.now }
 
     func begin() {
+        stage = .standing
         lastInboundAt = now
         readsSince = now
         liveness = Liveness(options.liveness, connectedAt: now)

@@ -21,7 +21,7 @@ package final class OutboundQueue: Sendable {
     }
 
     private struct State {
-        var machine: StateMachine
+        var machine: OutboundStateMachine
         /// Nil when delivery is not tracked.
         var ledger: DeliveryLedger?
         var buffer = ByteBuffer()
@@ -70,7 +70,7 @@ package final class OutboundQueue: Sendable {
 
     package init(marks: WaterMarks, tracksDelivery: Bool = false) {
         let ledger = tracksDelivery ? DeliveryLedger() : nil
-        state = NIOLockedValueBox(State(machine: StateMachine(marks: marks), ledger: ledger))
+        state = NIOLockedValueBox(State(machine: OutboundStateMachine(marks: marks), ledger: ledger))
     }
 
     // MARK: The senders' side

@@ -74,7 +74,7 @@ package final class SessionScenario {
         // The largest are too long for some peers' frames.
         largestFiller = [10, 60, 210].randomElement(using: &random) ?? 60
         server = SimulatedSessionServer(configuration)
-        client = End(.client, options: clientOptions, now: now)
+        client = End(.client, options: clientOptions)
         let failure = FirstFailure()
         self.failure = failure
         client.understatesReceived = Int.random(in: 0..<4, using: &random) == 0

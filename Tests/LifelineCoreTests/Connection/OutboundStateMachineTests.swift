@@ -1,12 +1,11 @@
-import LifelineCore
 import Testing
 
-@testable import LifelineTransport
+@testable import LifelineCore
 
-private typealias Machine = OutboundQueue.StateMachine
+private typealias Machine = OutboundStateMachine
 
 /// The marks are 10 and 20 throughout.
-@Suite struct OutboundQueueStateMachineTests {
+@Suite struct OutboundStateMachineTests {
     private let reason = ConnectionError(code: .closedByPeer, message: "")
 
     /// Every state, and how it is reached.

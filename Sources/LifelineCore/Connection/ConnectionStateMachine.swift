@@ -1,5 +1,3 @@
-package import LifelineCore
-
 /// The decisions over one connection's life: which direction is open, when to close, why it failed.
 /// Knows no channel, no bytes and no clock.
 package struct ConnectionStateMachine {
@@ -39,6 +37,16 @@ package struct ConnectionStateMachine {
     package private(set) var endedInOrder = false
 
     package init() {}
+
+    /// Whether it is in use: not failed, and not being closed.
+    package var isOpen: Bool {
+        if case .open = state { failure == nil } else { false }
+    }
+
+    /// Whether a graceful close is under way.
+    package var isClosing: Bool {
+        if case .closing = state { failure == nil } else { false }
+    }
 
     /// What to do with bytes.
     package enum BytesAction: Equatable {
@@ -184,15 +192,15 @@ package struct ConnectionStateMachine {
 }
 
 extension ConnectionError {
-    static var connectionLost: ConnectionError {
+    package static var connectionLost: ConnectionError {
         ConnectionError(code: .closedByPeer, message: "The peer closed the connection. Connect again to go on.")
     }
 
-    static var peerDoesNotRead: ConnectionError {
+    package static var peerDoesNotRead: ConnectionError {
         ConnectionError(code: .closedLocally, message: "The peer stopped reading; closing it was given up.")
     }
 
-    static var outOfMemoryBudget: ConnectionError {
+    package static var outOfMemoryBudget: ConnectionError {
         ConnectionError(
             code: .overloaded,
             message:
@@ -201,7 +209,7 @@ extension ConnectionError {
         )
     }
 
-    static var madeWay: ConnectionError {
+    package static var madeWay: ConnectionError {
         ConnectionError(
             code: .overloaded,
             message:

@@ -1,7 +1,6 @@
-import LifelineCore
 import Testing
 
-@testable import LifelineTransport
+@testable import LifelineCore
 
 private typealias Machine = ConnectionStateMachine
 

@@ -1,5 +1,4 @@
 import LifelineCore
-import LifelineTransport
 import Testing
 
 @Suite struct ReplyBacklogTests {

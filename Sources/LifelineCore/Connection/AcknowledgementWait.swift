@@ -1,23 +1,21 @@
-internal import LifelineCore
-
 /// How often to look, and how long, whether the peer's TCP has acknowledged what was written last. Nothing tells of that.
 ///
 /// The time counts as a whole: a peer that makes room for a few bytes now and then could prolong it for ever otherwise.
-struct AcknowledgementWait {
+package struct AcknowledgementWait: Sendable {
     /// Short enough for a network within a room, and long enough that it costs nothing over a slow one.
     private static let pauses = (first: Duration.milliseconds(1), last: Duration.milliseconds(50))
 
     private let deadline: MonotonicTime
     private var pause = AcknowledgementWait.pauses.first
 
-    init(timeout: Duration, now: MonotonicTime) {
+    package init(timeout: Duration, now: MonotonicTime) {
         deadline = now + timeout
     }
 
-    /// Somebody looked. Returns how long to wait until the next look; nil: there is nothing to wait for.
+    /// The driver looked. Returns how long to wait until the next look; nil: there is nothing to wait for.
     ///
     /// - Parameter isOver: whether everything is acknowledged, or nothing more will be.
-    mutating func looked(isOver: Bool, now: MonotonicTime) -> Duration? {
+    package mutating func looked(isOver: Bool, now: MonotonicTime) -> Duration? {
         let rest = deadline - now
         if isOver || rest <= .zero { return nil }
         defer { pause = min(pause * 2, AcknowledgementWait.pauses.last) }

@@ -1,5 +1,3 @@
-package import LifelineCore
-
 /// How much of what answers the peer's pings waits for the peer to read it. Replies do not wait for room, so that a peer
 /// which asks and does not read would fill the memory; while too much of them waits, its bytes are not read.
 ///

@@ -1,8 +1,6 @@
 import LifelineCore
 import Testing
 
-@testable import LifelineTransport
-
 @Suite struct AcknowledgementWaitTests {
     private func time(_ milliseconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: milliseconds * 1_000_000) }
 
