@@ -77,6 +77,18 @@ import Testing
         #expect(heartbeat.deadline == at(40))
     }
 
+    @Test func aLateAnswerIsASignOfLifeAsWell() {
+        var heartbeat = heartbeat()
+        _ = heartbeat.timerFired(lastInboundAt: nil, now: at(30))
+        heartbeat.received(at: at(30.25))
+        #expect(heartbeat.deadline == at(60.25))
+        _ = heartbeat.timerFired(lastInboundAt: nil, now: at(60.25))
+        _ = heartbeat.timerFired(lastInboundAt: nil, now: at(70.25))
+        heartbeat.received(at: at(71))
+        #expect(heartbeat.deadline == at(101))
+        #expect(heartbeat.lastLife == at(71))
+    }
+
     @Test func nothingComesInLaterThanNow() {
         var heartbeat = heartbeat()
         #expect(heartbeat.timerFired(lastInboundAt: at(500), now: at(30)) == .none)
