@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Glibc
 internal import Lifeline
+internal import LifelineCore
 internal import LifelineReachability
 internal import Logging
 

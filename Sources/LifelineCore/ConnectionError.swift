@@ -137,7 +137,7 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
     /// The code, the message and the cause.
     public var description: String {
         guard let cause else { return "\(code): \(message)" }
-        return "\(code): \(message) Cause: \(cause)"
+        return "\(code): \(message) Cause: \("\(cause)".escaped())"
     }
 }
 

@@ -90,24 +90,49 @@ extension LifelineField {
         return number.description
     }
 
-    /// A quoted literal. Bytes that are not printable ASCII are escaped in octal; text keeps its letters.
     private static func quoted(_ value: BytesValue, isText: Bool) -> String {
         let bytes = UnsafeBufferPointer(start: value.data, count: value.len)
-        let isUTF8 = isText && (try? UTF8Span(validating: Span(_unsafeElements: bytes))) != nil
-        var literal: [UInt8] = [UInt8(ascii: "\"")]
-        for byte in bytes {
-            switch byte {
-            case UInt8(ascii: "\n"): literal += "\\n".utf8
-            case UInt8(ascii: "\r"): literal += "\\r".utf8
-            case UInt8(ascii: "\t"): literal += "\\t".utf8
-            case UInt8(ascii: "\""): literal += "\\\"".utf8
-            case UInt8(ascii: "\\"): literal += "\\\\".utf8
-            case 0x20..<0x7F: literal.append(byte)
-            case 0x80... where isUTF8: literal.append(byte)
-            default: literal += "\\\(byte >> 6)\(byte >> 3 & 7)\(byte & 7)".utf8
+        let text = isText ? String(validating: bytes, as: UTF8.self) : nil
+        return text.map(\.textFormatLiteral) ?? "\"\(bytes.map(escapedInTextFormat).joined())\""
+    }
+}
+
+extension String {
+    /// A quoted literal of text format, on one line. Text keeps its letters; whatever a terminal obeys, ends the line or changes
+    /// the order in which it is read, is escaped in octal, byte by byte, as every parser of text format reads it.
+    package var textFormatLiteral: String {
+        var literal = "\""
+        for scalar in unicodeScalars {
+            if scalar.isEscapedInTextFormat || scalar == "\"" || scalar == "\\" {
+                for byte in UTF8.encode(scalar)! { literal += escapedInTextFormat(byte) }
+            } else {
+                literal.unicodeScalars.append(scalar)
             }
         }
-        literal.append(UInt8(ascii: "\""))
-        return String(decoding: literal, as: UTF8.self)
+        return literal + "\""
+    }
+}
+
+extension Unicode.Scalar {
+    /// C0 and C1 controls, DEL, the separators of lines and paragraphs, and the marks, embeddings, overrides and isolates of
+    /// bidirectional text.
+    package var isEscapedInTextFormat: Bool {
+        switch value {
+        case 0x00...0x1F, 0x7F...0x9F, 0x61C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+}
+
+/// A byte of a literal: itself where it is printable ASCII.
+private func escapedInTextFormat(_ byte: UInt8) -> String {
+    switch byte {
+    case UInt8(ascii: "\n"): "\\n"
+    case UInt8(ascii: "\r"): "\\r"
+    case UInt8(ascii: "\t"): "\\t"
+    case UInt8(ascii: "\""): "\\\""
+    case UInt8(ascii: "\\"): "\\\\"
+    case 0x20..<0x7F: "\(Unicode.Scalar(byte))"
+    default: "\\\(byte >> 6)\(byte >> 3 & 7)\(byte & 7)"
     }
 }

@@ -1,3 +1,5 @@
+internal import LifelineCore
+
 /// A network interface, as the kernel sees it at one moment.
 public struct NetworkInterface: Sendable, Hashable {
     /// What an interface is.
@@ -72,6 +74,7 @@ extension NetworkInterface: CustomStringConvertible {
     /// Name, kind, what is missing, and the addresses: `eth0 (ethernet) 192.0.2.2`.
     public var description: String {
         let state = isUp ? (hasCarrier ? "" : ", no carrier") : ", down"
-        return (["\(name) (\(kind.rawValue)\(state))"] + addresses.map(\.description)).joined(separator: " ")
+        // A name may hold anything but slashes, colons and white space.
+        return (["\(name.escaped()) (\(kind.rawValue)\(state))"] + addresses.map(\.description)).joined(separator: " ")
     }
 }

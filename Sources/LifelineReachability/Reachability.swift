@@ -1,3 +1,5 @@
+internal import LifelineCore
+
 /// Whether an endpoint can be reached, and why.
 public struct Reachability: Sendable, Hashable {
     /// Why it can or cannot be reached. More may be added.
@@ -73,7 +75,7 @@ extension Reachability: CustomStringConvertible {
     public var description: String {
         var text = "\(reason)"
         if let address { text += ": \(address)" }
-        if let interface { text += " over \(interface)" }
+        if let interface { text += " over \(interface.escaped())" }
         if let detail { text += " (\(detail))" }
         return text
     }

@@ -31,7 +31,8 @@ extension Google_Protobuf_Any {
             throw MessageError(
                 code: .typeMismatch,
                 message:
-                    "This google.protobuf.Any holds a \"\(typeURL)\", not a \(M.protoMessageName). Ask isA(_:) first."
+                    "This google.protobuf.Any holds a \(typeURL.textFormatLiteral), not a \(M.protoMessageName). "
+                    + "Ask isA(_:) first."
             )
         }
         return try M(serializedBytes: value, options: options)

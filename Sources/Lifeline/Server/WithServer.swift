@@ -1,5 +1,6 @@
 public import LifelineCore
 public import LifelineMessages
+internal import LifelineRuntime
 internal import LifelineTransport
 public import Logging
 
@@ -21,7 +22,8 @@ public import Logging
 ///     the kernel's keepalive watches the peer (on a WebSocket, its pings do).
 ///   - logger: gets what happens to single connections. Errors of `accept`: `error`; connections that failed, and
 ///     certificates that cannot be loaded again: `warning`; the connection limit, and certificates that were: `notice`;
-///     handshakes that failed: `info`.
+///     handshakes that failed: `info`. Of lines with one message, 100 in ten seconds are written; how many were left out,
+///     the next one says, or a line at the end.
 /// - Throws: `ConnectionError` when listening fails; what `body` throws.
 public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent: DelimitedMessage, Result>(
     listeningOn endpoint: Endpoint,
@@ -71,7 +73,9 @@ nonisolated(nonsending) func serving<Receiver: FrameReceiver, Result>(
         hasHeartbeat: hasHeartbeat || endpoint.isWebSocket,
         metrics: TransportMetrics(role: "server")
     )
-    options.layers = try configuration.layers(on: endpoint, carrying: types, logger: logger)
+    let log = LimitedLog.ofServer(logger) { .now() }
+    defer { log.tellLeftOut() }
+    options.layers = try configuration.layers(on: endpoint, carrying: types, logger: log.logger)
     options.memoryBudget = MemoryBudget(limit: configuration.memoryBudget)
     let listener = try await NIOTransport.shared.listen(
         on: endpoint,
@@ -80,7 +84,7 @@ nonisolated(nonsending) func serving<Receiver: FrameReceiver, Result>(
             maximumConnections: configuration.maximumConnections,
             closesSilentConnections: configuration.closesSilentConnections,
             backlog: configuration.backlog,
-            logger: logger
+            logger: log.logger
         ),
         makeReceiver: makeReceiver
     )
@@ -95,7 +99,7 @@ nonisolated(nonsending) func serving<Receiver: FrameReceiver, Result>(
         server: server,
         listener: listener,
         handlerExecutor: configuration.handlerExecutor,
-        logger: logger,
+        logger: log.logger,
         serve: serve
     )
     async let serving: Void = loop.run()
@@ -161,7 +165,7 @@ struct ServerLoop<Inbox: Sendable>: Sendable {
     private func log(_ error: any Error, of connection: any TransportConnection) {
         logger.warning(
             "A connection ended with an error",
-            metadata: ["remote": "\(connection.remoteEndpoint)", "error": "\(error)"]
+            metadata: ["remote": "\(connection.remoteEndpoint)", "error": "\("\(error)".escaped())"]
         )
     }
 }

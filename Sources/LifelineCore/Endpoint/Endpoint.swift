@@ -75,7 +75,8 @@ extension Endpoint: CustomStringConvertible {
         case .tcp:
             return "\(scheme)://\(address.authority)\(webSocketTarget?.withoutQuery ?? "")"
         case .unix(let path):
-            return "unix://\(path)"
+            // A peer may have bound its socket to any path.
+            return "unix://\(path.escaped())"
         }
     }
 

@@ -42,7 +42,7 @@ public struct RequestError: Error, Sendable, CustomStringConvertible {
     /// The code, the message and the cause.
     public var description: String {
         guard let cause else { return "\(code): \(message)" }
-        return "\(code): \(message) Cause: \(cause)"
+        return "\(code): \(message) Cause: \("\(cause)".escaped())"
     }
 }
 

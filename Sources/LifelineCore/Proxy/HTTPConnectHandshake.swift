@@ -61,7 +61,7 @@ struct HTTPConnectHandshake: ProxyHandshake {
             throw route.violation("did not answer as HTTP/1 servers do")
         }
         let code = bytes[9...11].reduce(0) { $0 * 10 + Int($1 - 0x30) }
-        return (code, printable(bytes.dropFirst(13)))
+        return (code, String(escaping: bytes.dropFirst(13), limit: 200))
     }
 
     private mutating func parseField(_ line: ArraySlice<UInt8>) throws(ConnectionError) {
@@ -133,7 +133,7 @@ private func authenticationSchemes(in value: ArraySlice<UInt8>) -> [String] {
         let text = element.drop(while: isBlank)
         let token = text.prefix { !isBlank($0) && $0 != UInt8(ascii: "=") }
         let isParameter = text.dropFirst(token.count).drop(while: isBlank).first == UInt8(ascii: "=")
-        if !token.isEmpty, !isParameter { schemes.append(printable(token.prefix(20))) }
+        if !token.isEmpty, !isParameter { schemes.append(String(escaping: token, limit: 20)) }
     }
     return schemes
 }
@@ -156,9 +156,4 @@ private func elements(of list: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
         }
     }
     return elements + [list[start...]]
-}
-
-/// A part of what a peer sent as text that does no harm where it is printed.
-private func printable(_ bytes: ArraySlice<UInt8>) -> String {
-    String(decoding: bytes.prefix(200).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
 }

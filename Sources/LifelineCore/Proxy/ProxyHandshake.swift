@@ -88,7 +88,8 @@ public struct ProxyAnswer: Error, Sendable, Hashable, CustomStringConvertible {
     public let proxyProtocol: ProxyProtocol
     /// HTTP's status code, or SOCKS5's reply code.
     public let code: Int
-    /// HTTP's reason phrase, at most 200 printable ASCII characters of it; what RFC 1928 says of the SOCKS5 code.
+    /// HTTP's reason phrase, at most 200 bytes, with control characters and the like escaped; for SOCKS5, the meaning
+    /// that RFC 1928 gives the code.
     public let words: String
 
     /// The protocol and the code.

@@ -9,7 +9,8 @@ package struct PrintableURL: CustomStringConvertible {
 
     package let description: String
 
-    package init(_ url: String) {
+    package init(_ text: String) {
+        let url = text.escaped()
         var (scheme, rest) = ("", url[...])
         if let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://") {
             rest = url[colon...].dropFirst(3)

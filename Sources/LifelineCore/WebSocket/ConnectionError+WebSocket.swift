@@ -2,15 +2,15 @@
 public struct WebSocketRefusal: Error, Sendable, Hashable, CustomStringConvertible {
     /// The status of the answer (RFC 9110, section 15).
     public let status: Int
-    /// The reason phrase beside it, cut to 100 characters.
+    /// The reason phrase beside it, at most 100 characters, with control characters and the like escaped.
     public let reason: String
-    /// Where the server says to go instead, if it does, as it stood in the answer.
+    /// Where the server says to go instead, if it does, escaped in the same way.
     public let location: String?
 
     package init(status: Int, reason: String, location: String? = nil) {
         self.status = status
-        self.reason = WebSocketRefusal.printable(reason)
-        self.location = location.map { WebSocketRefusal.printable($0, limit: 2000) }
+        self.reason = reason.escaped(limit: 100)
+        self.location = location?.escaped(limit: 2000)
     }
 
     /// All of it.
@@ -20,20 +20,6 @@ public struct WebSocketRefusal: Error, Sendable, Hashable, CustomStringConvertib
 
     /// Whether the same request may be taken later: the server is overloaded, or has a fault.
     package var isTransient: Bool { status == 408 || status == 429 || (500...599).contains(status) }
-
-    /// What a peer wrote, fit for a log.
-    static func printable(_ text: String, limit: Int = 100) -> String {
-        String(String.UnicodeScalarView(text.unicodeScalars.prefix(limit).map { $0.properties.isPrintable ? $0 : "?" }))
-    }
-}
-
-extension Unicode.Scalar.Properties {
-    fileprivate var isPrintable: Bool {
-        switch generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: false
-        default: true
-        }
-    }
 }
 
 /// The code and the reason with which a WebSocket was closed: the cause of a `ConnectionError` `webSocketClosed`, where the
@@ -52,7 +38,7 @@ public struct WebSocketClosure: Error, Sendable, Hashable, CustomStringConvertib
     /// Both.
     public var description: String {
         reason.isEmpty
-            ? "close code \(code)" : "close code \(code), \"\(WebSocketRefusal.printable(reason, limit: 123))\""
+            ? "close code \(code)" : "close code \(code), \"\(reason.escaped(limit: 123))\""
     }
 }
 

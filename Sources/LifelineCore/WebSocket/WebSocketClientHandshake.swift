@@ -44,7 +44,7 @@ package struct WebSocketRequest: Sendable {
     static func checkTokens(_ tokens: [String], _ what: String) throws(ConnectionError) {
         for token in tokens where !HTTPFields.isToken(token) {
             throw .invalidConfiguration(
-                "\"\(WebSocketRefusal.printable(token))\" is no \(what) (RFC 9110, section 5.6.2)"
+                "\"\(token.escaped(limit: 100))\" is no \(what) (RFC 9110, section 5.6.2)"
             )
         }
         if Set(tokens).count < tokens.count { throw .invalidConfiguration("a \(what) stands there twice") }

@@ -61,7 +61,7 @@ public struct WebSocketCredentials: Sendable, Hashable {
 
 extension WebSocketCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The name.
-    public var description: String { "WebSocketCredentials(user: \(user))" }
+    public var description: String { "WebSocketCredentials(user: \(user.escaped(limit: 100)))" }
     /// The name.
     public var debugDescription: String { description }
     /// The name.
@@ -87,7 +87,8 @@ public struct WebSocketOpening: Sendable, Hashable {
 extension WebSocketOpening: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// What was agreed on, without what may be a secret: the query, and the values of fields.
     public var description: String {
-        "WebSocketOpening(subprotocol: \(subprotocol ?? "none"), path: \(target.withoutQuery), headers: \(headers))"
+        "WebSocketOpening(subprotocol: \(subprotocol ?? "none"), path: \(String(target.withoutQuery).escaped()), "
+            + "headers: \(headers))"
     }
     /// The same.
     public var debugDescription: String { description }

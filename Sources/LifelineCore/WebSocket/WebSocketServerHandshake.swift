@@ -98,7 +98,9 @@ package struct WebSocketServerHandshake: Sendable {
 
     private func checkForm(of request: Request) throws(Refusal) -> Target {
         guard request.isAtLeastHTTP11 else { throw Refusal(400, "the request is not HTTP/1.1") }
-        guard request.method == "GET" else { throw Refusal(405, "the method is \(request.method)", ["Allow": "GET"]) }
+        guard request.method == "GET" else {
+            throw Refusal(405, "the method is \(request.method.escaped(limit: 100))", ["Allow": "GET"])
+        }
         let hosts = request.fields.values(of: "Host")
         guard hosts.count == 1, !hosts[0].isEmpty else { throw Refusal(400, "the request does not name one host") }
         if request.fields["Transfer-Encoding"] != nil || request.fields["Content-Length"] ?? "0" != "0" {
@@ -170,7 +172,7 @@ package struct WebSocketServerHandshake: Sendable {
             case .only(let origins): origins.contains { HTTPFields.isEqual($0, origin) }
             case .sameHost: isSameHost(origin, host)
             }
-        if !isTaken { throw Refusal(403, "scripts of the page \(WebSocketRefusal.printable(origin)) may not connect") }
+        if !isTaken { throw Refusal(403, "scripts of the page \(origin.escaped(limit: 100)) may not connect") }
     }
 
     /// What terminates TLS may stand before this server, so that both schemes are the same host's; the port is the page's own.

@@ -178,7 +178,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
                     logger.info(
                         "An accepted connection did not come about",
                         metadata: [
-                            "remote": "\(channel.remoteAddress.map { "\($0)" } ?? "unknown")",
+                            "remote": "\(channel.remoteAddress.map { "\($0)".escaped() } ?? "unknown")",
                             "error": "\(ConnectionError(acceptingOn: endpoint, failedWith: error))",
                         ]
                     )

@@ -143,7 +143,7 @@ struct CertificateVerifier: Sendable {
             else { continue }
             return ConnectionError(
                 code: .certificateHostMismatch,
-                message: "The certificate is not made out to \(peer). \(Printable.text("\(reason)")). "
+                message: "The certificate is not made out to \(peer). \("\(reason)".escaped(limit: 300)). "
                     + "\(Self.describe(Array(failure.chain))). "
                     + (failure.chain.leaf.hasNoAlternativeNames
                         ? "Have it issued again with the host as an alternative name."
@@ -168,7 +168,7 @@ struct CertificateVerifier: Sendable {
         let reason =
             leaf.isSelfSigned
             ? "it is self-signed"
-            : "its issuer, \(Printable.text("\(leaf.issuer)")), is not known, or did not issue it so"
+            : "its issuer, \("\(leaf.issuer)".escaped(limit: 300)), is not known, or did not issue it so"
         return ConnectionError(
             code: .certificateUntrusted,
             message: "The certificate of \(peer) is not to be trusted: \(reason). \(Self.describe(presented)). Have it "
@@ -205,7 +205,7 @@ struct CertificateVerifier: Sendable {
         let text = failure.chain.reduce("\(failure.policyFailureReason)") { text, certificate in
             text.replacing("\(certificate)", with: certificate.shortSubject)
         }
-        return Printable.text(text)
+        return text.escaped(limit: 300)
     }
 
     private static func describe(_ chain: [Certificate]) -> String {
@@ -216,7 +216,7 @@ struct CertificateVerifier: Sendable {
 extension CertificateVerifier.Peer: CustomStringConvertible {
     var description: String {
         switch self {
-        case .server(let host): "\"\(Printable.text(host.text))\""
+        case .server(let host): "\"\(host.text.escaped(limit: 300))\""
         case .client: "the client"
         }
     }
@@ -242,13 +242,5 @@ extension Certificate {
         other.issuer == subject && publicKey.isValidSignature(other.signature, for: other)
     }
 
-    fileprivate var shortSubject: String { "\"\(Printable.text("\(subject)"))\"" }
-}
-
-/// What a peer wrote, fit for logs.
-enum Printable {
-    /// Without control characters, and not longer than a line or two.
-    static func text(_ text: String) -> String {
-        String(text.unicodeScalars.prefix(300).map { $0.properties.generalCategory == .control ? "?" : Character($0) })
-    }
+    fileprivate var shortSubject: String { "\"\("\(subject)".escaped(limit: 300))\"" }
 }

@@ -39,7 +39,7 @@ extension TLSConfiguration {
             throw ConnectionError(
                 code: .invalidConfiguration,
                 message:
-                    "\"\(Printable.text(name))\" is no application protocol: its name must be 1 to 255 bytes of ASCII."
+                    "\"\(name.escaped(limit: 300))\" is no application protocol: its name must be 1 to 255 bytes of ASCII."
             )
         }
         // Each with a byte that says how long it is; two bytes say how long all are (RFC 7301, section 3.1).

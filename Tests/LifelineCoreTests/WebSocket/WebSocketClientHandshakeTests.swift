@@ -147,7 +147,7 @@ import Testing
         #expect(error.code == .webSocketRefused)
         let refusal = try #require(error.cause as? WebSocketRefusal)
         #expect(refusal.status == status)
-        #expect(refusal.reason == "Why??Set-Cookie: x", "nothing that breaks a log's line")
+        #expect(refusal.reason == "Why\\u{d}\\u{a}Set-Cookie: x", "nothing that breaks a log's line")
         #expect(refusal.location == ((300...399).contains(status) ? "https://example.org/there" : nil))
         #expect(TransitionReason.connectFailed(error).isFatal == isFatal)
         #expect(error.description.contains("\(status)"))
@@ -155,7 +155,7 @@ import Testing
 
     @Test func whatAServerSaysIsCut() {
         let refusal = WebSocketRefusal(status: 500, reason: String(repeating: "x", count: 8000))
-        #expect(refusal.reason.count == 100)
+        #expect(refusal.reason == String(repeating: "x", count: 100) + "…")
     }
 
     private func handshake(

@@ -71,7 +71,15 @@ import Testing
         #expect(codes.count >= vectors.count)
         // Writing back to a peer that is gone may be what fails first.
         #expect(codes.allSatisfy { $0 == .protocolViolation || $0 == .closedByPeer })
-        #expect(log.entries.filter { $0.level == .warning }.count == codes.count, "each one is logged")
+        // By a later line of the kind, or by the one at the end.
+        let leftOut = log.entries.compactMap { entry in
+            entry.text.firstMatch(of: /"left-out": (\d+)/).flatMap { Int($0.output.1) }
+        }
+        let written = log.entries.filter { $0.level == .warning }.count
+        #expect(
+            written >= 100 && written + leftOut.reduce(0, +) == codes.count,
+            "each one is logged, or counted: \(written) and \(leftOut) of \(codes.count)"
+        )
     }
 
     // MARK: The connection limit

@@ -87,11 +87,6 @@ public struct SessionCall: Sendable {
     var keptName: String { isImplemented ? method : "(unimplemented)" }
 }
 
-extension String {
-    /// As much of a method's name that may be made up as logs and errors say.
-    var shortened: String { String(prefix(100)) }
-}
-
 /// What a call came to.
 public struct SessionReply: Sendable {
     /// What goes with the response. A push has none.

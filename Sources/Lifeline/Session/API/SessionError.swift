@@ -1,3 +1,5 @@
+internal import LifelineCore
+
 /// Why a session ended, or a message of one did not reach the peer.
 public struct SessionError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure this is. More may be added.
@@ -62,7 +64,8 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
 
     /// What kind of failure this is.
     public let code: Code
-    /// What happened and what to do.
+    /// What happened and what to do. Words of the peer's are escaped in it, and cut to 1,000 characters; `status` has them as
+    /// they came.
     public let message: String
     /// What the peer's handler said, or its reason to refuse this client; nil where neither is behind it.
     public let status: SessionStatus?
@@ -80,7 +83,7 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
     /// The code, the message and the cause.
     public var description: String {
         guard let cause else { return "\(code): \(message)" }
-        return "\(code): \(message) Cause: \(cause)"
+        return "\(code): \(message) Cause: \("\(cause)".escaped())"
     }
 }
 

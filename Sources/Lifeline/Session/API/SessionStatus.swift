@@ -1,3 +1,5 @@
+internal import LifelineCore
+
 /// How a request was answered when it was not with its result: what a handler throws, and what the one who asked gets.
 public struct SessionStatus: Error, Sendable, Hashable, CustomStringConvertible {
     /// What kind of answer it is: the codes of google.rpc.Code, with its numbers. Others may come from a peer.
@@ -86,6 +88,6 @@ public struct SessionStatus: Error, Sendable, Hashable, CustomStringConvertible 
         self.details = details
     }
 
-    /// The code and the message.
-    public var description: String { message.isEmpty ? "\(code)" : "\(code): \(message)" }
+    /// The code and the message, in which control characters and the like are escaped and which is cut to 1,000 characters.
+    public var description: String { message.isEmpty ? "\(code)" : "\(code): \(message.escaped())" }
 }

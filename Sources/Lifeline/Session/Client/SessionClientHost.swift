@@ -9,13 +9,10 @@ internal import NIOConcurrencyHelpers
 final class SessionClientHost: Sendable {
     typealias Frame = Lifeline_Session_V1_Frame
 
-    /// Names that a server makes up must not fill the memory.
-    private static let loggedMethodLimit = 100
 
     private struct State {
         var inboxes: [String: SessionInbox] = [:]
         var unwantedPushCount = 0
-        var loggedMethods: Set<String> = []
         /// The present connection, as far as is known.
         var connection: UInt64?
         var failure: SessionError?
@@ -26,7 +23,7 @@ final class SessionClientHost: Sendable {
     let leftovers: LeftoverPushes
     private let engine: SessionEngine
     private let clock: any ClientClock
-    private let logger: Logger
+    private let log: LimitedLog
     private let renewMetadata: (@Sendable () async throws -> SessionMetadata)?
     private let ended = Latch<Void>()
     /// Keeps the connections that the session goes over.
@@ -49,8 +46,10 @@ final class SessionClientHost: Sendable {
         leftovers = LeftoverPushes(limit: leftoverLimit)
         self.renewMetadata = renewMetadata
         self.clock = clock
-        self.logger = logger
+        log = .ofSession(logger) { clock.now }
     }
+
+    private var logger: Logger { log.logger }
 
     var unwantedPushCount: Int { state.withLockedValue { $0.unwantedPushCount } }
 
@@ -84,6 +83,7 @@ final class SessionClientHost: Sendable {
 
     /// A push was not what its method has.
     func dropped(_ method: String, _ error: SessionError) {
+        let method = method.escaped(limit: 100)
         logger.warning("A push was dropped", metadata: ["method": "\(method)", "error": "\(error)"])
     }
 
@@ -96,15 +96,14 @@ final class SessionClientHost: Sendable {
 extension SessionClientHost: SessionHost {
     func inbox(for push: Lifeline_Session_V1_Push) -> SessionInbox? {
         let method = push.method
-        // Names may be long, too.
-        let name = method.shortened
-        let (inbox, isNews) = state.withLockedValue { state -> (SessionInbox?, Bool) in
-            if let inbox = state.inboxes[method] { return (inbox, false) }
-            state.unwantedPushCount += 1
-            guard state.loggedMethods.count < SessionClientHost.loggedMethodLimit else { return (nil, false) }
-            return (nil, state.loggedMethods.insert(name).inserted)
+        let inbox = state.withLockedValue { state in
+            if state.inboxes[method] == nil { state.unwantedPushCount += 1 }
+            return state.inboxes[method]
         }
-        if isNews { logger.notice("Nobody has asked for these pushes", metadata: ["method": "\(name)"]) }
+        if inbox == nil {
+            // The name is the server's.
+            logger.notice("Nobody has asked for a push", metadata: ["method": "\(method.escaped(limit: 100))"])
+        }
         return inbox
     }
 
@@ -134,7 +133,7 @@ extension SessionClientHost: SessionHost {
             logger.info("The server goes away", metadata: ["pause": "\(pause)"])
             keeper.peerLeaving(pause: pause)
         case .peerViolated(let message):
-            logger.warning("The server broke the rules of sessions", metadata: ["error": "\(message)"])
+            logger.warning("The server broke the rules of sessions", metadata: ["error": "\(message.escaped())"])
         case .peerAccused(let error):
             logger.warning("The server refused what this client sent", metadata: ["error": "\(error)"])
         case .ended(let failure, let inDoubt):
@@ -151,6 +150,7 @@ extension SessionClientHost: SessionHost {
         }
         history.append(.ended(failure, inDoubt: inDoubt))
         for inbox in inboxes { inbox.finish(end) }
+        log.tellLeftOut()
         ended.open(with: ())
         // The goodbye is on the way.
         keeper.beginClose()
@@ -170,7 +170,7 @@ extension SessionClientHost: ConnectionUser {
             } catch {
                 throw ConnectionError(
                     code: .connectFailed,
-                    message: "What the server is to be told of the client could not be found out: \(error)",
+                    message: "What the server is to be told of the client could not be found out: \("\(error)".escaped())",
                     cause: error
                 )
             }

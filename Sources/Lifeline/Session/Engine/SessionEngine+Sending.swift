@@ -226,7 +226,8 @@ extension SessionStatus {
 
 extension SessionError {
     init(status: SessionStatus) {
-        let message = status.message.isEmpty ? "The handler ended the request with \(status.code)." : status.message
+        let message =
+            status.message.isEmpty ? "The handler ended the request with \(status.code)." : status.message.escaped()
         self.init(code: .status, message: message, status: status)
     }
 }

@@ -1,8 +1,12 @@
+internal import LifelineCore
+
 extension SessionError {
     /// What a goodbye means for this side.
     package init(_ goodbye: SessionGoodbye, byPeer: Bool) {
         let (code, message) = Self.meaning(of: goodbye.code, byPeer: byPeer)
-        let words = goodbye.message.isEmpty ? "" : " \(byPeer ? "The peer says" : "The reason"): \(goodbye.message)"
+        let words =
+            goodbye.message.isEmpty
+            ? "" : " \(byPeer ? "The peer says" : "The reason"): \(goodbye.message.escaped())"
         let status = code == .refused ? SessionStatus(.unauthenticated, goodbye.message) : nil
         self.init(code: code, message: message + words, status: status)
     }

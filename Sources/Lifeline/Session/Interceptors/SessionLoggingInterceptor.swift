@@ -1,3 +1,4 @@
+internal import LifelineCore
 public import Logging
 
 /// Logs every call of a client, or of a server: its method, how it ended, how long it took and how large it was.
@@ -16,7 +17,7 @@ public struct SessionLoggingInterceptor: Sendable {
     private func log(_ call: SessionCall, since start: ContinuousClock.Instant, _ end: Result<SessionReply, any Error>)
     {
         var metadata: Logger.Metadata = [
-            "method": "\(call.method.shortened)",
+            "method": "\(call.method.escaped(limit: 100))",
             "kind": "\(call.kind)",
             "duration": "\(ContinuousClock.now - start)",
             "sentBytes": "\(call.payloadByteCount)",
@@ -27,7 +28,7 @@ public struct SessionLoggingInterceptor: Sendable {
             logger.log(level: level, "A call succeeded", metadata: metadata)
         case .failure(let error):
             metadata["status"] = "\(SessionStatus.Code(of: error))"
-            metadata["error"] = "\(error)"
+            metadata["error"] = "\("\(error)".escaped())"
             logger.log(level: max(level, .info), "A call failed", metadata: metadata)
         }
     }

@@ -111,10 +111,11 @@ package struct SessionGoodbye: Sendable, Hashable {
     /// How long to stay away.
     package let pause: Duration
 
-    /// Pauses below 0 count as 0, those over 365 days as 365 days.
+    /// Makes a goodbye. Pauses below 0 count as 0, those over 365 days as 365 days. Of a message 1,000 scalars are taken: it
+    /// is kept and logged, and any peer's frames can carry so much.
     package init(_ code: Code?, _ message: String = "", pause: Duration = .zero) {
         self.code = code
-        self.message = message
+        self.message = String(message.unicodeScalars.prefix(1_000))
         self.pause = pause.clamped(atLeast: .zero)
     }
 }

@@ -22,7 +22,6 @@ public final class ServerSession: Sendable {
         var inboxes: [Int: SessionInbox] = [:]
         var pushHandlers: [Task<Void, Never>] = []
         var unwantedPushCount = 0
-        var loggedMethods: Set<String> = []
         /// Tasks that have not returned.
         var taskCount = 0
         var hasOpened = false
@@ -37,7 +36,7 @@ public final class ServerSession: Sendable {
     let decodingOptions: DecodingOptions
     private let methods: SessionMethods
     private let interceptors: [any SessionServerInterceptor]
-    private let logger: Logger
+    private let log: LimitedLog
     private let whenEnded: @Sendable (SessionID) -> Void
     private let ended = Latch<Void>()
     private let allReturned = Latch<Void>()
@@ -60,7 +59,8 @@ public final class ServerSession: Sendable {
         interceptors = server.interceptors
         var logger = server.logger
         logger[metadataKey: "session"] = "\(id)"
-        self.logger = logger
+        let clock = server.clock
+        log = .ofSession(logger) { clock.now }
         self.whenEnded = whenEnded
         state = NIOLockedValueBox(State(description: description))
         engine = SessionEngine(
@@ -71,6 +71,8 @@ public final class ServerSession: Sendable {
         )
         engine.attach(self)
     }
+
+    private var logger: Logger { log.logger }
 
     /// How the session is found: as its identity says, or, without one, as its client wants. It may be empty, and another
     /// session may have the name by now.
@@ -189,7 +191,9 @@ extension ServerSession {
             state.taskCount -= 1
             return state.hasEnded && state.taskCount == 0
         }
-        if isOver { allReturned.open(with: ()) }
+        guard isOver else { return }
+        log.tellLeftOut()
+        allReturned.open(with: ())
     }
 }
 
@@ -259,7 +263,7 @@ extension ServerSession: SessionHost {
             state.withLockedValue { $0.hasOpened = true }
             server.configuration.whenOpened(self, isResumed)
         case .peerViolated(let message):
-            logger.warning("The client broke the rules of sessions", metadata: ["error": "\(message)"])
+            logger.warning("The client broke the rules of sessions", metadata: ["error": "\(message.escaped())"])
         case .ended(let error, let inDoubt):
             logger.debug("The session is over", metadata: error.map { ["reason": "\($0.message)"] } ?? [:])
             let (inboxes, hasOpened) = state.withLockedValue { state in
@@ -284,13 +288,9 @@ extension ServerSession: SessionHost {
     }
 
     private func unwanted(_ method: String) {
-        // Names that a client makes up must not fill the memory: neither many nor long ones.
-        let method = method.shortened
-        let isNews = state.withLockedValue { state in
-            state.unwantedPushCount += 1
-            return state.loggedMethods.count < 10 && state.loggedMethods.insert(method).inserted
-        }
-        if isNews { logger.notice("There is no method for these pushes", metadata: ["method": "\(method)"]) }
+        state.withLockedValue { $0.unwantedPushCount += 1 }
+        // The name is the client's.
+        logger.notice("There is no method for a push", metadata: ["method": "\(method.escaped(limit: 100))"])
     }
 }
 
@@ -333,7 +333,7 @@ extension ServerSession {
             try OutgoingPayload.response(status, metadata: [:], payload: []).check(limit: frameLimit)
             return status
         } catch {
-            logger.warning("A status cannot be sent", metadata: ["method": "\(method)", "error": "\(error)"])
+            warn("A status cannot be sent", method, error)
             return SessionStatus(.internal, "The status \(status.code) cannot be sent.")
         }
     }
@@ -343,7 +343,7 @@ extension ServerSession {
             do {
                 _ = try await run(call(of: item.push, method), method, nil, nil)
             } catch {
-                log(error, ofPushTo: method)
+                warn("The handler of a push failed", method.name, error)
             }
             engine.finish(item.receipt)
         }
@@ -353,12 +353,11 @@ extension ServerSession {
         SessionCall(method.name, .push, metadata: push.metadata.asMetadata, content: .push(push))
     }
 
+    /// Logs what went wrong. The method's name and words in the error may be the client's.
     @inline(never)
-    private func log(_ error: any Error, ofPushTo method: SessionMethod) {
-        logger.warning(
-            "The handler of a push failed",
-            metadata: ["method": "\(method.name)", "error": "\(error)"]
-        )
+    private func warn(_ message: Logger.Message, _ method: String, _ error: any Error) {
+        let error = "\(error)".escaped()
+        logger.warning(message, metadata: ["method": "\(method.escaped(limit: 100))", "error": "\(error)"])
     }
 
     private nonisolated(nonsending) func run(
@@ -396,10 +395,10 @@ extension ServerSession {
         case is CancellationError: return SessionStatus(.cancelled)
         case let error as SessionError where error.code == .cancelled: return SessionStatus(.cancelled)
         case let error as SessionError where error.code == .messageRefused:
-            logger.warning("A reply cannot be sent", metadata: ["method": "\(method)", "error": "\(error)"])
+            warn("A reply cannot be sent", method, error)
             return SessionStatus(.internal, "The reply cannot be sent.")
         default:
-            logger.warning("A handler failed", metadata: ["method": "\(method)", "error": "\(error)"])
+            warn("A handler failed", method, error)
             return SessionStatus(.unknown)
         }
     }

@@ -86,7 +86,7 @@ extension SessionServer {
     }
 
     private func goodbye(for error: any Error, _ connection: any TransportConnection) -> SessionGoodbye? {
-        let remote: Logger.Metadata = ["remote": "\(connection.remoteEndpoint)", "error": "\(error)"]
+        let remote: Logger.Metadata = ["remote": "\(connection.remoteEndpoint)", "error": "\("\(error)".escaped())"]
         switch error {
         case SessionLinkError.ended:
             return nil
@@ -95,8 +95,7 @@ extension SessionServer {
             return SessionGoodbye(.violation, message)
         case let status as SessionStatus where status.code == .unauthenticated || status.code == .permissionDenied:
             logger.info("A client was refused", metadata: remote)
-            // 1,000 characters, so that any client's frames can carry them.
-            return SessionGoodbye(.refused, String(status.message.prefix(1_000)))
+            return SessionGoodbye(.refused, status.message)
         case is CancellationError where Task.isCancelled:
             // The server ends.
             return nil

@@ -115,7 +115,7 @@ extension SessionMethod {
     static func unimplemented(_ name: String) -> SessionMethod {
         SessionMethod(name: name, kind: .unary) { _, _ in
             // The name is the client's, and may be long.
-            throw SessionStatus(.unimplemented, "There is no method \(name.shortened) to ask.")
+            throw SessionStatus(.unimplemented, "There is no method \(name.escaped(limit: 100)) to ask.")
         }
     }
 }

@@ -14,7 +14,9 @@ public import Logging
 ///   - services: what clients can ask for.
 ///   - interceptors: stand between sessions and handlers, the first one outermost.
 ///   - logger: gets what happens to connections, as `withServer` says. Handlers that failed, clients that broke the rules and
-///     errors of `authenticate`: `warning`; clients that were refused: `info`.
+///     errors of `authenticate`: `warning`; clients that were refused: `info`. Of lines with one message, 5 in ten minutes are
+///     written of each session, and 100 in ten seconds of all; how many were left out, the next one says, or a line at the
+///     end of the session or of the server.
 /// - Throws: `ConnectionError` when listening fails, or `invalidConfiguration` when two methods have one name; what `body`
 ///   throws.
 public nonisolated(nonsending) func withSessionServer<Result>(
@@ -67,15 +69,17 @@ package nonisolated(nonsending) func withSessionServer<Result>(
     _ body: nonisolated(nonsending) (SessionServer) async throws -> Result
 ) async throws -> Result {
     let methods = try SessionMethods(services)
+    let log = LimitedLog.ofServer(logger) { clock.now }
+    defer { log.tellLeftOut() }
     let memoryBudget = MemoryBudget(limit: configuration.server.memoryBudget)
-    let listeners = try await listen(on: endpoints, configuration.server, memoryBudget, logger, transport)
+    let listeners = try await listen(on: endpoints, configuration.server, memoryBudget, log.logger, transport)
     let server = SessionServer(
         endpoints: listeners.map(\.endpoint),
         configuration: configuration,
         methods: methods,
         interceptors: interceptors,
         clock: clock,
-        logger: logger
+        logger: log.logger
     ) {
         for listener in listeners { await listener.stopAccepting() }
     }

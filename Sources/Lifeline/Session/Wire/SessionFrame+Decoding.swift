@@ -88,8 +88,7 @@ extension SessionGoodbye {
     fileprivate init(_ goodbye: Lifeline_Session_V1_Goodbye) {
         self.init(
             UInt32(exactly: goodbye.code.rawValue).flatMap(Code.init),
-            // It is kept and logged: 1,000 characters, as this side says at most.
-            String(goodbye.message.prefix(1_000)),
+            goodbye.message,
             pause: Duration(milliseconds: goodbye.pauseMilliseconds)
         )
     }

@@ -1,0 +1,76 @@
+internal import LifelineCore
+internal import Logging
+internal import NIOConcurrencyHelpers
+
+/// A log that peers cannot fill: of lines with the same message, which differ in their metadata, `LineLimit` writes a few in a
+/// while. Lines below `info` are written whatever they are; who asks for those wants to see all.
+struct LimitedLog: Sendable {
+    /// Writes to the log.
+    let logger: Logger
+    private let limit: NIOLockedValueBox<LineLimit>
+
+    private init(_ logger: Logger, _ limit: LineLimit, now: @escaping @Sendable () -> MonotonicTime) {
+        let limit = NIOLockedValueBox(limit)
+        var logger = logger
+        logger.handler = LimitedLogHandler(base: logger.handler, limit: limit, now: now)
+        self.logger = logger
+        self.limit = limit
+    }
+
+    /// The log of one session: 5 lines of a kind in ten minutes, which show what happens and to whom, however many sessions
+    /// there are.
+    static func ofSession(_ logger: Logger, now: @escaping @Sendable () -> MonotonicTime) -> LimitedLog {
+        LimitedLog(logger, LineLimit(lineCount: 5, period: .seconds(600)), now: now)
+    }
+
+    /// The log of a server, with those of its connections: 100 lines of a kind in ten seconds, which a disk and a reader
+    /// stand.
+    static func ofServer(_ logger: Logger, now: @escaping @Sendable () -> MonotonicTime) -> LimitedLog {
+        LimitedLog(logger, LineLimit(lineCount: 100, period: .seconds(10)), now: now)
+    }
+
+    /// Writes one line that says how many lines of each kind were left out and not told of, if any were.
+    func tellLeftOut() {
+        let leftOut = limit.withLockedValue { $0.takeLeftOut() }
+        if leftOut.isEmpty { return }
+        let counts = leftOut.map { "\($0.count) of \"\($0.kind)\"" }.joined(separator: ", ")
+        logger.notice("Lines were left out of the log", metadata: ["left-out": "\(counts)"])
+    }
+}
+
+private struct LimitedLogHandler: LogHandler {
+    var base: any LogHandler
+    let limit: NIOLockedValueBox<LineLimit>
+    let now: @Sendable () -> MonotonicTime
+
+    var metadata: Logger.Metadata {
+        get { base.metadata }
+        set { base.metadata = newValue }
+    }
+
+    var metadataProvider: Logger.MetadataProvider? {
+        get { base.metadataProvider }
+        set { base.metadataProvider = newValue }
+    }
+
+    var logLevel: Logger.Level {
+        get { base.logLevel }
+        set { base.logLevel = newValue }
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { base[metadataKey: key] }
+        set { base[metadataKey: key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        guard event.level >= .info else { return base.log(event: event) }
+        let now = now()
+        guard case .write(let leftOut) = limit.withLockedValue({ $0.verdict(on: "\(event.message)", now: now) }) else {
+            return
+        }
+        var event = event
+        if leftOut > 0 { event.metadata = (event.metadata ?? [:]).merging(["left-out": "\(leftOut)"]) { $1 } }
+        base.log(event: event)
+    }
+}

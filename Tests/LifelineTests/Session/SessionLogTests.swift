@@ -1,0 +1,110 @@
+import LifelineClientTestSupport
+import LifelineCore
+import LifelineProtos
+import LifelineTestSupport
+import Logging
+import NIOConcurrencyHelpers
+import Testing
+
+@testable import Lifeline
+
+/// What a peer can do to the log of a session, and to the texts of errors: write much, and write what a terminal obeys.
+@Suite(.timeLimit(.minutes(1))) struct SessionLogTests {
+    private static let evil = "x\u{1b}[2J\n\u{9b}\u{202e}\u{2028}"
+    private static let escaped = #"x\u{1b}[2J\u{a}\u{9b}\u{202e}\u{2028}"#
+
+    private var push: SessionMethod { .push("t.T/Push") { (_: TestMessage, _) in } }
+
+    /// 20,000 pushes that are no message of their method: a few lines, and a count at the end.
+    @Test func malformedPushesDoNotFillTheLog() async throws {
+        let log = TestLog()
+        let count = 20_000
+        try await withServer(push, log: log) { server, _ in
+            let client = try await RawSessionClient.connect(to: server)
+            _ = try await client.hello { ($0.window.frames, $0.window.bytes) = (100_000, 100_000_000) }
+            let frames = try (1...count).flatMap { sequence in
+                try Lifeline_Session_V1_Frame.with {
+                    ($0.sequence, $0.push.method, $0.push.payload) = (UInt64(sequence), "t.T/Push", [0xFF])
+                }
+                .withDelimitedBytes { Array($0) }
+            }
+            try await client.socket.write(frames)
+            let session = try #require(server.sessions.first)
+            try await until {
+                session.engine.state.withLockedValue { $0.machine.inbound.progress.processed.ordinary }
+                    == UInt64(count)
+            }
+            await session.end(gracePeriod: .seconds(1000))
+            try await until { session.isOver }
+        }
+        let lines = log.entries.filter { $0.text.contains("The handler of a push failed") }
+        #expect(lines.count == 6, "five, and the one that counts")
+        #expect(lines.last?.text.contains("\(count - 5) of \"The handler of a push failed\"") == true, "\(lines)")
+    }
+
+    @Test func pushesThatNobodyHandlesDoNotFillTheLog() async throws {
+        let log = TestLog()
+        try await withServer(push, log: log) { server, _ in
+            let client = try await RawSessionClient.connect(to: server)
+            _ = try await client.hello()
+            for sequence in 1...50 as ClosedRange<UInt64> {
+                try await client.send(.with { ($0.sequence, $0.push.method) = (sequence, "\(Self.evil)\(sequence)") })
+            }
+            let session = try #require(server.sessions.first)
+            try await until { session.statistics.unwantedPushCount == 50 }
+        }
+        let lines = log.entries.filter { $0.text.contains("There is no method for a push") }
+        #expect(lines.count == 6)
+        #expect(lines.first?.text.contains("\(Self.escaped)1") == true, "\(lines)")
+        #expect(lines.last?.text.contains("45 of") == true, "\(lines)")
+    }
+
+    @Test func failuresOfHandlersAreEscaped() async throws {
+        struct Failure: Error, CustomStringConvertible { let description = SessionLogTests.evil }
+        let log = TestLog()
+        let method = SessionMethod.unary("t.T/Fail") { (_: TestMessage, _) -> TestMessage in throw Failure() }
+        try await withServer(method, log: log) { server, _ in
+            let client = try await RawSessionClient.connect(to: server)
+            _ = try await client.hello()
+            try await client.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Fail") })
+            #expect(try await client.next().response.serial == 1)
+        }
+        let lines = log.entries.filter { $0.text.contains("A handler failed") }
+        #expect(lines.count == 1 && lines.first?.text.contains(Self.escaped) == true, "\(lines)")
+    }
+
+    @Test func wordsOfThePeerAreEscapedInErrors() {
+        let status = SessionStatus(.internal, Self.evil)
+        #expect("\(status)" == "internal: \(Self.escaped)" && status.message == Self.evil)
+        let error = SessionError(status: status)
+        #expect(error.message == Self.escaped && error.status?.message == Self.evil)
+        let refused = SessionError(SessionGoodbye(.refused, Self.evil), byPeer: true)
+        #expect(refused.message.hasSuffix("The peer says: \(Self.escaped)") && refused.status?.message == Self.evil)
+        let caused = SessionError(code: .sessionLost, message: "Lost.", cause: refused)
+        #expect("\(caused)".hasSuffix(Self.escaped))
+        let unknown = SessionMethod.unimplemented(Self.evil)
+        #expect(unknown.name == Self.evil)
+    }
+
+    /// A letter with any number of marks is one character.
+    @Test func aGoodbyeIsShort() {
+        let goodbye = SessionGoodbye(.closed, "e" + String(repeating: "\u{301}", count: 100_000))
+        #expect(goodbye.message.unicodeScalars.count == 1_000)
+    }
+
+    /// Where there are many sessions, or connections, the server's log has a limit of its own.
+    @Test func aServersLogHasALimit() {
+        let (log, clock) = (TestLog(), ManualClock())
+        let limited = LimitedLog.ofServer(log.logger) { clock.now }
+        for number in 0..<1_000 { limited.logger.warning("A connection ended", metadata: ["number": "\(number)"]) }
+        #expect(log.entries.count == 100)
+        for _ in 0..<1_000 { limited.logger.debug("A detail") }
+        #expect(log.entries.count == 1_100, "who asks for details gets all")
+        clock.advance(by: .seconds(10))
+        limited.logger.warning("A connection ended")
+        #expect(log.entries.last?.text.contains(#""left-out": 900"#) == true, "\(log.entries.last?.text ?? "")")
+        for _ in 0..<100 { limited.logger.warning("A connection ended") }
+        limited.tellLeftOut()
+        #expect(log.entries.last?.text.contains("1 of \"A connection ended\"") == true)
+    }
+}
