@@ -19,8 +19,7 @@ extension Google_Protobuf_Timestamp {
         (seconds, nanos) = duration.secondsAndNanoseconds
         // A timestamp's nanoseconds count forward, before 1970 too (timestamp.proto).
         if nanos < 0 {
-            seconds -= 1
-            nanos += 1_000_000_000
+            (seconds, nanos) = seconds == .min ? (.min, 0) : (seconds - 1, nanos + 1_000_000_000)
         }
     }
 
@@ -36,9 +35,10 @@ extension Google_Protobuf_Timestamp {
 }
 
 extension Swift.Duration {
-    /// Both have the same sign, as google.protobuf.Duration wants it.
+    /// Both have the same sign, as google.protobuf.Duration wants it. Seconds that do not fit end at the edge: what a peer sends
+    /// can be longer by the nanoseconds than `Int64` has seconds.
     fileprivate var secondsAndNanoseconds: (Int64, Int32) {
-        let (seconds, attoseconds) = components
-        return (seconds, Int32(attoseconds / 1_000_000_000))
+        let (seconds, rest) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000_000_000_000)
+        return (Int64(clamping: seconds), Int32(rest / 1_000_000_000))
     }
 }
