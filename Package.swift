@@ -174,7 +174,8 @@ let lifeline: [Target] = [
         "LifelineWellKnownTypes",
         "SampleServices",
         .argumentParser,
-        .logging
+        .logging,
+        .unixSignals
     ),
 ]
 
@@ -320,6 +321,7 @@ let unitTests: [Target] = [
         "LifelineCore",
         "LifelineMessages",
         "LifelineProtos",
+        "LifelineReachability",
         "LifelineTestSupport",
         "LifelineWellKnownTypes",
         "SampleServices"

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Lifeline
+internal import LifelineCore
 internal import LifelineProtos
 internal import SampleServices
 
@@ -109,10 +110,11 @@ private actor Chat {
         }
     }
 
-    private func print(_ item: Sample_Room_V1_NewsItem) throws {
+    private func print(_ item: Sample_Room_V1_NewsItem) async throws {
         // What came before it was told to leave.
         if hasLeft { return }
-        try writeToStandardOutput(Array("\(item.from.printable): \(item.text.printable)\n".utf8))
+        let line = "\(item.from.escaped(limit: .max)): \(item.text.escaped(limit: .max))\n"
+        try await writeToStandardOutput(Array(line.utf8))
         printedCount += 1
         if item.text == asking.text { asking.printedNumbers.insert(item.number) }
         if let awaited, item.isOrFollowsLong(awaited.number, awaited.text) { self.awaited = nil }
@@ -153,7 +155,7 @@ private actor Chat {
 
     private func inDoubt(_ line: String) {
         isAnythingInDoubt = true
-        writeErrorLine("lifeline: nobody knows whether the room has heard: \(line.printable)")
+        writeErrorLine("lifeline: nobody knows whether the room has heard: \(line.escaped(limit: .max))")
     }
 
     private func inputEnded() {
@@ -167,6 +169,8 @@ extension Sample_Room_V1_NewsItem {
     ///
     /// The number alone does not tell: what comes may be of the room before a restart, which counted for itself.
     fileprivate func isOrFollowsLong(_ number: UInt64, _ text: String) -> Bool {
-        self.number == number && self.text == text || self.number >= number + UInt64(Room.keptNewsCount)
+        if self.number == number, self.text == text { return true }
+        // Numbers are the server's, and any.
+        return self.number >= number && self.number - number >= UInt64(Room.keptNewsCount)
     }
 }

@@ -136,12 +136,12 @@ private actor EchoRun {
 
     private func wasInDoubt() { tally.wasInDoubt() }
 
-    private func replied(_ reply: Sample_Room_V1_EchoReply) throws {
+    private func replied(_ reply: Sample_Room_V1_EchoReply) async throws {
         tally.replied()
         if text == nil {
             progress.report(count: tally.repliedCount)
         } else {
-            try writeToStandardOutput(Array((reply.text + "\n").utf8))
+            try await writeToStandardOutput(Array((reply.text + "\n").utf8))
         }
     }
 }

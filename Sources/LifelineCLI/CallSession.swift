@@ -40,7 +40,7 @@ extension CallOptions {
             afterLoss: afterLoss
         )
         let room = RoomClient(client)
-        let interruption = Interruption()
+        let interruption = await Interruption()
         try await withThrowingTaskGroup(of: Part.self) { group in
             group.addTask {
                 try await client.run()

@@ -45,7 +45,7 @@ struct CallWatch: AsyncParsableCommand {
                 try await call.withRoom { room in
                     room.news.stop()
                     for try await tick in room.watch(request, deadline: deadline) {
-                        try writeToStandardOutput(Array("\(tick.number) \(tick.time.clockTime)\n".utf8))
+                        try await writeToStandardOutput(Array("\(tick.number) \(tick.time.clockTime)\n".utf8))
                     }
                     try Task.checkCancellation()
                 }

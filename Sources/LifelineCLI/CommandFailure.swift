@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Glibc
 internal import Lifeline
+internal import LifelineCore
 
 /// Why the command cannot go on, in words for its user, and the code that it exits with (sysexits.h).
 struct CommandFailure: Error {
@@ -64,13 +65,14 @@ struct Interrupted: Error {
 func exitingOnFailure(_ body: () async throws -> Void) async throws {
     // Who reads its output no longer makes writing fail, and that is told as other failures are.
     signal(SIGPIPE, SIG_IGN)
+    defer { ErrorOutput.standard.flush() }
     do {
         try await body()
     } catch let error as Interrupted {
         throw ExitCode(128 + error.signal)
     } catch {
         guard let failure = CommandFailure(error) else { throw error }
-        writeErrorLine("lifeline: \(failure.message)")
+        writeErrorLine("lifeline: \(failure.message.escaped(limit: .max))")
         throw ExitCode(failure.status.rawValue)
     }
 }

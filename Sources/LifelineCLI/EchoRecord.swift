@@ -10,12 +10,18 @@ final class EchoRecord: Sendable {
     /// One line at a time, so that what is cut off again is of the line that had no room.
     private let writing = Mutex(())
 
-    /// Goes on behind what the file holds.
+    /// Goes on behind what the file holds. Takes no symbolic link, which somebody else may have made to lead to a file of this
+    /// user's.
     init(path: String) throws(CommandFailure) {
         self.path = path
-        descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
+        descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard descriptor >= 0 else {
-            throw CommandFailure(status: .inputOutput, message: "Cannot open \(path): \(lastErrorText()).")
+            // With O_NOFOLLOW that is what open(2) says of a link in the path's last component.
+            let reason =
+                errno == ELOOP
+                ? "it is a symbolic link, which may lead anywhere. Name the file that it leads to, or another one"
+                : lastErrorText()
+            throw CommandFailure(status: .inputOutput, message: "Cannot open \(path): \(reason).")
         }
     }
 

@@ -1,5 +1,3 @@
-internal import Synchronization
-
 /// The lines of standard input, as they come.
 struct LineReader: ~Copyable {
     private static let maximumLength = 4096
@@ -22,7 +20,7 @@ struct LineReader: ~Copyable {
                 return rest.isEmpty ? nil : try line(rest[...])
             }
             if rest.count > Self.maximumLength { _ = try line(rest[...]) }
-            let chunk = try await input.readChunkUnlessCancelled()
+            let chunk = try await input.readChunk()
             isAtEnd = chunk.isEmpty
             rest += chunk
         }
@@ -37,15 +35,5 @@ struct LineReader: ~Copyable {
             )
         }
         return String(decoding: bytes, as: UTF8.self)
-    }
-}
-
-extension InputFile {
-    /// `readChunk()`, but for waiting on when the task is cancelled: what is read then is lost.
-    func readChunkUnlessCancelled() async throws -> [UInt8] {
-        let (chunks, continuation) = AsyncThrowingStream.makeStream(of: [UInt8].self)
-        startReading { continuation.yield(with: $0) }
-        for try await chunk in chunks { return chunk }
-        throw CancellationError()
     }
 }

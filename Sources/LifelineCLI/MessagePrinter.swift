@@ -2,9 +2,9 @@ internal import Lifeline
 internal import LifelineMessages
 internal import LifelineProtos
 
-/// Prints the messages of all connections, one batch at a time, until enough have come.
+/// Prints the messages of all connections until enough have come.
 ///
-/// Writing blocks: while standard output takes nothing, no batch is taken off a connection, and so the peers wait too.
+/// While standard output takes nothing, a connection's next batch is not taken, and so the peers wait, too.
 actor MessagePrinter {
     private let format: MessageFormat
     private let limit: Int?
@@ -20,8 +20,7 @@ actor MessagePrinter {
     }
 
     /// Waits until the limit is reached, printing failed, or the user interrupts the command.
-    nonisolated func untilDone() async throws {
-        let interruption = Interruption()
+    nonisolated func untilDone(or interruption: Interruption) async throws {
         let waiting = Task { [finisher] in
             if await interruption.wait() != nil { finisher.finish() }
         }
@@ -31,7 +30,7 @@ actor MessagePrinter {
     }
 
     /// Prints messages up to the limit. The ones before one that is no ChatMessage are printed before its error is thrown.
-    func print(_ batch: [RawMessage]) throws {
+    func print(_ batch: [RawMessage]) async throws {
         var output: [UInt8] = []
         defer { progress.report(count: printedCount) }
         do {
@@ -40,16 +39,17 @@ actor MessagePrinter {
                 printedCount += 1
             }
         } catch {
-            try writeToStandardOutput(output)
+            try await writeToStandardOutput(output)
             throw error
         }
+        let isLimitReached = printedCount == limit
         do {
-            try writeToStandardOutput(output)
+            try await writeToStandardOutput(output)
         } catch {
             finisher.finish(throwing: error)
             throw error
         }
-        if printedCount == limit { finisher.finish() }
+        if isLimitReached { finisher.finish() }
     }
 
     private func append(_ raw: RawMessage, to output: inout [UInt8]) throws {

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import FoundationEssentials
 internal import Glibc
 internal import Lifeline
 internal import LifelineCore
@@ -76,7 +77,8 @@ struct MonitorCommand: AsyncParsableCommand {
             var reachability: (Endpoint, Reachability)?
             if let endpoint { reachability = (endpoint, await monitor.reachability(of: endpoint, probing: probe)) }
             let line = PathLine(path: path, reachability: reachability, time: time)
-            try writeToStandardOutput(Array(((json ? line.json : line.text) + "\n").utf8))
+            let text = json ? try line.json : line.text
+            try await writeToStandardOutput(Array("\(text)\n".utf8))
             printed += 1
             if printed == count { break }
         }
@@ -128,59 +130,80 @@ struct PathLine {
         return line
     }
 
-    /// For programs. `uptime` is in seconds on a clock that goes on while the machine sleeps.
+    /// For programs: a `JSONLine`.
     var json: String {
-        var members = [
-            "\"uptime\":\(time.uptime.tv_sec).\(padded(time.uptime.tv_nsec, to: 9))",
-            "\"status\":\(quoted(path.status.rawValue))",
-            "\"known\":\(path.isKnown)",
-            "\"ipv4\":\(path.usesIPv4)",
-            "\"ipv6\":\(path.usesIPv6)",
-            "\"defaultRoute\":\(path.hasDefaultRoute)",
-            "\"interfaces\":[\(path.interfaces.map(object).joined(separator: ","))]",
-        ]
-        if let reachability { members.append("\"reach\":\(object(reachability.endpoint, reachability.result))") }
-        return "{\(members.joined(separator: ","))}"
-    }
-
-    private func object(_ interface: NetworkInterface) -> String {
-        let members = [
-            "\"name\":\(quoted(interface.name))",
-            "\"index\":\(interface.index)",
-            "\"kind\":\(quoted(interface.kind.rawValue))",
-            "\"up\":\(interface.isUp)",
-            "\"carrier\":\(interface.hasCarrier)",
-            "\"ipv4\":\(interface.usesIPv4)",
-            "\"ipv6\":\(interface.usesIPv6)",
-            "\"defaultRoute\":\(interface.hasDefaultRoute)",
-            "\"addresses\":[\(interface.addresses.map { quoted("\($0)") }.joined(separator: ","))]",
-        ]
-        return "{\(members.joined(separator: ","))}"
-    }
-
-    private func object(_ endpoint: Endpoint, _ result: Reachability) -> String {
-        var members = [
-            "\"endpoint\":\(quoted("\(endpoint)"))",
-            "\"reachable\":\(result.isReachable)",
-            "\"reason\":\(quoted("\(result.reason)"))",
-        ]
-        if let address = result.address { members.append("\"address\":\(quoted("\(address)"))") }
-        if let interface = result.interface { members.append("\"interface\":\(quoted(interface))") }
-        if let detail = result.detail { members.append("\"detail\":\(quoted(detail))") }
-        return "{\(members.joined(separator: ","))}"
-    }
-
-    /// An interface's name may hold anything but slashes and white space.
-    private func quoted(_ text: String) -> String {
-        var result = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"", "\\": result += "\\\(scalar)"
-            case _ where scalar.value < 0x20:
-                result += "\\u00" + (scalar.value < 16 ? "0" : "") + String(scalar.value, radix: 16)
-            default: result.unicodeScalars.append(scalar)
-            }
+        get throws {
+            let encoder = JSONEncoder()
+            // In one order, so that lines can be compared.
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            return String(decoding: try encoder.encode(JSONLine(self)), as: UTF8.self)
         }
-        return result + "\""
+    }
+}
+
+/// What `--json` prints.
+private struct JSONLine: Encodable {
+    struct Interface: Encodable {
+        let name: String
+        let index: Int
+        let kind: String
+        let up: Bool
+        let carrier: Bool
+        let ipv4: Bool
+        let ipv6: Bool
+        let defaultRoute: Bool
+        let addresses: [String]
+
+        init(_ interface: NetworkInterface) {
+            name = interface.name
+            index = interface.index
+            kind = interface.kind.rawValue
+            up = interface.isUp
+            carrier = interface.hasCarrier
+            ipv4 = interface.usesIPv4
+            ipv6 = interface.usesIPv6
+            defaultRoute = interface.hasDefaultRoute
+            addresses = interface.addresses.map(\.description)
+        }
+    }
+
+    struct Reach: Encodable {
+        let endpoint: String
+        let reachable: Bool
+        let reason: String
+        let address: String?
+        let interface: String?
+        let detail: String?
+
+        init(_ endpoint: Endpoint, _ result: Reachability) {
+            self.endpoint = "\(endpoint)"
+            reachable = result.isReachable
+            reason = "\(result.reason)"
+            address = result.address?.description
+            interface = result.interface
+            detail = result.detail
+        }
+    }
+
+    /// In seconds, on a clock that goes on while the machine sleeps.
+    let uptime: Decimal
+    let status: String
+    let known: Bool
+    let ipv4: Bool
+    let ipv6: Bool
+    let defaultRoute: Bool
+    let interfaces: [Interface]
+    let reach: Reach?
+
+    init(_ line: PathLine) {
+        let (path, uptime) = (line.path, line.time.uptime)
+        self.uptime = Decimal(uptime.tv_sec) + Decimal(uptime.tv_nsec) / 1_000_000_000
+        status = path.status.rawValue
+        known = path.isKnown
+        ipv4 = path.usesIPv4
+        ipv6 = path.usesIPv6
+        defaultRoute = path.hasDefaultRoute
+        interfaces = path.interfaces.map(Interface.init)
+        reach = line.reachability.map { Reach($0.endpoint, $0.result) }
     }
 }

@@ -8,8 +8,9 @@ struct ReceiveCommand: AsyncParsableCommand {
         commandName: "receive",
         abstract: "Listens, and prints the messages that come.",
         discussion: """
-            Takes any number of connections at once. A connection that sends what is no message is closed, with the \
-            reason on standard error; the others go on. Runs until --count messages have come or it is interrupted.
+            Takes up to 10,000 connections at once. A connection that sends what is no message, or nothing for ten minutes \
+            (--idle), is closed, with the reason on standard error; the others go on. Runs until --count messages \
+            have come or it is interrupted.
 
             Examples:
               lifeline receive --on tcp://127.0.0.1:7000
@@ -55,7 +56,7 @@ struct ReceiveCommand: AsyncParsableCommand {
     /// not waited for.
     private var serverConfiguration: ServerConfiguration {
         var configuration = ServerConfiguration()
-        // Standard output blocks while nobody reads it.
+        // Printing a batch takes a while.
         configuration.handlerExecutor = .globalPool
         configuration.tls = tls.configuration
         configuration.connection.closeTimeout = .seconds(1)
@@ -68,6 +69,7 @@ struct ReceiveCommand: AsyncParsableCommand {
         let endpoint = try parseEndpoint(on)
         try await exitingOnFailure {
             let printer = MessagePrinter(format: format, limit: count)
+            let interruption = await Interruption()
             try await withServer(
                 listeningOn: endpoint,
                 configuration: serverConfiguration,
@@ -78,7 +80,7 @@ struct ReceiveCommand: AsyncParsableCommand {
                 for try await batch in connection.messages.batches { try await printer.print(batch) }
             } _: { server in
                 writeError("listening on \(server.endpoint)\n")
-                try await printer.untilDone()
+                try await printer.untilDone(or: interruption)
             }
         }
     }

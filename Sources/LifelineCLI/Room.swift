@@ -1,4 +1,5 @@
 internal import Lifeline
+internal import LifelineCore
 internal import LifelineProtos
 internal import LifelineWellKnownTypes
 internal import SampleServices
@@ -15,6 +16,8 @@ final class Room: Sample_Room_V1_RoomHandler {
     private struct State {
         var visitors: [String: Visitor] = [:]
         var newsCount: UInt64 = 0
+        /// Whether the last echo could not be recorded.
+        var hasRecordFailed = false
     }
 
     /// Of what is said and reported, in bytes: so much is kept for visitors that are slow.
@@ -41,14 +44,14 @@ final class Room: Sample_Room_V1_RoomHandler {
     func joined(_ session: ServerSession) {
         let mailbox = NewsMailbox(session)
         state.withLock { $0.visitors[session.id] = Visitor(mailbox: mailbox) }
-        tell("\(session.visitorName.printable) joined")
+        tell("\(session.visitorName.escaped()) joined")
     }
 
     func left(_ session: ServerSession) {
         guard let visitor = state.withLock({ $0.visitors.removeValue(forKey: session.id) }) else { return }
         visitor.mailbox.close()
-        let status = visitor.status.isEmpty ? "" : "; last status: \(visitor.status.printable)"
-        tell("\(session.visitorName.printable) left\(status)")
+        let status = visitor.status.isEmpty ? "" : "; last status: \(visitor.status.escaped(limit: .max))"
+        tell("\(session.visitorName.escaped()) left\(status)")
     }
 
     // MARK: What they ask
@@ -57,17 +60,27 @@ final class Room: Sample_Room_V1_RoomHandler {
         _ request: Sample_Room_V1_EchoRequest,
         context: SessionContext
     ) async throws -> Sample_Room_V1_EchoReply {
-        do {
-            try record?.append(session: context.session.id, number: request.number)
-        } catch {
-            tell(error.message)
-            throw SessionStatus(.unavailable, "The server cannot write its record.")
-        }
+        try append(request.number, of: context.session)
         let count = state.withLock { state in
             state.visitors[context.session.id]?.echoCount += 1
             return state.visitors[context.session.id]?.echoCount ?? 0
         }
         return .with { ($0.number, $0.text, $0.count) = (request.number, request.text, count) }
+    }
+
+    private func append(_ number: UInt64, of session: ServerSession) throws(SessionStatus) {
+        do {
+            try record?.append(session: session.id, number: number)
+            state.withLock { $0.hasRecordFailed = false }
+        } catch {
+            // Once, and not for each echo that anybody asks for meanwhile.
+            let isNews = state.withLock { state in
+                defer { state.hasRecordFailed = true }
+                return !state.hasRecordFailed
+            }
+            if isNews { tell(error.message) }
+            throw SessionStatus(.unavailable, "The server cannot write its record.")
+        }
     }
 
     func watch(
@@ -97,7 +110,7 @@ final class Room: Sample_Room_V1_RoomHandler {
         // Under one lock, so that all get it in one order, which is that of what is told here.
         return state.withLock { state in
             state.newsCount += 1
-            tell("\(name.printable): \(request.text.printable)")
+            tell("\(name.escaped()): \(request.text.escaped(limit: .max))")
             let item = Sample_Room_V1_NewsItem.with {
                 ($0.number, $0.from, $0.text, $0.time) = (state.newsCount, name, request.text, .now())
             }
@@ -109,7 +122,7 @@ final class Room: Sample_Room_V1_RoomHandler {
     func report(_ message: Sample_Room_V1_Status, context: SessionContext) async throws {
         try Room.check(message.text)
         state.withLock { $0.visitors[context.session.id]?.status = message.text }
-        tell("\(context.session.visitorName.printable) reports: \(message.text.printable)")
+        tell("\(context.session.visitorName.escaped()) reports: \(message.text.escaped(limit: .max))")
     }
 
     private static func check(_ text: String) throws(SessionStatus) {

@@ -16,7 +16,8 @@ struct ServeCommand: AsyncParsableCommand {
             what they have asked for is done, for --drain seconds at most, and then the command ends. A second interrupt ends it \
             at once.
 
-            With --record, each echo adds a line to a file, before its reply is sent: the session's id and the number. When \
+            With --record, each echo adds a line to a file, which must be no symbolic link, before its reply is sent: the \
+            session's id and the number. When \
             the server is killed and started again with the same file, that tells which echoes were handled how often:
               lifeline serve --record echoes
               lifeline call --count 10000            (meanwhile: kill -9 the server, and start it again)
@@ -71,7 +72,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     func run() async throws {
         let endpoint = try parseEndpoint(on)
-        let interruption = Interruption()
+        let interruption = await Interruption()
         try await exitingOnFailure {
             let isQuiet = quiet
             let room = Room(record: try record.map(EchoRecord.init(path:))) { line in
@@ -92,7 +93,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     private func serverConfiguration(for room: Room) throws -> SessionServerConfiguration {
         var configuration = SessionServerConfiguration()
-        // Standard error blocks while nobody reads it, and a disk may.
+        // Writing the record may block.
         configuration.server.handlerExecutor = .globalPool
         configuration.server.tls = tls.configuration
         configuration.server.shutdownGracePeriod = try parseSeconds(drain, of: "--drain")

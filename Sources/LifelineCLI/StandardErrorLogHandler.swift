@@ -1,3 +1,4 @@
+internal import LifelineCore
 internal import Logging
 
 /// Prints what the server reports about single connections, a line each.
@@ -15,6 +16,6 @@ struct StandardErrorLogHandler: LogHandler {
     func log(event: LogEvent) {
         let details = metadata.merging(event.metadata ?? [:]) { $1 }
         let text = details.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-        writeErrorLine("lifeline: \(event.message):\(text)")
+        writeErrorLine("lifeline: \(event.message):\(text)".escaped(limit: .max))
     }
 }

@@ -4,31 +4,64 @@ internal import Glibc
 /// Whether progress is welcome: standard error is a terminal.
 let isInteractive = isatty(STDERR_FILENO) == 1
 
-/// Writes to standard error. When that fails there is nowhere left to say so.
-func writeError(_ text: String) {
-    _ = Array(text.utf8).withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
-}
+/// Writes to standard error, without waiting: see `ErrorOutput`.
+func writeError(_ text: String) { ErrorOutput.standard.write(text) }
 
 /// Writes a line to standard error, in place of the line of `Progress` where that stands.
 func writeErrorLine(_ line: String) {
     writeError(isInteractive ? "\r\u{1b}[K\(line)\n" : "\(line)\n")
 }
 
-/// Writes all of `bytes` to standard output, and waits until it takes them.
-func writeToStandardOutput(_ bytes: [UInt8]) throws(CommandFailure) {
+private let standardOutput = DispatchQueue(label: "lifeline.standard-output")
+
+/// Writes all of `bytes` to standard output, and waits until it takes them. What several tasks write keeps its order.
+///
+/// - Throws: `CommandFailure`; `CancellationError` when the task is cancelled first.
+func writeToStandardOutput(_ bytes: [UInt8]) async throws {
+    try await blocking(on: standardOutput) {
+        do throws(SystemError) {
+            try writeBlocking(bytes, to: STDOUT_FILENO)
+        } catch {
+            throw CommandFailure(
+                status: .inputOutput,
+                message: "Cannot write to standard output: \(String(cString: strerror(error.number)))."
+            )
+        }
+    }
+}
+
+/// What a call to the system failed with.
+struct SystemError: Error {
+    let number: Int32
+}
+
+/// Writes all of `bytes`, and blocks until they are taken.
+func writeBlocking(_ bytes: [UInt8], to descriptor: Int32) throws(SystemError) {
     var rest = bytes[...]
     while !rest.isEmpty {
         let count = rest.withUnsafeBytes { buffer in
-            retryingOnInterrupt { write(STDOUT_FILENO, buffer.baseAddress, buffer.count) }
+            retryingOnInterrupt { write(descriptor, buffer.baseAddress, buffer.count) }
         }
-        guard count >= 0 else {
-            throw CommandFailure(status: .inputOutput, message: "Cannot write to standard output: \(lastErrorText()).")
-        }
+        guard count >= 0 else { throw SystemError(number: errno) }
         rest = rest.dropFirst(count)
     }
 }
 
-/// Reads from a file descriptor on a thread that may block, and not on those that tasks run on.
+/// Runs what may block on a thread of a queue's, and not on those that tasks run on. A task that is cancelled does not wait
+/// for its end.
+///
+/// - Throws: what `work` throws; `CancellationError` when the task is cancelled first.
+func blocking<Value: Sendable>(
+    on queue: DispatchQueue,
+    _ work: @escaping @Sendable () throws -> Value
+) async throws -> Value {
+    let (results, continuation) = AsyncThrowingStream.makeStream(of: Value.self)
+    queue.async { continuation.yield(with: Result { try work() }) }
+    for try await result in results { return result }
+    throw CancellationError()
+}
+
+/// Reads from a file descriptor.
 struct InputFile: ~Copyable {
     private let descriptor: Int32
     private let name: String
@@ -56,25 +89,16 @@ struct InputFile: ~Copyable {
         if isOwned { close(descriptor) }
     }
 
-    /// The next bytes, at most 64 KiB; empty at the end.
+    /// The next bytes, at most 64 KiB; empty at the end. What a cancelled task had asked for is lost.
     func readChunk() async throws -> [UInt8] {
-        try await withCheckedThrowingContinuation { continuation in
-            startReading { continuation.resume(with: $0) }
-        }
-    }
-
-    /// Calls `completion` with the next bytes, at most 64 KiB; with none at the end.
-    func startReading(_ completion: @escaping @Sendable (Result<[UInt8], any Error>) -> Void) {
         let (descriptor, name) = (descriptor, name)
-        DispatchQueue.global().async {
+        return try await blocking(on: .global()) {
             var chunk = [UInt8](repeating: 0, count: 64 << 10)
             let count = retryingOnInterrupt { read(descriptor, &chunk, chunk.count) }
-            if count >= 0 {
-                completion(.success(Array(chunk[..<count])))
-            } else {
-                let message = "Cannot read \(name): \(lastErrorText())."
-                completion(.failure(CommandFailure(status: .inputOutput, message: message)))
+            guard count >= 0 else {
+                throw CommandFailure(status: .inputOutput, message: "Cannot read \(name): \(lastErrorText()).")
             }
+            return Array(chunk[..<count])
         }
     }
 }

@@ -5,11 +5,6 @@ internal import LifelineTransport
 public struct ServerConfiguration: Sendable {
     /// How each connection behaves. Its `connectTimeout` bounds the handshakes of TLS and WebSocket, and its `tls` plays no
     /// part.
-    ///
-    /// Set its `idleTimeout` on a server that strangers can connect to: connections that say nothing take up places of
-    /// `maximumConnections` otherwise, until nobody else has one. Five minutes suit clients that speak or ping at least every
-    /// minute or two. Leave it nil only where clients may listen for hours without a word. A server of sessions needs
-    /// none: it pings its clients, and gives those up that do not answer.
     public var connection = ConnectionConfiguration()
 
     /// How many connections may be open at once; a connection counts until its handler has returned. Values below 1

@@ -9,7 +9,6 @@ internal import NIOConcurrencyHelpers
 final class SessionClientHost: Sendable {
     typealias Frame = Lifeline_Session_V1_Frame
 
-
     private struct State {
         var inboxes: [String: SessionInbox] = [:]
         var unwantedPushCount = 0
@@ -170,7 +169,8 @@ extension SessionClientHost: ConnectionUser {
             } catch {
                 throw ConnectionError(
                     code: .connectFailed,
-                    message: "What the server is to be told of the client could not be found out: \("\(error)".escaped())",
+                    message:
+                        "What the server is to be told of the client could not be found out: \("\(error)".escaped())",
                     cause: error
                 )
             }

@@ -1,0 +1,129 @@
+import Foundation
+import Lifeline
+import LifelineCore
+import LifelineMessages
+import LifelineProtos
+import LifelineTestSupport
+import LifelineWellKnownTypes
+import SampleServices
+import Testing
+
+/// What a peer says reaches the terminal as letters only, and what it counts ends nobody.
+@Suite(.timeLimit(.minutes(2)), .serialized) struct HostileTextTests {
+    private static let evil = "x\u{1b}[2J\u{9b}\u{202e}\u{2028}"
+    private static let escaped = #"x\u{1b}[2J\u{9b}\u{202e}\u{2028}"#
+
+    /// Two tables, as messages know nothing of connections.
+    @Test func textFormatEscapesWhatLinesDo() {
+        for scalar in (0...0x10FFFF as ClosedRange<UInt32>).compactMap(Unicode.Scalar.init)
+        where scalar.isUnsafeInLine != scalar.isEscapedInTextFormat {
+            Issue.record("\(scalar.value)")
+        }
+    }
+
+    @Test func receivedTextIsEscaped() async throws {
+        let output = try await receive(count: 1, format: "text") { endpoint in
+            let outcome = try await Program.product("lifeline", ["send", "--to", endpoint, "--text", Self.evil])
+                .outcome()
+            #expect(outcome.status == 0)
+        }
+        let text = String(decoding: output, as: UTF8.self)
+        #expect(text.contains(#"text: "x\033[2J\302\233\342\200\256\342\200\250""#), "\(text)")
+    }
+
+    @Test func namesOfVisitorsAndMethodsAreEscaped() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let port = try #require(Int(endpoint.split(separator: ":").last ?? ""))
+        let outcome = try await call("chat", "--to", endpoint, "--name", Self.evil, input: "\(Self.evil)\n")
+        #expect(outcome.status == 0)
+        #expect(String(decoding: outcome.output, as: UTF8.self) == "\(Self.escaped): \(Self.escaped)\n")
+        try await server.wait { $0.errorText.contains("\(Self.escaped): \(Self.escaped)\n") }
+        let client = try await RawSocket.connect(toPort: port)
+        let frames: [Lifeline_Session_V1_Frame] = [
+            .with {
+                ($0.hello.minimumVersion, $0.hello.maximumVersion, $0.hello.attempt) = (1, 1, 1)
+                ($0.hello.window.frames, $0.hello.window.bytes) = (100, 100_000)
+            },
+            .with { ($0.sequence, $0.push.method) = (1, Self.evil) },
+        ]
+        // The server says nothing to a client before its welcome, and drops what comes before.
+        try await client.write(try frames[0].withDelimitedBytes { Array($0) })
+        _ = try await client.readSome(1)
+        try await client.write(try frames[1].withDelimitedBytes { Array($0) })
+        try await server.wait { $0.errorText.contains("There is no method for a push: method=\(Self.escaped)") }
+        #expect(!server.errorText.contains("\u{1b}") && !server.errorText.contains("\u{9b}"))
+        await server.killAndWait()
+    }
+
+    /// What a handler says, and a refusal, come from the server.
+    @Test func textsOfTheServerAreEscaped() async throws {
+        var configuration = SessionServerConfiguration()
+        configuration.authenticate = { candidate in
+            if candidate.name == "out" { throw SessionStatus(.unauthenticated, Self.evil) }
+            return nil
+        }
+        let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
+        try await withSessionServer(listeningOn: anyPort, configuration: configuration, services: [HostileRoom()]) {
+            server in
+            let endpoint = "\(server.endpoints[0])"
+            for arguments in [["--to", endpoint], ["report", "--to", endpoint, "--name", "out", "--text", "x"]] {
+                let outcome = try await Program.product("lifeline", ["call"] + arguments).outcome()
+                #expect(outcome.status != 0 && outcome.errorText.contains(Self.escaped), "\(outcome.errorText)")
+                #expect(!outcome.errorText.contains("\u{1b}") && !outcome.errorText.contains("\u{202e}"))
+            }
+        }
+    }
+
+    /// Numbers at the end of their range.
+    @Test(arguments: [0, UInt64.max - 255, .max])
+    func numbersOfTheServerEndNobody(number: UInt64) async throws {
+        let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
+        try await withSessionServer(listeningOn: anyPort, services: [HostileRoom(number: number)]) { server in
+            let endpoint = "\(server.endpoints[0])"
+            let outcome = try await call("chat", "--to", endpoint, input: "one\ntwo\n")
+            #expect(outcome.status == 0, "\(outcome.errorText)")
+            let ticks = try await call("watch", "--to", endpoint, "--count", "4")
+            #expect(ticks.status == 0, "\(ticks.errorText)")
+        }
+    }
+
+    /// A room that says what harms a terminal, and counts as it likes.
+    private struct HostileRoom: Sample_Room_V1_RoomHandler {
+        var number: UInt64 = 1
+
+        func echo(
+            _ request: Sample_Room_V1_EchoRequest,
+            context: SessionContext
+        ) async throws -> Sample_Room_V1_EchoReply {
+            throw SessionStatus(.internal, HostileTextTests.evil)
+        }
+
+        func watch(
+            _ request: Sample_Room_V1_WatchRequest,
+            to stream: SessionStreamWriter<Sample_Room_V1_Tick>,
+            context: SessionContext
+        ) async throws {
+            for (seconds, nanos) in [(Int64.min, Int32.min), (.max, .max), (0, -1), (-1, .max)] {
+                try await stream.send(
+                    .with {
+                        $0.number = .max
+                        ($0.time.seconds, $0.time.nanos) = (seconds, nanos)
+                    }
+                )
+            }
+        }
+
+        func say(
+            _ request: Sample_Room_V1_SayRequest,
+            context: SessionContext
+        ) async throws -> Sample_Room_V1_SayReply {
+            let news = Sample_Room_V1_RoomPushes(context.session)
+            for (number, text) in [(0, "?"), (UInt64.max, "?"), (number, request.text)] {
+                try await news.news(.with { ($0.number, $0.text) = (number, text) })
+            }
+            return .with { ($0.number, $0.listenerCount) = (number, .max) }
+        }
+
+        func report(_ message: Sample_Room_V1_Status, context: SessionContext) async throws {}
+    }
+}

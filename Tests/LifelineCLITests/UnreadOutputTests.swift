@@ -1,0 +1,85 @@
+import Foundation
+import LifelineTestSupport
+import Testing
+
+/// Commands whose standard error or output nobody reads: a pipe that is full, and stays so.
+@Suite(.timeLimit(.minutes(2)), .serialized) struct UnreadOutputTests {
+    /// Two clients make it say more than a pipe takes, and than it keeps.
+    @Test func anUnreadErrorOutputHoldsNobodyUp() async throws {
+        try await withTemporaryPath("pipe") { pipe in
+            try await withTemporaryPath { socket in
+                let server = try RunningCommand(
+                    ["serve", "--on", "unix://\(socket)", "--spread", "0"],
+                    // Open at both ends, so that opening it waits for nobody.
+                    after: "mkfifo \(pipe); exec 2<>\(pipe)"
+                )
+                let lines = String(repeating: String(repeating: "x", count: 4000) + "\n", count: 150)
+                try await withThrowingTaskGroup { group in
+                    for name in ["Ada", "Bob"] {
+                        group.addTask {
+                            let to = ["--to", "unix://\(socket)", "--name", name, "--quiet"]
+                            let command = try Program.product("lifeline", ["call", "chat"] + to)
+                            let outcome = try await command.outcome(input: Data(lines.utf8))
+                            #expect(outcome.status == 0, "\(outcome.errorText)")
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                server.send(SIGTERM)
+                #expect(await server.finish() == 0)
+            }
+        }
+    }
+
+    @Test func anUnreadOutputDoesNotKeepACommandFromEnding() async throws {
+        try await withTemporaryPath("pipe") { pipe in
+            #expect(mkfifo(pipe, 0o600) == 0)
+            let receiver = try RunningCommand(["receive", "--on", "tcp://127.0.0.1:0"], after: "exec 1<>\(pipe)")
+            try await receiver.wait { $0.errorText.contains("listening on ") && $0.errorText.contains("\n") }
+            let endpoint = String(receiver.errorText.split(whereSeparator: \.isWhitespace).last ?? "")
+            // More than the pipe takes.
+            let text = String(repeating: "x", count: 100_000)
+            let sender = try RunningCommand(["send", "--to", endpoint, "--text", text, "--quiet"])
+            #expect(await readByte(from: pipe) == UInt8(ascii: "i"), "it has begun to print an id")
+            receiver.send(SIGTERM)
+            #expect(await receiver.finish() == 0)
+            await sender.killAndWait()
+        }
+    }
+
+    /// Waits on a thread that may block.
+    private func readByte(from path: String) async -> UInt8? {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                let file = FileHandle(forReadingAtPath: path)
+                continuation.resume(returning: (try? file?.read(upToCount: 1))?.first)
+            }
+        }
+    }
+
+    @Test func aRecordIsNoSymbolicLink() async throws {
+        try await withTemporaryPath("target") { target in
+            let link = target + ".link"
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+            defer { try? FileManager.default.removeItem(atPath: link) }
+            let serve = try Program.product("lifeline", ["serve", "--on", "tcp://127.0.0.1:0", "--record", link])
+            let outcome = try await serve.outcome()
+            #expect(outcome.status == 74)
+            #expect(outcome.errorText.contains("it is a symbolic link"), "\(outcome.errorText)")
+            #expect(!fileExists(at: target))
+        }
+    }
+
+    @Test func aSilentConnectionIsClosed() async throws {
+        let receiver = try RunningCommand(["receive", "--on", "tcp://127.0.0.1:0", "--idle", "0.05"])
+        try await receiver.wait { $0.errorText.contains("listening on ") && $0.errorText.contains("\n") }
+        let port = try #require(Int(receiver.errorText.split(whereSeparator: { ":\n".contains($0) }).last ?? ""))
+        let silent = try await RawSocket.connect(toPort: port)
+        try await receiver.wait { $0.errorText.contains("idleTimeout") }
+        // Its end, or a reset.
+        _ = try? await silent.read()
+        await receiver.killAndWait()
+        let help = try await Program.product("lifeline", ["receive", "--help"]).outcome()
+        #expect(String(decoding: help.output, as: UTF8.self).contains("(default: 600.0)"))
+    }
+}
