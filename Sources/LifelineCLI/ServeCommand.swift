@@ -99,8 +99,8 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.server.shutdownGracePeriod = try parseSeconds(drain, of: "--drain")
         configuration.drainSpread = try parseSeconds(spread, of: "--spread")
         configuration.keptDuration = try parseSeconds(keep, of: "--keep")
-        // For each of 10,000 sessions, which may all be slow.
-        configuration.limits.maximumKeptByteCount = 256 << 10
+        // For each of them, which may all be slow; all together keep no more than 1 GiB.
+        configuration.limits.maximumKeptByteCount = 1 << 20
         configuration.whenOpened = { session, isResumed in
             if !isResumed { room.joined(session) }
         }

@@ -569,7 +569,7 @@ public import LifelineWellKnownTypes
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
-/// What a side takes in a lane that it has not processed yet. Sizes are those of contents: see the document.
+/// What a side takes in a lane that it has not processed yet. Sizes are those of memory: see the document.
 @frozen public struct Lifeline_Session_V1_Window: LifelineMessages.Message {
     @inlinable public var frames: UInt32 {
         get { _message.pointee.frames }

@@ -123,8 +123,8 @@ import Testing
         }
 
         static let all = [
-            Cutting(cuts: 0, seed: 1, window: (5, 1_500), count: 500), Cutting(cuts: 25, seed: 2),
-            Cutting(cuts: 40, seed: 3), Cutting(cuts: 25, seed: 4, window: (5, 1_500), count: 1_000),
+            Cutting(cuts: 0, seed: 1, window: (5, 5_000), count: 500), Cutting(cuts: 25, seed: 2),
+            Cutting(cuts: 40, seed: 3), Cutting(cuts: 25, seed: 4, window: (5, 5_000), count: 1_000),
             Cutting(cuts: 40, seed: 5, isForgetful: true),
         ]
     }

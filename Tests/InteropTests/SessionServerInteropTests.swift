@@ -116,9 +116,10 @@ import Testing
 
         static let all = [
             opening("first-frame-no-hello", "before the session was opened"),
-            opening("no-window", "window takes nothing"),
-            opening("window-of-0-frames", "window takes nothing"),
-            opening("window-of-0-bytes", "window takes nothing"),
+            opening("no-window", "window takes no frame"),
+            opening("window-of-0-frames", "window takes no frame"),
+            opening("window-of-0-bytes", "window takes no frame"),
+            opening("window-too-small", "window takes no frame"),
             opening("hello-too-long", "cannot be taken", mayLackGoodbye: true),
             opening("hello-no-message", "cannot be taken", mayLackGoodbye: true),
             opening("hello-truncated-inside", "cannot be taken", mayLackGoodbye: true),
@@ -147,6 +148,7 @@ import Testing
             Rule(name: "serial-0", words: "serial 0"),
             Rule(name: "serial-in-use", words: "serial 7"),
             Rule(name: "window-frames", words: "ordinary frames came than the window"),
+            Rule(name: "message-larger-than-window", words: "ordinary frames came than the window"),
             Rule(name: "window-bytes", words: "ordinary frames came than the window"),
             // A client that returns with this cannot go on with its session.
             Rule(name: "processed-ahead", words: "ordinary frame 2 was acknowledged and never sent"),
@@ -154,14 +156,14 @@ import Testing
             Rule(name: "urgent-processed-ahead", words: "urgent frame 2 was acknowledged and never sent"),
             Rule(name: "processed-behind", words: "ordinary frames went back to 0"),
             Rule(name: "urgent-processed-behind", words: "urgent frames went back to 0"),
-            Rule(name: "resuming-without-window", words: "window takes nothing", session: "the session lives"),
+            Rule(name: "resuming-without-window", words: "The window takes no frame", session: "the session lives"),
         ]
     }
 
     @Test(arguments: Rule.all) func aClientThatBreaksARuleIsToldWhich(rule: Rule) async throws {
         var limits = SessionLimits()
         limits.maximumUnprocessedMessageCount = 4
-        limits.maximumUnprocessedByteCount = 1_024
+        limits.maximumUnprocessedByteCount = 4_096
         try await withServer(limits: limits) { _, port in
             let lines = try await SessionPeer.breakRule(rule.name, port: port)
             let goodbye = try #require(lines.first)

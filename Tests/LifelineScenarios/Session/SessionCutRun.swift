@@ -259,7 +259,7 @@ package final class SessionCutRun {
             case .cancelRequest(let request):
                 seenByEach[who].cancelled[side].append(Int(request.serial))
                 respond(to: request, 0, parts: 0, at: end)
-            case .sessionLost, .refuseRequest, .peerLeaving, .notWelcomed, .violated, .ended:
+            case .sessionLost, .refuseRequest, .peerLeaving, .sentAway, .notWelcomed, .violated, .ended:
                 failure = "\(side == 0 ? "the client" : "the server"): \(action)"
             }
         }

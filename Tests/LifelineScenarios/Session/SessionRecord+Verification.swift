@@ -30,7 +30,7 @@ extension SessionRecord {
             "\(kept.frameCount) messages are kept for the peer"
         )
         demand(
-            kept.byteCount <= own.outboundLimit.byteCount + besides * largest,
+            kept.byteCount <= own.outboundLimit.byteCount + (besides + cancelCount) * largest,
             "\(kept.byteCount) bytes are kept for the peer"
         )
         demand(outbound.keptPlaceCount <= 2 * kept.frameCount + 80, "\(outbound.keptPlaceCount) places are taken up")

@@ -154,6 +154,7 @@ final class SessionRecord {
         for action in actions {
             switch action {
             case .opened, .peerLeaving, .notWelcomed, .sessionLost: break
+            case .sentAway: fail("\(name): the client was sent away, where nothing is shared")
             case .violated(let violation): fail("\(name): the peer broke the rules: \(violation.message)")
             case .ended(let goodbye, _):
                 demand(!isOver, "it ended twice")
@@ -183,7 +184,7 @@ final class SessionRecord {
                 running.append(
                     Running(request: request, number: number, byteCount: content.byteCount, deadline: deadline)
                 )
-            case .refuseRequest(_, let content):
+            case .refuseRequest(_, let content, _):
                 refusedCount += 1
                 if let number = beganRequest(content) { ended.insert(number) }
             case .cancelRequest(let request):

@@ -144,7 +144,7 @@ extension SessionScenario {
         record.told(actions)
         for action in actions {
             switch action {
-            case .refuseRequest(let request, _):
+            case .refuseRequest(let request, _, _):
                 let refusal = OutgoingPayload.response(SessionStatus(.resourceExhausted), metadata: [:], payload: [])
                 record.end.respond(to: request, refusal, now: now)
             case .peerLeaving(let goodbye): if record === clientRecord { awayUntil = now + goodbye.pause }
@@ -179,7 +179,7 @@ extension SessionScenario {
             return "push \(note?.number ?? -1) part \(note?.part ?? -1) of serial \(serial) came, \(receipt)"
         case .beginRequest(let request, _, let content):
             return "begin request \(SessionNote(content)?.number ?? -1), serial \(request.serial)"
-        case .refuseRequest(let request, let content):
+        case .refuseRequest(let request, let content, _):
             return "refuse request \(SessionNote(content)?.number ?? -1), serial \(request.serial)"
         case .complete(let number, _): return "request \(number) has its response"
         case .fail(let number, let code): return "request \(number) fails: \(code)"

@@ -137,7 +137,7 @@ package final class SessionScenario {
 
     func check() {
         result.totals.steps += 1
-        let largest = largestFiller + 8 + Self.overhead
+        let largest = SessionPayload.messageOverhead + largestFiller + 8 + Self.overhead
         clientRecord.check(peer: server.configuration.options, largest: largest, now: now)
         for record in liveRecords { record.check(peer: client.options, largest: largest, now: now) }
         let registry = server.configuration.registry
@@ -224,11 +224,11 @@ extension SessionOptions {
         var options = SessionOptions()
         options.outboundLimit = SessionWindow(
             frameCount: Int.random(in: 2...24, using: &random),
-            byteCount: Int.random(in: 40...1_000, using: &random)
+            byteCount: Int.random(in: 1_000...20_000, using: &random)
         )
         options.inboundWindow = SessionWindow(
             frameCount: Int.random(in: 1...10, using: &random),
-            byteCount: Int.random(in: 30...600, using: &random)
+            byteCount: Int.random(in: 4_096...10_000, using: &random)
         )
         options.maximumRequestCount = Int.random(in: 1...8, using: &random)
         options.maximumRunningCount = Int.random(in: 1...6, using: &random)

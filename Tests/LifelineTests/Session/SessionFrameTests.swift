@@ -101,7 +101,7 @@ import Testing
     @Test func everyFieldOfAnOpening() throws {
         let credentials = SessionCredentials(id: SessionID(1, 2), token: SessionToken(3, 4))
         let progress = SessionProgress(processed: SessionAcknowledgement(ordinary: 5, urgent: 6), received: 7)
-        let window = SessionWindow(frameCount: 8, byteCount: 9)
+        let window = SessionWindow(frameCount: 8, byteCount: 4_097)
         let hello = SessionHello(
             minimumVersion: 1,
             maximumVersion: 3,
@@ -198,7 +198,7 @@ import Testing
             }
         }
         let sixteen = [UInt8](repeating: 1, count: 16)
-        func window(_ window: inout Lifeline_Session_V1_Window) { (window.frames, window.bytes) = (1, 1) }
+        func window(_ window: inout Lifeline_Session_V1_Window) { (window.frames, window.bytes) = (1, 4096) }
         for count in [0, 1, 15, 17] {
             let bytes = [UInt8](repeating: 1, count: count)
             let expected = SessionViolation.malformedCredentials(byteCount: count)
@@ -216,7 +216,8 @@ import Testing
         }
         #expect(failure { $0.hello.name = "no window" } == .emptyWindow)
         #expect(failure { $0.hello.window.frames = 1 } == .emptyWindow)
-        #expect(failure { $0.hello.window.bytes = 1 } == .emptyWindow)
+        #expect(failure { $0.hello.window.bytes = 4096 } == .emptyWindow)
+        #expect(failure { ($0.hello.window.frames, $0.hello.window.bytes) = (9, 4095) } == .emptyWindow)
         #expect(failure { ($0.welcome.sessionID, $0.welcome.token) = (sixteen, sixteen) } == .emptyWindow)
         let wrongPlace = SessionViolation.wrongPlace
         #expect(failure { ($0.sequence, $0.urgentSequence) = (1, 1) } == wrongPlace)
@@ -253,7 +254,7 @@ import Testing
             Frame.with { ($0.response.serial, $0.response.payload) = (1, [1, 2]) },
             Frame.with { $0.push.payload = [1, 2] },
         ]
-        for frame in frames {
+        for frame in try frames.map({ try Frame(serializedBytes: $0.serializedBytes()) }) {
             #expect(violation(frame, byteCount: 258) == nil)
             #expect(violation(frame, byteCount: 259) == .padded(byteCount: 257))
         }

@@ -76,7 +76,9 @@ import Testing
                 [UInt8](repeating: 1, count: 16), [UInt8](repeating: 2, count: 16)
             )
             ($0.welcome.processed, $0.welcome.urgentProcessed, $0.welcome.received) = (number, number, number)
-            ($0.welcome.window.frames, $0.welcome.window.bytes) = (max(short, 1), max(number, 1))
+            ($0.welcome.window.frames, $0.welcome.window.bytes) = (
+                max(short, 1), max(number, UInt64(SessionWindow.smallestByteCount))
+            )
             ($0.welcome.maximumRequests, $0.welcome.maximumFrame) = (short, short)
             $0.welcome.keptMilliseconds = number
         }

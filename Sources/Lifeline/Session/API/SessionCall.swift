@@ -20,15 +20,19 @@ public struct SessionCall: Sendable {
     public let isImplemented: Bool
     /// The method's shape.
     public let kind: Kind
-    /// What goes with the request.
-    public var metadata: SessionMetadata
+    /// What goes with the request. What came in is made into a dictionary each time that it is asked for.
+    public var metadata: SessionMetadata {
+        get { lazyMetadata.value }
+        set { lazyMetadata.own = newValue }
+    }
     /// How long it may take; nil: as long as it likes. A push has none.
     public var timeLimit: Duration?
     /// What is promised of a push; `reliable` for all else.
     public var delivery: SessionDelivery
     /// What whoever pushes waits for; `accepted` for all else.
     public let stage: SessionPushStage
-    let content: CallContent
+    private(set) var lazyMetadata: LazyMetadata
+    var content: CallContent { lazyMetadata.content }
 
     /// Makes a call, to hand it to an interceptor: calls are made by `SessionClient`.
     ///
@@ -58,10 +62,11 @@ public struct SessionCall: Sendable {
         )
     }
 
+    /// - Parameter metadata: nil: that of the content.
     init(
         _ method: String,
         _ kind: Kind,
-        metadata: SessionMetadata,
+        metadata: SessionMetadata?,
         timeLimit: Duration? = nil,
         delivery: SessionDelivery = .reliable,
         isImplemented: Bool = true,
@@ -71,11 +76,10 @@ public struct SessionCall: Sendable {
         self.method = method
         self.isImplemented = isImplemented
         self.kind = kind
-        self.metadata = metadata
         self.timeLimit = timeLimit
         self.delivery = delivery
         self.stage = stage
-        self.content = content
+        lazyMetadata = LazyMetadata(own: metadata, content: content)
     }
 
     /// The encoded message.
@@ -89,9 +93,14 @@ public struct SessionCall: Sendable {
 
 /// What a call came to.
 public struct SessionReply: Sendable {
-    /// What goes with the response. A push has none.
-    public var metadata: SessionMetadata
-    let content: CallContent
+    /// What goes with the response. A push has none. What came in is made into a dictionary each time that it is asked
+    /// for.
+    public var metadata: SessionMetadata {
+        get { lazyMetadata.value }
+        set { lazyMetadata.own = newValue }
+    }
+    private var lazyMetadata: LazyMetadata
+    var content: CallContent { lazyMetadata.content }
 
     /// Makes a reply, in place of one of the handler's.
     ///
@@ -100,15 +109,25 @@ public struct SessionReply: Sendable {
         self.init(metadata: metadata, content: .bytes(payload))
     }
 
-    init(metadata: SessionMetadata = [:], content: CallContent = .bytes([])) {
-        self.metadata = metadata
-        self.content = content
+    /// - Parameter metadata: nil: that of the content.
+    init(metadata: SessionMetadata? = nil, content: CallContent = .bytes([])) {
+        lazyMetadata = LazyMetadata(own: metadata, content: content)
     }
 
     /// The encoded message; empty where the method replies with none.
     public var payload: [UInt8] { content.bytes }
     /// Its size in bytes.
     public var payloadByteCount: Int { content.byteCount }
+}
+
+/// Metadata that are those of a message which came in, until others take their place: most messages' are never looked
+/// at.
+struct LazyMetadata: Sendable {
+    /// Nil where they are the content's.
+    var own: SessionMetadata?
+    let content: CallContent
+
+    var value: SessionMetadata { own ?? content.metadata }
 }
 
 /// A user's encoded message: this side's own, or in the frame that it came in.
@@ -127,6 +146,16 @@ enum CallContent: Sendable {
                 message: "The \(type(of: message)) cannot be encoded.",
                 cause: error
             )
+        }
+    }
+
+    /// What goes with it where it came in.
+    var metadata: SessionMetadata {
+        switch self {
+        case .bytes: [:]
+        case .request(let request): request.metadata.asMetadata
+        case .response(let response): response.metadata.asMetadata
+        case .push(let push): push.metadata.asMetadata
         }
     }
 

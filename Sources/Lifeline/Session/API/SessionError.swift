@@ -9,7 +9,7 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
             case sessionLost, expired
             case messageExpired, messageReplaced, messageDropped, messageInDoubt, messageUnsent
             case notWaitedFor
-            case status, timedOut, cancelled, tooManyInFlight, messageRefused, malformedMessage
+            case status, timedOut, cancelled, tooManyInFlight, messageRefused, serverExhausted, malformedMessage
         }
         private let kind: Kind
 
@@ -55,6 +55,9 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
         public static let tooManyInFlight = Code(kind: .tooManyInFlight)
         /// Local misuse: the message cannot be encoded (the cause is a `MessageError`), or is over the limit. It was not sent.
         public static let messageRefused = Code(kind: .messageRefused)
+        /// A server's: all of its sessions together keep as much as `SessionServerConfiguration.maximumKeptByteCount`
+        /// allows. The message was not sent.
+        public static let serverExhausted = Code(kind: .serverExhausted)
         /// What the peer sent is not the message that the method has; the cause is a `MessageError`.
         public static let malformedMessage = Code(kind: .malformedMessage)
 
@@ -146,7 +149,7 @@ extension SessionError {
     package static var madeWay: SessionError {
         SessionError(
             code: .expired,
-            message: "The server was full, and the client had made no use of the session. Allow more sessions."
+            message: "A new client got the place of the session, whose client was away. Allow more sessions."
         )
     }
 

@@ -6,7 +6,7 @@ public struct SessionStatistics: Sendable, Hashable {
     public internal(set) var sessionCount = 0
     /// Messages that are kept because the peer has not processed them yet.
     public internal(set) var keptMessageCount = 0
-    /// Their size in bytes.
+    /// Their size in bytes, as `SessionLimits` counts it.
     public internal(set) var keptByteCount = 0
     /// Pushes that came in, those that belong to requests included.
     public internal(set) var receivedPushCount = 0

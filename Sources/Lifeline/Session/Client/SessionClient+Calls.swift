@@ -113,7 +113,7 @@ extension SessionClient {
         let request = OutgoingPayload.request(method: call.method, metadata: call.metadata, payload: payload)
         try request.check(limit: configuration.client.connection.maximumFrameLength)
         let response = try await engine.request(request, timeLimit: call.timeLimit, inbox: inbox)
-        return SessionReply(metadata: response.metadata.asMetadata, content: .response(response))
+        return SessionReply(content: .response(response))
     }
 
     func decode<Message: DelimitedMessage>(
@@ -133,8 +133,17 @@ extension SessionClient {
 }
 
 extension OutgoingPayload {
-    /// - Throws: `messageRefused` when no frame can carry it.
+    /// - Throws: `messageRefused` when no frame can carry it, or it has more metadata than a message may have.
     func check(limit: Int) throws(SessionError) {
+        if exceedsLimits {
+            throw SessionError(
+                code: .messageRefused,
+                message:
+                    "The message has more than \(SessionPayload.maximumEntryCount) entries of metadata or details, or its "
+                    + "metadata counts for more than \(SessionPayload.maximumMetadataByteCount >> 10) KiB, with 64 bytes for "
+                    + "each entry. Send what is more in the message itself."
+            )
+        }
         let length = maximumFrameLength
         guard length > limit else { return }
         throw SessionError(

@@ -98,7 +98,7 @@ public final class SessionClient: Sendable {
         host = SessionClientHost(
             engine: engine,
             keeper: keeper,
-            configuration: configuration.client.connection,
+            configuration: configuration.client.connection.forSessionFrames,
             leftoverLimit: options.inboundWindow,
             renewMetadata: configuration.checkedRenewal,
             clock: environment.clock,

@@ -55,6 +55,14 @@ extension SessionClientConfiguration {
 
     /// - Throws: `invalidConfiguration` when no server takes a hello with the metadata.
     func checkOpening(_ metadata: SessionMetadata) throws(ConnectionError) {
+        guard metadata.count <= SessionPayload.maximumEntryCount else {
+            throw ConnectionError(
+                code: .invalidConfiguration,
+                message:
+                    "The metadata of a session has \(metadata.count) entries, of \(SessionPayload.maximumEntryCount) at most. "
+                    + "Send what is more with a call."
+            )
+        }
         let length = metadata.reduce(name.utf8.count) {
             $0 + $1.key.utf8.count + $1.value.utf8.count + SessionPayload.entryByteCount
         }

@@ -58,8 +58,11 @@ extension SessionEngine {
                 state.effects.append(.deliver(push, receipt, state.machine.waiter(serial: serial)))
             case .deliverPush(_, _, let receipt):
                 state.machine.finish(receipt, now: clock.now)
-            case .beginRequest(let request, _, _), .refuseRequest(let request, _):
-                state.effects.append(.refuse(request))
+            case .beginRequest(let request, _, _):
+                // What comes in is never anything but a request's content.
+                state.effects.append(.refuse(request, .tooManyRunning))
+            case .refuseRequest(let request, _, let refusal):
+                state.effects.append(.refuse(request, refusal))
             case .cancelRequest(let request):
                 state.effects.append(.cancel(request))
             case .peerLeaving(let goodbye):
@@ -71,6 +74,8 @@ extension SessionEngine {
                     state.isPeerLeaving = isClient
                     state.effects.append(.tell(.peerLeaving(pause: goodbye.pause)))
                 }
+            case .sentAway:
+                state.closing = .init(error: nil, saysGoodbye: true)
             case .notWelcomed:
                 state.closing = .init(error: .notWelcomed, saysGoodbye: false)
             case .violated(let violation):

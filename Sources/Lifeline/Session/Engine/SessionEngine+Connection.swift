@@ -83,6 +83,7 @@ extension SessionEngine {
             guard state.outlet?.id == id else { return false }
             do throws(SessionViolation) {
                 let frame = try SessionFrame(frame, byteCount: byteCount, now: now)
+                allow(frame, in: &state)
                 perform(state.machine.received(frame, now: now), in: &state)
             } catch {
                 perform(state.machine.receivedViolation(error, now: now), in: &state)

@@ -95,6 +95,7 @@ extension SessionEngine {
             if delivery.isAtMostOnce, !state.machine.hasRoom(forPush: .outgoing(payload)) {
                 offerHeld(&state, now: now)
             }
+            allow(payload, in: &state)
             let (offer, actions) = state.machine.push(
                 .outgoing(payload),
                 of: request,
@@ -108,6 +109,8 @@ extension SessionEngine {
                 return .failure(.sessionEnded)
             case .tooLong(let limit):
                 return .failure(SessionError(RequestError.messageRefused(limit: limit)))
+            case .exhausted:
+                return .failure(.serverExhausted)
             case .dropped:
                 state.statistics.droppedPushCount += 1
                 guard processing != nil else { return .success(nil) }
@@ -168,12 +171,9 @@ extension SessionEngine {
     func respond(to request: IncomingRequest, _ response: OutgoingPayload) {
         var response = response
         change(isOneOfMany: true) { state, now in
-            if response.maximumFrameLength > state.machine.peerFrameLimit {
-                let status = SessionStatus(.internal, "The response is longer than what the peer takes.")
-                response = OutgoingPayload.response(status, metadata: [:], payload: [])
-            } else if !state.machine.takesResponse(response.byteCount) {
-                let status = SessionStatus(.resourceExhausted, "Too many responses wait for the client to take them.")
-                response = OutgoingPayload.response(status, metadata: [:], payload: [])
+            allow(response, in: &state)
+            if let refusal = state.machine.refusal(ofResponse: .outgoing(response)) {
+                response = OutgoingPayload.response(SessionStatus(refusal), metadata: [:], payload: [])
             }
             perform(state.machine.respond(to: request, .outgoing(response), now: now).1, in: &state)
         }

@@ -74,7 +74,7 @@ final class SessionEngine: Sendable {
         case admit(Latch<SessionError?>, SessionError?)
         case deliver(Lifeline_Session_V1_Push, Receipt, PendingCall?)
         case begin(IncomingRequest, deadline: MonotonicTime?, Lifeline_Session_V1_Request)
-        case refuse(IncomingRequest)
+        case refuse(IncomingRequest, RequestRefusal)
         case cancel(IncomingRequest)
         case tell(SessionEngineEvent)
         case waitForRoom(Outlet, PendingSend)
@@ -90,22 +90,33 @@ final class SessionEngine: Sendable {
     /// Who acts for the user. Weak, as it has the engine.
     private let host: NIOLockedValueBox<WeakHost>
     let isClient: Bool
+    /// What all sessions of the server share; nil at a client.
+    let budget: SharedSessionBudget?
     let state: NIOLockedValueBox<State>
 
     private struct WeakHost {
         weak var host: (any SessionHost)?
     }
 
-    init(role: Machine.Role, options: SessionOptions, details: SessionOpeningDetails, clock: any ClientClock) {
+    init(
+        role: Machine.Role,
+        options: SessionOptions,
+        details: SessionOpeningDetails,
+        budget: SharedSessionBudget? = nil,
+        clock: any ClientClock
+    ) {
         self.clock = clock
+        self.budget = budget
         isClient = role == .client
         host = NIOLockedValueBox(WeakHost())
-        state = NIOLockedValueBox(
-            State(
-                machine: Machine(role: role, options: options),
-                details: details
-            )
-        )
+        var machine = Machine(role: role, options: options)
+        if budget != nil { machine.allowance = .none }
+        state = NIOLockedValueBox(State(machine: machine, details: details))
+    }
+
+    deinit {
+        guard let budget else { return }
+        state.withLockedValue { budget.giveBack(&$0.machine.allowance, for: 0, handlerCount: 0, isOver: true) }
     }
 
     /// Whom the session belongs to.
@@ -144,6 +155,7 @@ final class SessionEngine: Sendable {
             let result = body(&state, now)
             if !isOneOfMany || !offersLater(&state) { pump(&state, now: now) }
             armTimer(&state)
+            giveBackExcess(&state)
             let runs = !state.runsEffects && !state.effects.isEmpty
             if runs { state.runsEffects = true }
             return (result, runs)
@@ -190,17 +202,9 @@ final class SessionEngine: Sendable {
             let inbox = push.serial == 0 ? host?.inbox(for: push) : call?.inbox
             if inbox?.append(item) != true { finish(receipt) }
         case .begin(let request, let deadline, let content): host?.begin(request, deadline: deadline, content)
-        case .refuse(let request):
-            let isClosing = state.withLockedValue { state in
-                if !state.isClosing { state.statistics.refusedRequestCount += 1 }
-                return state.isClosing
-            }
-            respond(
-                to: request,
-                isClosing
-                    ? SessionStatus(.unavailable, "The server is about to end the session.")
-                    : SessionStatus(.resourceExhausted, "The server has too much to do.")
-            )
+        case .refuse(let request, let refusal):
+            if refusal != .closing { state.withLockedValue { $0.statistics.refusedRequestCount += 1 } }
+            respond(to: request, SessionStatus(refusal))
         case .cancel(let request): host?.cancel(request)
         case .tell(let event): host?.received(event)
         case .waitForRoom(let outlet, let pending):

@@ -10,7 +10,7 @@ final class SessionInbox: Sendable {
         let receipt: SessionEngine.Receipt
 
         /// Its size as windows count it.
-        var byteCount: Int { SessionPayload.push(push).byteCount }
+        var byteCount: Int { SessionPayload.messageOverhead + SessionPayload.push(push).byteCount }
     }
 
     private struct State {

@@ -7,11 +7,11 @@ extension SessionLimits {
         options.maximumFrameLength = min(max(maximumFrameLength, 1), Int(UInt32.max))
         options.outboundLimit = SessionWindow(
             frameCount: max(maximumKeptMessageCount, 4),
-            byteCount: max(maximumKeptByteCount, 1024)
+            byteCount: max(maximumKeptByteCount, SessionWindow.smallestByteCount)
         )
         options.inboundWindow = SessionWindow(
             frameCount: min(max(maximumUnprocessedMessageCount, 4), Int(UInt32.max)),
-            byteCount: max(maximumUnprocessedByteCount, 1024)
+            byteCount: max(maximumUnprocessedByteCount, SessionWindow.smallestByteCount)
         )
         options.maximumRequestCount = max(maximumRequestCount, 1)
         options.maximumRunningCount = max(maximumHandlerCount, 1)

@@ -28,6 +28,10 @@ package struct InboundMessages: Sendable {
     package var nextDeadline: MonotonicTime? {
         .earliest(lanes.ordinary.nextDeadline, lanes.urgent.nextDeadline)
     }
+    /// The bytes that have come and are not processed.
+    package var unprocessedByteCount: Int {
+        lanes.ordinary.unprocessed.byteCount + lanes.urgent.unprocessed.byteCount + unplacedSize.byteCount
+    }
     /// Frames that had come before.
     package var duplicateCount: Int { lanes.ordinary.duplicateCount + lanes.urgent.duplicateCount }
     /// Places that are taken up: what a test bounds.
@@ -49,6 +53,11 @@ package struct InboundMessages: Sendable {
     /// The acknowledgement for a frame that is about to be sent.
     package mutating func takeReport() -> SessionAcknowledgement {
         SessionAcknowledgement(ordinary: lanes.ordinary.takeReport(), urgent: lanes.urgent.takeReport())
+    }
+
+    /// Whether nothing has come at a place yet.
+    func isNew(_ place: SessionPlace) -> Bool {
+        lanes.read(place.lane) { place.sequence > $0.received }
     }
 
     /// A frame with a place came in. Returns whether it is new.

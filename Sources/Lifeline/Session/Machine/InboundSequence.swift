@@ -19,7 +19,7 @@ package struct InboundSequence: Sendable {
     private let byteThreshold: Int
     /// What has come, by its place, from the first that is not processed on.
     private var entries = FIFO<Entry>(firstNumber: 1)
-    private var unprocessed = SessionSize()
+    private(set) var unprocessed = SessionSize()
     /// The last place that the peer was told of, and the bytes that were processed since.
     private var reported: UInt64 = 0
     private var unreportedByteCount = 0

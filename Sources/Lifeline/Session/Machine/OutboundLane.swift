@@ -114,7 +114,7 @@ struct OutboundLane<Content: SessionContent>: Sendable {
     var unadmittedCount: Int { unadmitted.count }
 
     /// Whether a message that is accepted now is admitted at once.
-    func hasRoom(for byteCount: Int) -> Bool { unadmitted.isEmpty && limit.takes(byteCount, besides: admittedSize) }
+    func hasRoom(for byteCount: Int) -> Bool { unadmitted.isEmpty && limit.takesOwn(byteCount, besides: admittedSize) }
 
     /// Accepts a message. Returns whether it is admitted.
     mutating func append(_ entry: Entry) -> Bool {
@@ -136,7 +136,7 @@ struct OutboundLane<Content: SessionContent>: Sendable {
         entry.hasReplaced = true
         // It needs not line up again for room that the older one had.
         let hasTurn = older.isAdmitted || unadmitted.isEmpty
-        entry.isAdmitted = hasTurn && limit.takes(entry.byteCount, besides: admittedSize)
+        entry.isAdmitted = hasTurn && limit.takesOwn(entry.byteCount, besides: admittedSize)
         waiting.update(entry.position) { $0 = entry }
         entered(entry)
         return entry.isAdmitted
@@ -193,7 +193,7 @@ struct OutboundLane<Content: SessionContent>: Sendable {
     /// - Parameter beginsNothing: whether it takes only what belongs to what was begun before.
     func sendablePosition(beginsNothing: Bool = false) -> UInt64? {
         waiting.readFirst { first in
-            guard window.takes(first.byteCount, besides: sentSize) else { return nil }
+            guard window.takesOwn(first.byteCount, besides: sentSize) else { return nil }
             return beginsNothing && !first.isOfThisSession ? nil : first.position
         } ?? nil
     }
@@ -255,7 +255,7 @@ struct OutboundLane<Content: SessionContent>: Sendable {
     mutating func admit() -> [Entry] {
         var admitted: [Entry] = []
         while let position = unadmitted.first?.element, let entry = waiting[position],
-            limit.takes(entry.byteCount, besides: admittedSize)
+            limit.takesOwn(entry.byteCount, besides: admittedSize)
         {
             waiting.update(position) { $0.isAdmitted = true }
             admittedSize.add(entry.byteCount)

@@ -118,11 +118,13 @@ extension OutboundSequence {
         return ended + dropWaiting(.unsent, where: \.isOfThisSession)
     }
 
-    /// Drops what waits and is longer than the peer takes. Returns the numbers, of pushes and of requests.
-    mutating func refuse(longerThan limit: Int) -> [Number] {
+    /// Drops what waits and is longer than the frames that the peer takes, or larger than its window. Returns the
+    /// numbers, of pushes and of requests.
+    mutating func refuse(longerThan frameLimit: Int, largerThan byteLimit: Int) -> [Number] {
         // What belongs to the session has been accepted for this very peer.
         let refused = lanes.ordinary.waiting.elements
-            .filter { !$0.isOfThisSession && $0.message.maximumFrameLength > limit }.map(\.number)
+            .filter { !$0.isOfThisSession }
+            .filter { $0.message.maximumFrameLength > frameLimit || $0.message.byteCount > byteLimit }.map(\.number)
         for number in refused { _ = takeWaiting(number) }
         return refused
     }

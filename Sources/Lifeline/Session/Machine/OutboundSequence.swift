@@ -91,7 +91,7 @@ package struct OutboundSequence<Content: SessionContent>: Sendable {
     /// Whether requests that have no room may become more by one of so many bytes: all of them may be as much as is kept.
     func takesRequest(_ byteCount: Int) -> Bool {
         lanes.ordinary.hasRoom(for: byteCount)
-            || lanes.ordinary.limit.takes(byteCount, besides: lanes.ordinary.unadmittedRequestSize)
+            || lanes.ordinary.limit.takesOwn(byteCount, besides: lanes.ordinary.unadmittedRequestSize)
     }
 
     /// Whether a message that is accepted now is admitted at once.

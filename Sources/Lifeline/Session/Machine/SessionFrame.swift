@@ -2,8 +2,13 @@ package import LifelineCore
 
 /// Something of the user's that a session carries.
 package protocol SessionContent: Sendable {
-    /// Its size as windows count it, in bytes: see docs/session-protocol.md.
+    /// What each message takes in memory beside its content, with content or without: windows and limits count it.
+    static var messageOverhead: Int { get }
+    /// Its size in bytes, without that: see docs/session-protocol.md.
     var byteCount: Int { get }
+    /// Whether it has more metadata, or more details, than a message may have. Asked of messages over 8 KiB only, as
+    /// what is too much counts for more.
+    var exceedsLimits: Bool { get }
     /// The length of a frame that carries it, at most.
     var maximumFrameLength: Int { get }
     /// What it calls, empty where it belongs to a request: keys of deliveries are this method's own.
@@ -47,7 +52,7 @@ package struct SessionMessage<Content: SessionContent>: Sendable {
     private init(_ kind: Kind, _ content: Content? = nil) {
         self.kind = kind
         self.content = content
-        byteCount = content?.byteCount ?? 0
+        byteCount = Content.messageOverhead + (content?.byteCount ?? 0)
     }
 
     package static func request(serial: UInt32, deadline: MonotonicTime?, _ content: Content) -> SessionMessage {
@@ -67,6 +72,9 @@ package struct SessionMessage<Content: SessionContent>: Sendable {
     package static var blank: SessionMessage { SessionMessage(.blank) }
 
     var isBlank: Bool { if case .blank = kind { true } else { false } }
+
+    /// Whether it has more metadata, or more details, than a message may have.
+    var exceedsLimits: Bool { byteCount > 8 << 10 && content?.exceedsLimits == true }
 
     /// The length of its frame, at most; 0 where it is far below every limit.
     var maximumFrameLength: Int { content?.maximumFrameLength ?? 0 }

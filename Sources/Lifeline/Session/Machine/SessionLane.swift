@@ -83,6 +83,9 @@ package struct SessionProgress: Sendable, Hashable {
 
 /// How much may be under way, or is: in each lane.
 package struct SessionWindow: Sendable, Hashable {
+    /// The fewest bytes that a peer may grant: a refusal of 1 KiB has room, with what each message counts beside it.
+    static var smallestByteCount: Int { 4 << 10 }
+
     package let frameCount: Int
     package let byteCount: Int
 
@@ -92,11 +95,14 @@ package struct SessionWindow: Sendable, Hashable {
         self.byteCount = max(byteCount, 0)
     }
 
-    /// Whether another message has room beside so much.
+    /// Whether another message has room beside so much. What a peer sends has to.
     func takes(_ addedByteCount: Int, besides taken: SessionSize) -> Bool {
-        guard taken.frameCount < frameCount else { return false }
-        // One message alone may be larger than the window: frames have a limit of their own.
-        return taken.frameCount == 0 || addedByteCount <= byteCount - taken.byteCount
+        taken.frameCount < frameCount && addedByteCount <= byteCount - taken.byteCount
+    }
+
+    /// The same for messages of this side's own users, of which one alone may be larger: it would wait for ever.
+    func takesOwn(_ addedByteCount: Int, besides taken: SessionSize) -> Bool {
+        (taken.frameCount == 0 && frameCount > 0) || takes(addedByteCount, besides: taken)
     }
 }
 

@@ -51,6 +51,7 @@ extension SessionMachine {
         self.credentials = credentials
         peerRequestLimit = max(hello.maximumRequestCount, 1)
         peerFrameLimit = hello.maximumFrameLength
+        peerByteLimit = hello.window.byteCount
         // What was accepted before the client was known.
         if !isResumed { actions += refuseTooLong(now: now) }
         let welcome = SessionWelcome(
@@ -205,6 +206,7 @@ extension SessionMachine {
         credentials = welcome.session
         peerRequestLimit = max(welcome.maximumRequestCount, 1)
         peerFrameLimit = welcome.maximumFrameLength
+        peerByteLimit = welcome.window.byteCount
         state = .open
         // What goes on was accepted under this limit; what waited for a new session was not.
         if !welcome.isResumed { actions += refuseTooLong(now: now) }

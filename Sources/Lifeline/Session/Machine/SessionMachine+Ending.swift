@@ -16,7 +16,7 @@ extension SessionMachine {
     var hasRoomForRequests: Bool {
         let waiting = outbound.unadmittedResponseSize(.urgent)
         return waiting.frameCount < options.maximumRunningCount
-            && waiting.byteCount <= options.outboundLimit.byteCount
+            && waiting.byteCount <= options.unadmittedResponseByteLimit
     }
 
     /// Tells what became of messages, and who needs not wait any more.
@@ -83,10 +83,10 @@ extension SessionMachine {
         return actions + outbound.end().map { .messageEnded($0.number, $0.outcome) } + [.ended(goodbye, byPeer: byPeer)]
     }
 
-    /// Ends what waits and is longer than the peer of a new session takes: all of it was accepted for another one, or before
-    /// there was any.
+    /// Ends what waits and is larger than the peer of a new session takes: all of it was accepted for another one, or
+    /// before there was any.
     mutating func refuseTooLong(now: MonotonicTime) -> [Action] {
-        let refused = outbound.refuse(longerThan: peerFrameLimit)
+        let refused = outbound.refuse(longerThan: peerFrameLimit, largerThan: peerByteLimit)
         if refused.isEmpty { return [] }
         let refusedNumbers = Set(refused)
         let failed = requests.connectionLost { [requests] id in

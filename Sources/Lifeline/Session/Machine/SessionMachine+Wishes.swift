@@ -8,8 +8,10 @@ extension SessionMachine {
         case accepted(Number, isAdmitted: Bool)
         /// It was to be sent now or not at all, and cannot be; or the request that it is for is not waited for any more.
         case dropped
-        /// The peer takes no frame that is long enough for it.
+        /// The peer takes no frame that is long enough for it, or its window is smaller.
         case tooLong(limit: Int)
+        /// All sessions of the server keep as much as they may.
+        case exhausted
         /// The session has ended, or is about to.
         case closed
     }
@@ -27,12 +29,19 @@ extension SessionMachine {
         // What runs may be finished while this side closes.
         guard state != .ended, !isClosing || request != nil else { return (.closed, []) }
         if let request, !running.isWaitedFor(request) { return (.dropped, []) }
-        guard content.maximumFrameLength <= peerFrameLimit else { return (.tooLong(limit: peerFrameLimit), []) }
+        guard peerTakes(content) else { return (.tooLong(limit: min(peerFrameLimit, peerByteLimit)), []) }
         let message = Message.push(serial: request?.serial ?? 0, content)
-        if delivery.isAtMostOnce, state != .open || !hasRoom(forPush: content) { return (.dropped, []) }
+        let isKept = mayKeep(message.byteCount)
+        if delivery.isAtMostOnce, state != .open || !isKept || !hasRoom(forPush: content) { return (.dropped, []) }
+        guard isKept else { return (.exhausted, []) }
         let (number, isAdmitted, replaced) = outbound.accept(message, delivery, isObserved: isObserved, now: now)
         if let request { running.pushed(request) }
         return (.accepted(number, isAdmitted: isAdmitted), tell(replaced.map { [$0] } ?? [], now: now))
+    }
+
+    /// Whether the peer takes a message with the content when it takes nothing else.
+    package func peerTakes(_ content: Content) -> Bool {
+        content.maximumFrameLength <= peerFrameLimit && content.byteCount <= peerByteLimit - Content.messageOverhead
     }
 
     /// Whether a push that is accepted now needs not wait for room.
@@ -52,12 +61,12 @@ extension SessionMachine {
         now: MonotonicTime
     ) throws(RequestError) -> RequestID {
         guard state != .ended, !isClosing else { throw .sessionEnded }
-        guard content.maximumFrameLength <= peerFrameLimit else { throw .messageRefused(limit: peerFrameLimit) }
+        guard peerTakes(content) else { throw .messageRefused(limit: min(peerFrameLimit, peerByteLimit)) }
         // Cancellations are always accepted, and a peer that acknowledges none would have this side keep any number of them.
         let hasRoomToCancel = outbound.admittedSize(.urgent).frameCount < options.outboundLimit.frameCount
         guard requests.count < peerRequestLimit else { throw .tooManyInFlight(limit: peerRequestLimit) }
         guard hasRoomToCancel else { throw .tooManyCancelled }
-        guard outbound.takesRequest(content.byteCount) else { throw .tooManyWithoutRoom }
+        guard outbound.takesRequest(Content.messageOverhead + content.byteCount) else { throw .tooManyWithoutRoom }
         let request = RequestInFlight(waiter: waiter, number: outbound.nextNumber)
         let id = try requests.began(request, deadline: deadline)
         let message = Message.request(serial: Self.serial(of: id), deadline: deadline, content)
@@ -84,12 +93,18 @@ extension SessionMachine {
         return (request.waiter, endingIfDone(tell([], now: now)))
     }
 
-    /// Whether a response of so many bytes may wait where it has no room. Respond with a status in its place if not: a peer
-    /// that asks for much and reads nothing must not take all memory.
-    package func takesResponse(_ byteCount: Int) -> Bool {
+    /// Why a response cannot be sent; nil when it can. Respond with a status in its place: a peer that asks for much
+    /// and reads nothing must not take all memory.
+    package func refusal(ofResponse content: Content) -> RequestRefusal? {
+        guard peerTakes(content) else { return .responseTooLarge }
+        // A status always has room, so that every request ends.
+        if content.byteCount <= SessionOptions.smallResponseByteCount { return nil }
         let waiting = outbound.unadmittedResponseSize.byteCount
-        return byteCount <= SessionOptions.smallResponseByteCount || waiting == 0
-            || byteCount <= options.unadmittedResponseByteLimit - waiting
+        let byteCount = Content.messageOverhead + content.byteCount
+        guard waiting == 0 || byteCount <= options.unadmittedResponseByteLimit - waiting else {
+            return .tooManyResponses
+        }
+        return mayKeep(byteCount) ? nil : .serverMemory
     }
 
     /// Responds to a request of the peer's. Returns whether the response was accepted, which it is not when the peer does not
@@ -99,7 +114,8 @@ extension SessionMachine {
         _ content: Content,
         now: MonotonicTime
     ) -> (isAccepted: Bool, [Action]) {
-        guard state != .ended, let entry = running.end(request) else { return (false, []) }
+        // A handler may outlive its session, and counts until it is done.
+        guard let entry = running.end(request), state != .ended else { return (false, []) }
         if !entry.isCancelled {
             let message = Message.response(serial: request.serial, endsPushes: entry.hasPushes, content)
             outbound.accept(message, now: now)

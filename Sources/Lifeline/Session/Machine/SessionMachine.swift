@@ -56,6 +56,8 @@ package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendab
     let role: Role
     let options: SessionOptions
     var state = State.detached
+    /// What it may take of what all sessions of its server share.
+    package var allowance = SessionAllowance.unlimited
     package internal(set) var outbound: OutboundSequence<Content>
     package internal(set) var inbound: InboundMessages
     /// Those of this side's.
@@ -75,6 +77,8 @@ package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendab
     var peerRequestLimit = Int.max
     /// The longest frame that the peer takes; `Int.max` before the first session is open. Who responds keeps to it.
     package internal(set) var peerFrameLimit = Int.max
+    /// The largest message that the peer's window takes; `Int.max` before the first session is open.
+    var peerByteLimit = Int.max
     /// Whether the peer goes away, so that nothing is begun there.
     var isPeerLeaving = false
     /// Whether this side ends the session when everything is done.
@@ -88,6 +92,14 @@ package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendab
     package var isUsed: Bool {
         inbound.progress != .none || inbound.hasUnplaced || outbound.acknowledged != SessionAcknowledgement()
     }
+
+    /// The bytes that it keeps, in both directions, as windows and limits count them.
+    package var keptByteCount: Int {
+        outbound.keptSize.byteCount + inbound.unprocessedByteCount + running.byteCount
+    }
+
+    /// How many requests of the peer's are processed here.
+    package var runningCount: Int { running.count }
 
     /// Makes one end of a session without a connection.
     package init(role: Role, options: SessionOptions) {
@@ -117,13 +129,17 @@ package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendab
         case deliverPush(serial: UInt32, Content, Receipt)
         /// Begin to process this request, and `respond` in any case.
         case beginRequest(IncomingRequest, deadline: MonotonicTime?, Content)
-        /// As many requests as may be processed are, or this side closes: `respond` with a refusal.
-        case refuseRequest(IncomingRequest, Content)
+        /// This side does not begin to process the request: `respond` with a refusal.
+        case refuseRequest(IncomingRequest, Content, RequestRefusal)
         /// The peer does not wait for this response any more: cancel what makes it, and `respond` nevertheless.
         case cancelRequest(IncomingRequest)
         /// The peer goes away, or cannot go on: finish what was begun as long as the connection lasts, and come back after
         /// the pause.
         indirect case peerLeaving(SessionGoodbye)
+        /// All sessions of the server keep as much as they may, and this one was to keep more: what came is dropped.
+        /// Write what is left in `nextFrame`, then close the connection: the client comes back later, and sends it
+        /// again.
+        case sentAway
         /// The server has not welcomed this client in time. Close the connection; the next one tries again.
         case notWelcomed
         /// The peer broke the rules. Write what is left in `nextFrame`, then close the connection.

@@ -3,7 +3,7 @@ internal import LifelineCore
 /// What a session's machine is told once: see `SessionConfiguration` for what users choose.
 package struct SessionOptions: Sendable {
     /// What is kept for the peer before whoever pushes more waits: 8 MiB and 65,536 messages. A quarter of it is for urgent
-    /// messages only. Requests that have no room may be as much once more, and responses that have none 8 times as much.
+    /// messages only. Requests that have no room may be as much once more, and responses that have none half as much.
     package var outboundLimit = SessionWindow(frameCount: 65_536, byteCount: 8 << 20)
     /// What the peer may send in each lane before it is processed. Urgent messages are processed as they come, so that only
     /// the ordinary lane takes so much memory. Requests that run may take as many bytes once more.
@@ -24,12 +24,9 @@ package struct SessionOptions: Sendable {
 
     package init() {}
 
-    /// The size of responses that have no room: 8 times what is kept, far above what is asked for at once by those who also
-    /// read it.
-    var unadmittedResponseByteLimit: Int {
-        let (limit, isOverflow) = outboundLimit.byteCount.multipliedReportingOverflow(by: 8)
-        return isOverflow ? .max : limit
-    }
+    /// The size of responses that have no room: half of what is kept, so that a peer that reads nothing has this side
+    /// keep one and a half times what was said.
+    var unadmittedResponseByteLimit: Int { outboundLimit.byteCount / 2 }
 
     /// What a response may always have, so that every request can be refused: 1 KiB.
     static var smallResponseByteCount: Int { 1 << 10 }

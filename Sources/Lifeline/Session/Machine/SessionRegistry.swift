@@ -10,9 +10,12 @@ package import LifelineCore
 ///   is newer, as one may be held up on its way, or while the server decides whom to let in.
 /// - To a client an unknown session and a wrong token look the same: it gets a new session.
 /// - Of two sessions with one name the newer has it; the older lives on without a name.
-/// - A full registry refuses new sessions and still takes clients that come back. It does not drop detached sessions for new
-///   ones: that would let anybody who can connect end the sessions of those who are away for a moment. Detached sessions
-///   that were never used have nothing to lose; they go first, so that nobody can fill the registry with them.
+/// - A full registry takes clients that come back. For a new client, detached sessions that were never used make way
+///   first: they have nothing to lose. Then the oldest detached one of the network that has left the most behind, where
+///   that has left at least two more than the new client's; else the oldest of the new client's. So nobody can fill the
+///   registry with sessions that are used once, and nobody loses a session to those who have left more behind.
+/// - One identity, and one network, have so many sessions at most: a new one takes the place of their oldest detached
+///   one. Where all of them have connections, it is refused.
 ///
 /// Every event costs constant time on average, a deadline logarithmic time. Memory follows the sessions.
 package struct SessionRegistry<Session: Sendable>: Sendable {
@@ -24,6 +27,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         let session: Session
         var name: String
         var connection: ConnectionID?
+        let origin: SessionOrigin
         /// That of the last hello which was let in.
         var attempt: UInt64
         /// When it expires; nil while it has a connection.
@@ -40,6 +44,13 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     private var deadlineCount: UInt64 = 0
     /// The detached sessions that were never used, by their deadlines.
     private var unused = SparseQueue<SessionID>()
+    /// All detached sessions, by where they come from.
+    private var abandoned = AbandonedSessions()
+    /// The same of each identity.
+    private var abandonedByIdentity = AbandonedSessions()
+    /// How many sessions each identity and each network has.
+    private var countByIdentity: [String: Int] = [:]
+    private var countByNetwork: [String: Int] = [:]
     private var forgotten: [(id: SessionID, session: Session)] = []
     /// How long the pauses of those may be that are sent away; nil while nobody is.
     private var drainSpread: Duration?
@@ -81,12 +92,14 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: what the session is to be found by; empty: nothing. A session that goes on takes it, too.
+    ///   - origin: who and where from the client is. A session that goes on counts for the origin that it began with.
     ///   - lingering: sessions that have ended and of which something is left; they count against the maximum, too.
     ///   - fresh: credentials that nobody can guess, for a session that begins.
     ///   - makeSession: makes what the driver needs of a session that begins.
     package mutating func receivedHello(
         _ hello: SessionHello,
         name: String,
+        of origin: SessionOrigin = SessionOrigin(),
         over connection: ConnectionID,
         besides lingering: Int = 0,
         fresh: @autoclosure () -> SessionCredentials,
@@ -110,9 +123,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         if let drainSpread {
             return .refuse(SessionGoodbye(.draining, "The server goes away.", pause: pause(upTo: drainSpread)))
         }
-        let isFull = entries.count + lingering >= configuration.maximumSessionCount
-        guard !isFull || forgetUnused() else {
-            return .refuse(SessionGoodbye(.full, "The server is full.", pause: pause(upTo: configuration.fullSpread)))
+        if let refusal = makeWay(for: origin, besides: lingering) {
+            return .refuse(SessionGoodbye(.full, refusal, pause: pause(upTo: configuration.fullSpread)))
         }
         let credentials = fresh()
         // 128 random bits are never the same twice; a driver that has no randomness must not mix up sessions.
@@ -123,8 +135,11 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             session: session,
             name: "",
             connection: connection,
+            origin: origin,
             attempt: hello.attempt
         )
+        if let subject = origin.subject { countByIdentity[subject, default: 0] += 1 }
+        if let network = origin.network { countByNetwork[network, default: 0] += 1 }
         rename(credentials.id, to: name)
         return .create(credentials, session)
     }
@@ -154,16 +169,25 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         entries[id]?.deadline = (deadline, deadlineCount)
         entries[id]?.connection = nil
         if !wasUsed { unused.append(deadlineCount, id) }
+        if let network = entry.origin.network { abandoned.add(id, of: network, number: deadlineCount) }
+        if let subject = entry.origin.subject { abandonedByIdentity.add(id, of: subject, number: deadlineCount) }
         return entry.session
     }
 
     /// A session has ended. Returns it; nil when it had ended before.
     @discardableResult
     package mutating func ended(_ id: SessionID) -> Session? {
-        guard entries[id] != nil else { return nil }
+        guard let origin = entries[id]?.origin else { return nil }
         rename(id, to: "")
         attached(id)
+        if let subject = origin.subject { Self.countDown(subject, in: &countByIdentity) }
+        if let network = origin.network { Self.countDown(network, in: &countByNetwork) }
         return entries.removeValue(forKey: id)?.session
+    }
+
+    private static func countDown(_ name: String, in counts: inout [String: Int]) {
+        guard let count = counts[name] else { return }
+        counts[name] = count > 1 ? count - 1 : nil
     }
 
     /// `nextDeadline` has come; calling it early does no harm. Returns the sessions that expire, the earliest first: abandon
@@ -193,9 +217,33 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         .map { ($0.id, $0.session, $0.connection, pause(upTo: spread)) }
     }
 
-    /// Makes way for a session: the one without use that would expire first. False when there is none.
-    private mutating func forgetUnused() -> Bool {
-        guard let id = unused.first?.element, let session = ended(id) else { return false }
+    /// Makes way for a session. Returns why it cannot begin; nil when it can.
+    private mutating func makeWay(for origin: SessionOrigin, besides lingering: Int) -> String? {
+        if let subject = origin.subject, countByIdentity[subject, default: 0] >= configuration.maximumCountPerIdentity,
+            !forget(abandonedByIdentity.oldest(of: subject))
+        {
+            return "There are as many sessions of this identity as there may be."
+        }
+        if let network = origin.network, countByNetwork[network, default: 0] >= configuration.maximumCountPerAddress,
+            !forget(abandoned.oldest(of: network))
+        {
+            return "There are as many sessions from this address as there may be."
+        }
+        // What made way above made room here.
+        guard entries.count + lingering >= configuration.maximumSessionCount else { return nil }
+        return forget(unused.first?.element) || forget(oldestOfGreediest(besides: origin)) ? nil : "The server is full."
+    }
+
+    /// The session that makes way for one of an origin in a full registry.
+    private func oldestOfGreediest(besides origin: SessionOrigin) -> SessionID? {
+        guard let greediest = abandoned.greediest else { return nil }
+        let own = origin.network.map { abandoned.count(of: $0) } ?? 0
+        if abandoned.count(of: greediest) >= own + 2 { return abandoned.oldest(of: greediest) }
+        return origin.network.flatMap { abandoned.oldest(of: $0) }
+    }
+
+    private mutating func forget(_ id: SessionID?) -> Bool {
+        guard let id, let session = ended(id) else { return false }
         forgotten.append((id, session))
         return true
     }
@@ -209,6 +257,10 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         if let deadline = entries[id]?.deadline {
             idsByDeadline[deadline.id] = nil
             unused.remove(deadline.id)
+            if let network = entries[id]?.origin.network { abandoned.remove(number: deadline.id, of: network) }
+            if let subject = entries[id]?.origin.subject {
+                abandonedByIdentity.remove(number: deadline.id, of: subject)
+            }
         }
         entries[id]?.deadline = nil
         deadlines.tidy(liveCount: idsByDeadline.count) { [idsByDeadline] in idsByDeadline[$0] != nil }
@@ -230,6 +282,10 @@ package struct SessionRegistryConfiguration: Sendable {
     package var keptDuration = Duration.seconds(120)
     /// 10,000 sessions, so that those who connect cannot take all memory.
     package var maximumSessionCount = 10_000
+    /// How many sessions one identity may have: 100, more devices and windows than somebody uses.
+    package var maximumCountPerIdentity = 100
+    /// How many one network may have: any number, as many clients may have one address.
+    package var maximumCountPerAddress = Int.max
     /// Over how long clients come back that a full server has sent away: a quarter of the time that sessions are kept.
     package var fullSpread = Duration.seconds(30)
 

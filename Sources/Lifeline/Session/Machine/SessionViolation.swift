@@ -24,12 +24,14 @@ package enum SessionViolation: Error, Hashable, Sendable {
     case noSerial
     /// Its welcome has a session's name, or a token, of another length than 16 bytes: so many.
     case malformedCredentials(byteCount: Int)
-    /// Its opening has a window that takes nothing, or none.
+    /// Its opening has no window, or one that is too small for a refusal.
     case emptyWindow
     /// Its frame cannot be taken: it is too long, or is no message. The text says which.
     case undecodable(String)
     /// Its frame is so much longer than the content that it counts for.
     case padded(byteCount: Int)
+    /// Its push or response has more metadata, or more details, than a message may have.
+    case tooManyEntries
     /// Its frame has a place and must not, or has none and must, or stands in the wrong lane.
     case wrongPlace
 
@@ -51,9 +53,10 @@ package enum SessionViolation: Error, Hashable, Sendable {
         case .serialInUse(let serial): "A request came with serial \(serial), which another one has."
         case .noSerial: "A request came with serial 0."
         case .malformedCredentials(let count): "The name of a session or its token has \(count) bytes, not 16."
-        case .emptyWindow: "The window takes nothing."
+        case .emptyWindow: "The window takes no frame, or less than \(SessionWindow.smallestByteCount) bytes."
         case .undecodable(let reason): "A frame cannot be taken: \(reason)"
         case .padded(let count): "A frame is \(count) bytes longer than the content that it counts for."
+        case .tooManyEntries: "A message has more metadata or details than one may have."
         case .wrongPlace:
             "A frame has a place that must have none, or none that must have one, or is in the wrong lane."
         }

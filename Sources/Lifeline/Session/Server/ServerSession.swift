@@ -67,6 +67,7 @@ public final class ServerSession: Sendable {
             role: .server,
             options: configuration.limits.options(maximumFrameLength: frameLimit),
             details: SessionOpeningDetails(keptDuration: configuration.keptDuration),
+            budget: server.budget,
             clock: server.clock
         )
         engine.attach(self)
@@ -147,7 +148,7 @@ extension ServerSession {
         cancelHandlers()
     }
 
-    /// The same, as others want its place in a full server, and its client has made no use of it.
+    /// The same, as a new client gets its place, and its own client is away.
     func makeWay() {
         abandon(SessionGoodbye(.closed, "The server was full."), reason: .madeWay)
     }
@@ -210,7 +211,7 @@ extension ServerSession: SessionHost {
         let call = SessionCall(
             method.name,
             method.kind,
-            metadata: content.metadata.asMetadata,
+            metadata: nil,
             // For interceptors: a handler asks its context.
             timeLimit: interceptors.isEmpty ? nil : deadline.map { $0 - engine.clock.now },
             isImplemented: found != nil,
@@ -350,7 +351,7 @@ extension ServerSession {
     }
 
     private func call(of push: Lifeline_Session_V1_Push, _ method: SessionMethod) -> SessionCall {
-        SessionCall(method.name, .push, metadata: push.metadata.asMetadata, content: .push(push))
+        SessionCall(method.name, .push, metadata: nil, content: .push(push))
     }
 
     /// Logs what went wrong. The method's name and words in the error may be the client's.
@@ -381,7 +382,7 @@ extension ServerSession {
     ) -> SessionContext {
         SessionContext(
             method: call.method,
-            metadata: call.metadata,
+            lazyMetadata: call.lazyMetadata,
             deadline: deadline,
             session: self,
             request: request
@@ -394,6 +395,8 @@ extension ServerSession {
         case let status as SessionStatus where status.code != .ok: return status
         case is CancellationError: return SessionStatus(.cancelled)
         case let error as SessionError where error.code == .cancelled: return SessionStatus(.cancelled)
+        case let error as SessionError where error.code == .serverExhausted:
+            return SessionStatus(.resourceExhausted, error.message)
         case let error as SessionError where error.code == .messageRefused:
             warn("A reply cannot be sent", method, error)
             return SessionStatus(.internal, "The reply cannot be sent.")

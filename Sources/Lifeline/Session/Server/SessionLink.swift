@@ -54,6 +54,9 @@ final class SessionLink: Sendable {
         guard case .hello(let message)? = frame.kind else { return fail("A frame came before the session was opened.") }
         do {
             let decoded = try SessionHello(message)
+            guard message.metadata.count <= SessionPayload.maximumEntryCount else {
+                return fail("A hello has \(SessionPayload.maximumEntryCount) entries of metadata at most.")
+            }
             let length = message.withNameUTF8Span { $0.span.count } + message.metadata.contentLength
             guard length <= SessionLimits.maximumHelloLength else {
                 return fail(
@@ -123,11 +126,21 @@ extension SessionLink: MessageSink {
     }
 }
 
+extension ConnectionConfiguration {
+    /// The same for what decodes the frames of a session. Beyond three times its length a frame takes up 64 KiB at
+    /// most: with as many entries and details as it may have, some 32.
+    var forSessionFrames: ConnectionConfiguration {
+        var configuration = self
+        configuration.decodingOptions.memoryLimit = min(decodingOptions.memoryLimit, 64 << 10)
+        return configuration
+    }
+}
+
 /// Takes the frames of one of a server's connections to its link.
 typealias SessionReceiver = MessageReceiver<SessionLink>
 
 extension SessionReceiver {
     init(configuration: ConnectionConfiguration) {
-        self.init(configuration: configuration, heartbeat: .session, sink: SessionLink())
+        self.init(configuration: configuration.forSessionFrames, heartbeat: .session, sink: SessionLink())
     }
 }

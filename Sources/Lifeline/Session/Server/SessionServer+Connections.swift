@@ -127,6 +127,10 @@ extension SessionServer {
             let action = state.registry.receivedHello(
                 hello.hello,
                 name: description.name,
+                of: SessionOrigin(
+                    subject: description.identity?.subject,
+                    address: connection.remoteEndpoint.address
+                ),
                 over: id,
                 besides: state.sessions.count - state.registry.count,
                 fresh: fresh

@@ -28,6 +28,8 @@ public final class SessionServer: Sendable {
     let configuration: SessionServerConfiguration
     let methods: SessionMethods
     let interceptors: [any SessionServerInterceptor]
+    /// What its sessions share.
+    let budget: SharedSessionBudget
     let clock: any ClientClock
     let logger: Logger
     let stopAccepting: @Sendable () async -> Void
@@ -51,9 +53,18 @@ public final class SessionServer: Sendable {
         self.clock = clock
         self.logger = logger
         self.stopAccepting = stopAccepting
+        budget = SharedSessionBudget(
+            limit: SessionAllowance(
+                byteCount: configuration.maximumKeptByteCount,
+                handlerCount: configuration.maximumHandlerCount
+            ),
+            pauseLimit: configuration.drainSpread
+        )
         var registry = SessionRegistryConfiguration()
         registry.keptDuration = configuration.keptDuration.clamped(atLeast: .zero)
         registry.maximumSessionCount = max(configuration.maximumSessionCount, 1)
+        registry.maximumCountPerIdentity = max(configuration.maximumSessionCountPerIdentity, 1)
+        registry.maximumCountPerAddress = max(configuration.maximumSessionCountPerAddress ?? .max, 1)
         var random = SystemRandomNumberGenerator()
         state = NIOLockedValueBox(
             State(registry: SessionRegistry(registry, seed: random.next()), random: random)

@@ -6,13 +6,39 @@ public struct SessionServerConfiguration: Sendable {
     /// `maximumSessionCount`, so that a client that comes back finds a place beside its old connection.
     public var server = ServerConfiguration()
 
-    /// What is kept for each client, and taken from it. Default: as for clients, so that a server with many clients that read
-    /// nothing keeps 8 MiB for each: lower it where there are many.
+    /// What is kept for each client, and taken from it. Default: as for clients; `maximumKeptByteCount` is what all
+    /// together take.
     public var limits = SessionLimits()
+
+    /// What all sessions keep together, in bytes, as `SessionLimits` counts them: what waits for clients, and what came
+    /// from them and is not handled. Where there is no more, requests are refused with `resourceExhausted`, the
+    /// server's own pushes throw `serverExhausted`, and a client whose push finds no room is sent away for up to
+    /// `drainSpread`, to send it again. Each session that has a connection holds 4 KiB of it when it has kept
+    /// something. Default: 1 GiB.
+    public var maximumKeptByteCount = 1 << 30
+
+    /// How many requests may be handled at once in all sessions together; those above are refused with
+    /// `resourceExhausted`. A handler that waits takes some 5 KiB beside what its request counts for. Default: 16,384,
+    /// which is 16 sessions at the limit of `SessionLimits.maximumHandlerCount`, and some 80 MiB.
+    public var maximumHandlerCount = 16_384
 
     /// How many sessions there may be, those that have no connection at present included. Values below 1 count as 1.
     /// Default: 10,000, as many as a server takes connections.
+    ///
+    /// A server that is full forgets sessions without a connection for clients that are new: first those that were
+    /// never used, then the oldest of the address that has left the most behind, as long as that has left more than the
+    /// new client's.
     public var maximumSessionCount = 10_000
+
+    /// How many sessions may have one identity (`SessionIdentity.subject`). A new one takes the place of the oldest of
+    /// them that has no connection; where all have one, its client is sent away for a while. Values below 1 count as 1.
+    /// Default: 100, more devices and windows than somebody uses.
+    public var maximumSessionCountPerIdentity = 100
+
+    /// The same for one IP address, or one network of IPv6 (its first 64 bits); nil: `maximumSessionCount` alone
+    /// counts. Clients of Unix sockets have no address. Default: nil, as behind a proxy or a carrier's gateway many
+    /// clients have one address. Set it where clients connect directly: some hundreds.
+    public var maximumSessionCountPerAddress: Int?
 
     /// How long a session is kept without a connection. Default: 2 min, which outlast a tunnel, a restart of a router, and the
     /// first attempts of a client's backoff.

@@ -70,8 +70,9 @@ public struct SessionMethod: Sendable {
 public struct SessionContext: Sendable {
     /// `package.Service/Method`.
     public let method: String
-    /// What goes with the request.
-    public let metadata: SessionMetadata
+    /// What goes with the request: made into a dictionary each time that it is asked for.
+    public var metadata: SessionMetadata { lazyMetadata.value }
+    let lazyMetadata: LazyMetadata
     /// The time at which the client stops to wait, on the server's clock; nil: it waits as long as it takes. The handler is
     /// cancelled then.
     public let deadline: MonotonicTime?

@@ -28,10 +28,13 @@ extension SessionFrame<SessionPayload> {
         case .ping?, .pong?, nil: self.init(frame, place, .blank)
         }
         // Only what carries content is kept. The rest of a frame is kept with it, and must not be more than it counts for.
-        if byteCount > Self.maximumOverhead, case .message(_, _, let message) = self, message.content != nil,
-            byteCount - message.byteCount > Self.maximumOverhead
-        {
-            throw .padded(byteCount: byteCount - message.byteCount)
+        if byteCount > Self.usualOverhead, case .message(_, _, let message) = self, message.content != nil {
+            let overhead = byteCount - (message.byteCount - SessionPayload.messageOverhead)
+            guard overhead > Self.usualOverhead else { return }
+            // Fields that come again and again take far more memory than bytes.
+            guard overhead <= Self.maximumOverhead, frame.memoryByteCount <= message.byteCount * 3 / 2 else {
+                throw .padded(byteCount: overhead)
+            }
         }
     }
 
@@ -104,7 +107,7 @@ extension SessionCredentials {
 
 extension SessionWindow {
     fileprivate init(_ window: Lifeline_Session_V1_Window) throws(SessionViolation) {
-        guard window.frames > 0, window.bytes > 0 else { throw .emptyWindow }
+        guard window.frames > 0, window.bytes >= UInt64(SessionWindow.smallestByteCount) else { throw .emptyWindow }
         self.init(frameCount: Int(window.frames), byteCount: Int(clamping: window.bytes))
     }
 }

@@ -18,6 +18,8 @@ package struct SessionOpeningDetails: Sendable {
 extension SessionFrame<SessionPayload> {
     /// The bytes that a frame may have beside the content that it counts for: see docs/session-protocol.md.
     static var maximumOverhead: Int { 256 }
+    /// Those that hardly any frame exceeds: no more than that needs to be looked at.
+    static var usualOverhead: Int { 32 }
     /// Those that this side writes at most, besides what a payload's `append` does: numbers, tags and lengths.
     static var maximumWrittenOverhead: Int { 64 }
 

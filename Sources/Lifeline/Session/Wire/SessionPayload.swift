@@ -10,8 +10,19 @@ package enum SessionPayload: SessionContent {
     case response(Lifeline_Session_V1_Response)
     case push(Lifeline_Session_V1_Push)
 
+    /// 768 bytes. A push without content takes up some 550 at the receiver (two blocks of the decoded frame, its places
+    /// in the queues of the lane and of its handler) and some 700 at the sender (the payload, what is promised of it,
+    /// its places in the queue and among those that somebody waits for). One of 1 KiB takes 2.5 KiB decoded, the most
+    /// in proportion. With 768 bytes, no message takes more than one and a half times what it counts for:
+    /// `SessionMemoryTests` measure it.
+    package static var messageOverhead: Int { 768 }
     /// What each entry of metadata and each detail counts beside its bytes, as what it takes in memory is never less.
     static var entryByteCount: Int { 64 }
+    /// How many entries of metadata a message or an opening may have, and how many details a status: 128, more than
+    /// HTTP servers take in fields.
+    static var maximumEntryCount: Int { 128 }
+    /// What all metadata of a message may count for: 64 KiB, four times what HTTP servers take in fields.
+    static var maximumMetadataByteCount: Int { 64 << 10 }
 
     package var method: String {
         switch self {
@@ -27,6 +38,16 @@ package enum SessionPayload: SessionContent {
         case .outgoing(let payload): payload.maximumFrameLength
         // What came is not sent.
         case .request, .response, .push: 0
+        }
+    }
+
+    package var exceedsLimits: Bool {
+        switch self {
+        case .outgoing(let payload): payload.exceedsLimits
+        case .request(let request): request.metadata.exceedsLimits
+        case .response(let response):
+            response.metadata.exceedsLimits || response.details.count > Self.maximumEntryCount
+        case .push(let push): push.metadata.exceedsLimits
         }
     }
 
@@ -60,8 +81,10 @@ package final class OutgoingPayload: Sendable {
     private let fields: PayloadFields
     /// How many bytes `append` appends.
     let encodedLength: Int
-    /// The size as windows count it.
+    /// The size of the content as windows count it.
     package let byteCount: Int
+    /// Whether it has more metadata or details than a message may have.
+    let exceedsLimits: Bool
 
     /// The length of a frame that carries it, at most.
     var maximumFrameLength: Int { encodedLength + SessionFrame<SessionPayload>.maximumWrittenOverhead }
@@ -75,6 +98,7 @@ package final class OutgoingPayload: Sendable {
     ) {
         var middle: [UInt8] = []
         var byteCount = payload.count + method.utf8.count
+        var metadataByteCount = 0
         func append(_ text: String, as field: UInt32, to bytes: inout [UInt8]) {
             let text = text.utf8
             byteCount += text.count
@@ -94,6 +118,7 @@ package final class OutgoingPayload: Sendable {
         }
         // In one order, so that the same message has the same bytes.
         if !metadata.isEmpty {
+            let before = byteCount
             for (name, value) in metadata.sorted(by: { $0.key < $1.key }) {
                 var entry: [UInt8] = []
                 append(name, as: 1, to: &entry)
@@ -101,7 +126,12 @@ package final class OutgoingPayload: Sendable {
                 byteCount += SessionPayload.entryByteCount
                 middle.appendField(fields.metadata, entry.span)
             }
+            metadataByteCount = byteCount - before
         }
+        exceedsLimits =
+            metadata.count > SessionPayload.maximumEntryCount
+            || status.details.count > SessionPayload.maximumEntryCount
+            || metadataByteCount > SessionPayload.maximumMetadataByteCount
         self.method = method
         self.middle = middle
         self.payload = payload
@@ -154,7 +184,14 @@ private struct PayloadFields: Sendable {
 extension MapField<String, String> {
     /// What names and values count for.
     var contentLength: Int {
-        reduce(0) { $0 + SessionPayload.entryByteCount + $1.key.utf8.count + $1.value.utf8.count }
+        var length = count * SessionPayload.entryByteCount
+        forEachUTF8Span { length += $0.span.count + $1.span.count }
+        return length
+    }
+
+    /// Whether there are more than a message may have.
+    var exceedsLimits: Bool {
+        count > SessionPayload.maximumEntryCount || contentLength > SessionPayload.maximumMetadataByteCount
     }
 
     /// The same as a dictionary.

@@ -5,13 +5,15 @@ import time
 from collections import Counter, deque
 
 from session_lanes import Incoming, Outgoing, Violation
-from session_messages import OVERHEAD_LIMIT, Frame, content_size
+from session_messages import (
+    OVERHEAD_LIMIT, SMALLEST_WINDOW, Frame, content_size, has_too_many_entries, message_size,
+)
 
 # What waits for room in the other side's window; who has more to send waits.
 WAITING_LIMIT = 64
 ACKNOWLEDGEMENT_DELAY = 0.02
 
-CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNIMPLEMENTED = 1, 2, 4, 8, 12
+CANCELLED, UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNIMPLEMENTED = 1, 2, 3, 4, 8, 12
 
 
 class Status(Exception):
@@ -39,8 +41,8 @@ class Offer:
 
     @staticmethod
     def of(message):
-        if not message.HasField("window") or not message.window.frames or not message.window.bytes:
-            raise Violation("it has no window")
+        if not message.HasField("window") or not message.window.frames or message.window.bytes < SMALLEST_WINDOW:
+            raise Violation("it has no window, or a small one")
         return Offer(
             message.window.frames, message.window.bytes, message.maximum_requests or 1, message.maximum_frame or 4 << 20
         )
@@ -142,6 +144,8 @@ class Session:
 
     async def send(self, frame, deadline=None):
         """Gives a frame to the ordinary lane."""
+        if self.other and message_size(frame) > self.other.bytes:
+            raise ValueError("the other side takes no message of that size")
         while len(self.ordinary_out.waiting) >= WAITING_LIMIT:
             await self.change()
         entry = self.ordinary_out.add(frame, deadline)
@@ -295,6 +299,8 @@ class Session:
         size = content_size(frame)
         if kind in ("request", "response", "push") and length > size + OVERHEAD_LIMIT:
             raise Violation(f"a frame of {length} bytes has only {size} of contents")
+        if kind in ("response", "push") and has_too_many_entries(getattr(frame, kind)):
+            raise Violation(f"a {kind} has too many entries")
         if frame.sequence and frame.urgent_sequence:
             raise Violation("a frame has places in both lanes")
         lane = self.urgent_in if frame.urgent_sequence else self.ordinary_in
@@ -305,7 +311,7 @@ class Session:
             raise Violation(f"a {kind} has a place")
         if frame.urgent_sequence and kind in ("request", "push"):
             raise Violation(f"a {kind} stands in the urgent lane")
-        if place and not lane.receive(place, size, self.offer):
+        if place and not lane.receive(place, message_size(frame), self.offer):
             self.counts["doubled"] += 1
             return
 
@@ -341,7 +347,9 @@ class Session:
         if message.serial in self.running:
             raise Violation(f"a second request has serial {message.serial}")
         request = Request(self, message)
-        if len(self.tasks) >= self.offer.maximum_requests:
+        if has_too_many_entries(message):
+            self.respond(request, status=Status(INVALID_ARGUMENT, "too many entries of metadata"))
+        elif len(self.tasks) >= self.offer.maximum_requests:
             self.respond(request, status=Status(RESOURCE_EXHAUSTED, "too many requests"))
         else:
             timeout = message.timeout_milliseconds / 1000 if message.timeout_milliseconds else None

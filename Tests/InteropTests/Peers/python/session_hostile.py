@@ -109,7 +109,7 @@ def welcome_of_its_own():
     frame = Frame()
     frame.welcome.version = 1
     frame.welcome.session_id = frame.welcome.token = bytes(16)
-    frame.welcome.window.frames = frame.welcome.window.bytes = 1_000
+    frame.welcome.window.frames, frame.welcome.window.bytes = 1_000, 1 << 20
     return frame
 
 
@@ -127,8 +127,9 @@ TRUNCATED = b"\x04\x1a\x02\x4a\xc8"
 OPENINGS = {
     "first-frame-no-hello": lambda: [push(1)],
     "no-window": lambda: [without_window()],
-    "window-of-0-frames": lambda: [with_window(0, 1_000)],
+    "window-of-0-frames": lambda: [with_window(0, 1 << 20)],
     "window-of-0-bytes": lambda: [with_window(10, 0)],
+    "window-too-small": lambda: [with_window(10, 4_095)],
     "hello-too-long": lambda: [varint((64 << 10) + 1)],
     "hello-no-message": lambda: [NO_MESSAGE],
     "hello-truncated-inside": lambda: [TRUNCATED],
@@ -158,11 +159,12 @@ FRAMES = {
     "push-padded": lambda: [padded(push(1), "push")],
     "request-padded": lambda: [padded(request(1), "request")],
     "response-padded": lambda: [padded(response(urgent_sequence=1), "response")],
+    "message-larger-than-window": lambda: [push(1, payload=bytes(4_096))],
     "serial-0": lambda: [request(1, serial=0)],
     "serial-in-use": lambda: [request(1, 7, "Hang"), request(2, 7, "Hang")],
-    # The server of the test grants 4 frames and 1,024 bytes, and its handler of Block does not return.
+    # The server of the test grants 4 frames and 4,096 bytes, and its handler of Block does not return.
     "window-frames": lambda: [push(place, "Block") for place in range(1, 6)],
-    "window-bytes": lambda: [push(place, "Block", ChatMessage(text="x" * 600).SerializeToString()) for place in range(1, 3)],
+    "window-bytes": lambda: [push(place, "Block", ChatMessage(text="x" * 1_600).SerializeToString()) for place in range(1, 3)],
 }
 
 # In the hello that goes on with a session in which the server sent one ordinary frame and one urgent one, both acknowledged.

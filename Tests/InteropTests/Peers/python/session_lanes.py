@@ -5,7 +5,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Optional
 
-from session_messages import Frame, content_size
+from session_messages import Frame, message_size
 
 
 class Violation(Exception):
@@ -54,14 +54,14 @@ class Outgoing:
         self.last = []
 
     def add(self, frame, deadline=None):
-        entry = Entry(frame, content_size(frame), deadline)
+        entry = Entry(frame, message_size(frame), deadline)
         self.waiting.append(entry)
         return entry
 
     def has_room(self, window):
-        """Whether the window has room for the first that waits. One alone may be larger."""
+        """Whether the window has room for the first that waits."""
         size = self.waiting[0].size
-        return not self.kept or len(self.kept) < window.frames and self.kept_bytes + size <= window.bytes
+        return len(self.kept) < window.frames and self.kept_bytes + size <= window.bytes
 
     def next(self):
         entry = self.waiting.popleft()
@@ -107,7 +107,7 @@ class Incoming:
             return False
         if place > self.received + 1:
             raise Violation(f"{self.place_field} {place} came after {self.received}")
-        if self.sizes and (len(self.sizes) >= window.frames or self.bytes + size > window.bytes):
+        if len(self.sizes) >= window.frames or self.bytes + size > window.bytes:
             raise Violation(f"{self.place_field} {place} is beyond the window")
         self.received = place
         self.sizes.append(size)

@@ -20,10 +20,26 @@ CLOSED, DRAINING, REPLACED, REFUSED, VERSION, VIOLATION, FULL = range(1, 8)
 
 DEFAULT_FRAME_LIMIT = 4 << 20
 OVERHEAD_LIMIT = 256
+# What windows count of each message beside its content.
+MESSAGE_SIZE = 768
+ENTRY_LIMIT = 128
+METADATA_LIMIT = 64 << 10
+SMALLEST_WINDOW = 4 << 10
+
+
+def message_size(frame):
+    """What windows count of a frame that has a place."""
+    return MESSAGE_SIZE + content_size(frame)
+
+
+def has_too_many_entries(message):
+    """Whether a request, a response or a push has more metadata or details than one may have."""
+    size = sum(64 + len(name.encode()) + len(value.encode()) for name, value in message.metadata.items())
+    details = getattr(message, "details", [])
+    return len(message.metadata) > ENTRY_LIMIT or size > METADATA_LIMIT or len(details) > ENTRY_LIMIT
 
 
 def content_size(frame):
-    """What windows count of a frame."""
     kind = frame.WhichOneof("kind")
     if kind not in ("request", "response", "push"):
         return 0

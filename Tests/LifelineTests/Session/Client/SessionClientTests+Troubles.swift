@@ -115,11 +115,11 @@ extension SessionClientTests {
 
     /// The older one was accepted, and is gone: one of the two is sent.
     @Test func whoStopsToWaitWithWhatReplacedAnother() async throws {
-        let harness = SessionClientHarness { $0.limits.maximumKeptByteCount = 1_024 }
+        let harness = SessionClientHarness { $0.limits.maximumKeptByteCount = 4_096 }
         try await harness.run { client in
             func message(_ count: Int) -> TestMessage { TestMessage([UInt8](repeating: 1, count: count)) }
             try await client.push("t.T/K", message(10), delivery: .replaceable(key: "k"))
-            try await client.push("t.T/P", message(600))
+            try await client.push("t.T/P", message(1_400))
             let newer = Task { try await client.push("t.T/K", message(400), delivery: .replaceable(key: "k")) }
             try await until { client.statistics.replacedMessageCount == 1 }
             newer.cancel()
@@ -128,7 +128,7 @@ extension SessionClientTests {
             try await server.welcome()
             #expect(try await server.next().push.payload.count == 403)
             try server.send(.with { $0.acknowledgement = 1 })
-            #expect(try await server.next().push.payload.count == 603)
+            #expect(try await server.next().push.payload.count == 1_403)
         }
     }
 }

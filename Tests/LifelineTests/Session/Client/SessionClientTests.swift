@@ -15,7 +15,7 @@ import Testing
             $0.name = "anna"
             $0.metadata = ["token": "x"]
             $0.limits.maximumUnprocessedMessageCount = 10
-            $0.limits.maximumUnprocessedByteCount = 2_000
+            $0.limits.maximumUnprocessedByteCount = 5_000
             $0.limits.maximumHandlerCount = 3
         }
         try await harness.run { client in
@@ -24,7 +24,7 @@ import Testing
             #expect(hello.metadata.asMetadata == ["token": "x"])
             #expect(hello.sessionID.isEmpty)
             #expect((hello.minimumVersion, hello.maximumVersion) == (1, 1))
-            #expect((hello.window.frames, hello.window.bytes) == (10, 2_000))
+            #expect((hello.window.frames, hello.window.bytes) == (10, 5_000))
             #expect(hello.maximumRequests == 3)
         }
     }

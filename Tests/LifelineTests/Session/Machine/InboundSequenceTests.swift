@@ -112,8 +112,9 @@ import Testing
         inbound.finish(2, now: .ms(0))
         #expect(throws: SessionViolation.windowExceeded(.urgent)) { try inbound.receive(3, byteCount: 0) }
         inbound.finish(1, now: .ms(0))
-        // Alone, one may be larger.
-        #expect(try inbound.receive(3, byteCount: 1000) == true)
-        #expect(throws: SessionViolation.windowExceeded(.urgent)) { try inbound.receive(4, byteCount: 0) }
+        // Also alone none is larger.
+        #expect(throws: SessionViolation.windowExceeded(.urgent)) { try inbound.receive(3, byteCount: 101) }
+        #expect(try inbound.receive(3, byteCount: 100) == true)
+        #expect(throws: SessionViolation.windowExceeded(.urgent)) { try inbound.receive(4, byteCount: 1) }
     }
 }

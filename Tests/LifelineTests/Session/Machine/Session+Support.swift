@@ -104,9 +104,11 @@ func line(_ actions: [TestMachine.Action]) -> String {
         case .fail(let waiter, let code): "fail \(waiter) \(code)"
         case .deliverPush(let serial, let content, _): "push \(content.number)\(serial == 0 ? "" : " of \(serial)")"
         case .beginRequest(let request, _, let content): "begin \(request.serial) \(content.number)"
-        case .refuseRequest(let request, let content): "refuse \(request.serial) \(content.number)"
+        case .refuseRequest(let request, let content, let refusal):
+            "refuse \(request.serial) \(content.number)\(refusal == .tooManyRunning ? "" : " \(refusal)")"
         case .cancelRequest(let request): "cancel \(request.serial)"
         case .peerLeaving(let goodbye): "leaving \(goodbye.code.map { "\($0)" } ?? "?")"
+        case .sentAway: "sent away"
         case .notWelcomed: "not welcomed"
         case .violated(let violation): "violated \("\(violation)".prefix { $0 != "(" })"
         case .ended(let goodbye, let byPeer):

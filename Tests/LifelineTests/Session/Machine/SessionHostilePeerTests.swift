@@ -176,7 +176,7 @@ import Testing
             demand(!isEnded || actions.isEmpty)
             for action in actions {
                 switch action {
-                case .opened, .sessionLost, .peerLeaving, .notWelcomed: break
+                case .opened, .sessionLost, .peerLeaving, .sentAway, .notWelcomed: break
                 case .cancelRequest: break
                 case .messageEnded(let number, _):
                     demand(observed.remove(number) != nil)
@@ -185,7 +185,7 @@ import Testing
                 case .complete(let waiter, _), .fail(let waiter, _): demand(waiters.remove(waiter) != nil)
                 case .deliverPush(_, _, let receipt): receipts.append(receipt)
                 case .beginRequest(let request, _, _): running.append(request)
-                case .refuseRequest(let request, _):
+                case .refuseRequest(let request, _, _):
                     run(machine.respond(to: request, TestContent(number: 0, byteCount: 5), now: now).1)
                 case .violated(let violation): violations.insert("\("\(violation)".prefix { $0 != "(" })")
                 case .ended: isEnded = true

@@ -89,7 +89,7 @@ extension SessionMachineMatrixTests {
             "new detached failed ended serverNew serverDetached serverEnded:",
             "opening: violated notOpened [goodbye violation]",
             "open busy serverOpen serverBusy: begin 8 5",
-            "closing: refuse 8 5",
+            "closing: refuse 8 5 closing",
         ],
         .sameRequest: [
             "new detached failed ended serverNew serverDetached serverEnded:",

@@ -52,7 +52,7 @@ extension SessionMachineTests {
         _ = try pair.server.request(content(6), 6, deadline: nil, now: .ms(1))
         pair.exchange(now: .ms(1))
         let refused = pair.take().client
-        #expect(line(refused) == "refuse 2 6")
+        #expect(line(refused) == "refuse 2 6 closing")
         _ = pair.client.respond(to: incoming(refused)[0], content(7), now: .ms(1))
         let begun = incoming(told.client)[0]
         #expect(pair.client.push(content(8), of: begun, now: .ms(1)).0 == .accepted(3, isAdmitted: true))
@@ -107,7 +107,7 @@ extension SessionMachineTests {
     }
 
     @Test func closingEndsWithWhatTheConnectionTakesWithIt() {
-        var client = TestMachine.openClient(welcome: .test(window: SessionWindow(frameCount: 0, byteCount: 0)))
+        var client = TestMachine.openClient(welcome: .test(window: SessionWindow(frameCount: 0, byteCount: 1000)))
         _ = client.push(content(1), .atMostOnce, now: .ms(0))
         _ = client.close()
         #expect(line(client.received(.ordinary(9, .blank), now: .ms(0))) == "violated gap, sessionLost")

@@ -198,24 +198,27 @@ extension SessionMachineTests {
     }
 
     @Test func responsesThatFindNoRoomHaveALimitOfBytes() {
+        let largeWindow = SessionWindow(frameCount: 100, byteCount: 10_000)
         var options = SessionOptions()
-        // 250 bytes for urgent messages, 8000 for what has no room.
-        options.outboundLimit = SessionWindow(frameCount: 100, byteCount: 1000)
-        var server = TestMachine.openServer(options)
+        // 2,500 bytes for urgent messages, 5,000 for what has no room.
+        options.outboundLimit = SessionWindow(frameCount: 100, byteCount: 10_000)
+        var server = TestMachine.openServer(options, hello: .test(window: largeWindow, frameLimit: 10_000))
         var begun: [IncomingRequest] = []
         for number in UInt64(1)...11 {
             begun += incoming(server.received(.ordinary(number, .request(1, serial: UInt32(number))), now: .ms(0)))
         }
         var taken: [Bool] = []
         for request in begun {
-            let byteCount = server.takesResponse(2000) ? 2000 : 1000
-            taken.append(byteCount == 2000)
-            #expect(server.takesResponse(1000), "a refusal always has room")
-            _ = server.respond(to: request, content(1, byteCount), now: .ms(0))
+            let refusal = server.refusal(ofResponse: content(1, 2000))
+            taken.append(refusal == nil)
+            #expect(refusal == nil || refusal == .tooManyResponses)
+            #expect(server.refusal(ofResponse: content(1, 1000)) == nil, "a refusal always has room")
+            _ = server.respond(to: request, content(1, refusal == nil ? 2000 : 1000), now: .ms(0))
         }
-        // One is admitted, as one may be larger than all room, and four wait.
-        #expect(taken == [true, true, true, true, true, false, false, false, false, false, false])
-        #expect(server.outbound.unadmittedResponseSize.byteCount == 14_000)
+        // One is admitted, and two wait.
+        #expect(taken == [true, true, true] + [Bool](repeating: false, count: 8))
+        #expect(server.outbound.unadmittedResponseSize.byteCount == 12_000)
+        #expect(server.refusal(ofResponse: content(1, 10_001)) == .responseTooLarge)
         // While they wait, requests are refused, and their places withheld.
         let actions = server.received(.ordinary(12, .request(1, serial: 12)), now: .ms(0))
         #expect(line(actions) == "begin 12 1")

@@ -60,7 +60,7 @@ func receipts(_ actions: [TestMachine.Action]) -> [TestMachine.Receipt] {
 func incoming(_ actions: [TestMachine.Action]) -> [IncomingRequest] {
     actions.compactMap { action in
         switch action {
-        case .beginRequest(let request, _, _), .refuseRequest(let request, _): request
+        case .beginRequest(let request, _, _), .refuseRequest(let request, _, _): request
         default: nil
         }
     }

@@ -1,13 +1,21 @@
 import Lifeline
+import LifelineCore
 import LifelineTestSupport
 import Testing
 
 @Suite struct SessionRegistryTests {
     typealias Registry = SessionRegistry<Int>
 
-    private func registry(limit: Int = 100, seed: UInt64 = 1) -> Registry {
+    private func registry(
+        limit: Int = 100,
+        perIdentity: Int = 100,
+        perAddress: Int = .max,
+        seed: UInt64 = 1
+    ) -> Registry {
         var configuration = SessionRegistryConfiguration()
         configuration.maximumSessionCount = limit
+        configuration.maximumCountPerIdentity = perIdentity
+        configuration.maximumCountPerAddress = perAddress
         return Registry(configuration, seed: seed)
     }
 
@@ -18,11 +26,13 @@ import Testing
         _ session: SessionCredentials? = nil,
         name: String = "",
         attempt: UInt64? = nil,
+        of origin: SessionOrigin = SessionOrigin(),
         over connection: UInt64
     ) -> String {
         let action = registry.receivedHello(
             .test(session, attempt: attempt ?? connection),
             name: name,
+            of: origin,
             over: connection,
             fresh: .test(connection),
             makeSession: { _ in Int(connection) }
@@ -201,6 +211,88 @@ import Testing
         }
         #expect(forgottenCount == 9900)
         for session in UInt64(1)...50 { #expect(registry[id(session)] == Int(session)) }
+    }
+
+    // MARK: Origins
+
+    @Test func thoseWhoLeaveTheMostBehindMakeWay() {
+        var registry = registry(limit: 6)
+        func from(_ network: String) -> SessionOrigin { SessionOrigin(network: network) }
+        for connection in UInt64(1)...4 { hello(&registry, of: from("a"), over: connection) }
+        for connection in UInt64(5)...6 { hello(&registry, of: from("b"), over: connection) }
+        for connection in [UInt64(3), 1, 2] { registry.disconnected(connection, of: id(connection), now: .ms(0)) }
+        registry.disconnected(5, of: id(5), now: .ms(0))
+        // The third was the first that was left; one of b's is kept.
+        #expect(hello(&registry, of: from("c"), over: 7) == "create 7")
+        #expect(registry.takeForgotten().map(\.session) == [3])
+        // One that came back was not left behind.
+        #expect(hello(&registry, .test(1), of: from("elsewhere"), over: 8) == "resume 1")
+        #expect(hello(&registry, of: from("c"), over: 9) == "refuse full", "nobody has left two more than c")
+        #expect(hello(&registry, of: from("b"), over: 10) == "create 10", "its own makes way")
+        #expect(registry.takeForgotten().map(\.session) == [5])
+        #expect(hello(&registry, over: 11) == "refuse full" && registry.count == 6)
+    }
+
+    @Test func aFloodOfUsedSessionsKeepsNobodyOut() {
+        var registry = registry(limit: 100)
+        // Of those who are away for a moment, each from an address of its own.
+        for connection in UInt64(1)...20 {
+            hello(&registry, of: SessionOrigin(network: "honest \(connection)"), over: connection)
+            registry.disconnected(connection, of: id(connection), now: .ms(0))
+        }
+        for connection in UInt64(21)...5_000 {
+            #expect(hello(&registry, of: SessionOrigin(network: "flood"), over: connection) == "create \(connection)")
+            registry.disconnected(connection, of: id(connection), now: .ms(0))
+            _ = registry.takeForgotten()
+            #expect(registry.count <= 100)
+        }
+        #expect(keptPlaceCount(in: registry) <= 300)
+        for connection in UInt64(5_001)...5_050 {
+            let origin = SessionOrigin(network: "new \(connection)")
+            #expect(hello(&registry, of: origin, over: connection) == "create \(connection)")
+        }
+        for session in UInt64(1)...20 { #expect(registry[id(session)] == Int(session), "none of theirs made way") }
+    }
+
+    @Test func anIdentityHasSoManySessions() {
+        var registry = registry(perIdentity: 2)
+        func anna(from network: String) -> SessionOrigin { SessionOrigin(subject: "anna", network: network) }
+        #expect(hello(&registry, of: anna(from: "a"), over: 1) == "create 1")
+        #expect(hello(&registry, of: anna(from: "b"), over: 2) == "create 2")
+        #expect(hello(&registry, of: anna(from: "c"), over: 3) == "refuse full")
+        #expect(hello(&registry, of: SessionOrigin(subject: "berta", network: "a"), over: 4) == "create 4")
+        #expect(hello(&registry, over: 5) == "create 5", "nobody in particular has no limit")
+        registry.disconnected(2, of: id(2), now: .ms(0))
+        #expect(hello(&registry, of: anna(from: "c"), over: 6) == "create 6")
+        #expect(registry.takeForgotten().map(\.session) == [2])
+        registry.ended(id(1))
+        #expect(hello(&registry, of: anna(from: "c"), over: 7) == "create 7")
+    }
+
+    @Test func anAddressHasSoManySessions() {
+        var registry = registry(perAddress: 2)
+        let origin = SessionOrigin(network: "a")
+        #expect(hello(&registry, of: origin, over: 1) == "create 1")
+        #expect(hello(&registry, of: origin, over: 2) == "create 2")
+        let action = registry.receivedHello(.test(), name: "", of: origin, over: 3, fresh: .test(3)) { _ in 3 }
+        guard case .refuse(let goodbye) = action else { return #expect(Bool(false)) }
+        #expect(goodbye.code == .full && goodbye.message.contains("address") && goodbye.pause > .zero)
+        #expect(hello(&registry, .test(1), of: SessionOrigin(network: "b"), over: 4) == "resume 1, 1 replaced")
+        #expect(hello(&registry, of: origin, over: 5) == "refuse full", "it counts where it began")
+        registry.disconnected(4, of: id(1), now: .ms(0))
+        #expect(hello(&registry, of: origin, over: 6) == "create 6" && registry[id(1)] == nil)
+    }
+
+    @Test func addressesOfOneNetworkAreOne() {
+        func network(_ host: String) -> String? {
+            SessionOrigin(subject: nil, address: .tcp(host: host, port: 1)).network
+        }
+        #expect(network("192.0.2.1") == network("::ffff:192.0.2.1") && network("192.0.2.1") != network("192.0.2.2"))
+        #expect(network("2001:db8::1") == network("2001:db8:0:0:ffff::2"))
+        #expect(network("2001:db8::1") != network("2001:db8:0:1::1"))
+        #expect(network("fe80::1%eth0") == network("fe80::2%eth1"))
+        #expect(network("localhost") == "localhost")
+        #expect(SessionOrigin(subject: nil, address: .unix(path: "/a")).network == nil)
     }
 
     @Test func pausesOfThoseThatAreSentAwayAreSpread() {

@@ -51,9 +51,13 @@ import Testing
         #expect(longest == UInt64(Int64.max) / 1_000_000 + 1)
     }
 
-    @Test func windowsTakeWhatFitsAndOneThatDoesNot() {
+    @Test func windowsTakeWhatFits() {
         let window = SessionWindow(frameCount: 2, byteCount: 10)
-        #expect(window.takes(11, besides: SessionSize()))
+        #expect(window.takes(10, besides: SessionSize()) && !window.takes(11, besides: SessionSize()))
+        // One of this side's own that would wait for ever.
+        #expect(window.takesOwn(11, besides: SessionSize()))
+        #expect(!window.takesOwn(5, besides: SessionSize(frameCount: 1, byteCount: 6)))
+        #expect(!SessionWindow(frameCount: 0, byteCount: .max).takesOwn(0, besides: SessionSize()))
         #expect(window.takes(4, besides: SessionSize(frameCount: 1, byteCount: 6)))
         #expect(!window.takes(5, besides: SessionSize(frameCount: 1, byteCount: 6)))
         #expect(!window.takes(0, besides: SessionSize(frameCount: 1, byteCount: 11)))
