@@ -1,11 +1,11 @@
 public import CLifelineMessages
 public import CProtobufC
 
-/// A storage that somebody else's reference keeps alive for as long as this is used, and that may be written to.
+/// A storage that may be written to, and that a reference elsewhere keeps alive. It counts no references: see "Writing"
+/// in docs/message-memory.md for the reason.
 ///
-/// What changes messages passes storages on as this, because passing references on makes compilers count them, and
-/// counting took more than half of the time that building a message takes. A method may make one of a reference in `self`
-/// that it does not replace: its caller keeps that alive. Of any other reference, `withBorrowed` makes one.
+/// A method may make one from a reference in `self` that it does not replace, because its caller keeps that alive.
+/// `withBorrowed` makes one from any other reference.
 ///
 /// For generated code and this library.
 @frozen public struct BorrowedStorage {
@@ -24,7 +24,7 @@ public import CProtobufC
     @inlinable var mayHoldMalformedText: Bool { with(\.mayHoldMalformedText) }
 }
 
-/// Calls `body` with `storage`, which must be there, and which is kept alive meanwhile.
+/// Calls `body` with `storage`, which must not be nil, and keeps it alive during the call.
 @inlinable @inline(__always) func withBorrowed<Result>(
     _ storage: MessageStorage?,
     _ body: (BorrowedStorage) -> Result
@@ -41,7 +41,7 @@ extension BorrowedStorage {
         take { lifeline_arena_allocate($0, byteCount) }
     }
 
-    /// Room for at least `capacity` elements, with the first `count` of `elements` in it.
+    /// Room for at least `capacity` elements, of which the first `count` are those of `elements`.
     @usableFromInline func reserve(
         _ elements: UnsafeMutableRawPointer?,
         count: Int,
@@ -51,15 +51,16 @@ extension BorrowedStorage {
         take { lifeline_array_reserve($0, elements, count, capacity, stride) }
     }
 
-    /// What `allocate` takes from the arena. It is called again when it answers nil, because the allowance is used up.
+    /// Memory that `allocate` takes from the arena. When it returns nil, the allowance is used up: it is renewed, and
+    /// `allocate` called again.
     ///
-    /// Running out of memory for real is as fatal here as it is elsewhere in Swift; decoding has a budget of its own.
+    /// Running out of real memory is fatal, as elsewhere in Swift. Decoding has a budget of its own.
     @inline(__always) private func take<Memory>(_ allocate: (UnsafeMutablePointer<LifelineArena>) -> Memory?) -> Memory
     {
         if let memory = allocate(arena) { return memory }
         exceedAllowance()
         if let memory = allocate(arena) { return memory }
-        // More at once than an allowance.
+        // This allocation alone is larger than an allowance.
         let root = arena
         markLoansOverdue()
         root.pointee.budget = LIFELINE_NO_BUDGET
@@ -86,7 +87,7 @@ extension BorrowedStorage {
 // MARK: - Strings and bytes
 
 extension BorrowedStorage {
-    /// Replaces what `value`, a field in this storage, holds. Bytes that fit where the old ones are take their place.
+    /// Sets `value`, a field in this storage, to a copy of `bytes`: in place of the old ones if they fit there.
     @inlinable @inline(__always) func assign(_ bytes: UnsafeBufferPointer<UInt8>, to value: inout BytesValue) {
         if !lifeline_bytes_assign(arena, &value.len, &value.data, bytes.baseAddress, bytes.count) {
             assignBeyondAllowance(bytes, to: &value)
@@ -103,7 +104,7 @@ extension BorrowedStorage {
         return value
     }
 
-    /// A copy of `value`, which is in `source`. As it is: text that is not UTF-8 stays so.
+    /// A copy of `value`, which is in `source`. Text that is not UTF-8 stays as it is.
     @usableFromInline func copy(_ value: BytesValue, from source: MessageStorage) -> BytesValue {
         withBorrowed(source) { source in
             inheritText(from: source)
@@ -111,19 +112,20 @@ extension BorrowedStorage {
         }
     }
 
-    /// To be called when something is copied from `source`.
+    /// Takes over from `source`, from which something is copied, that its text may be malformed.
     private func inheritText(from source: BorrowedStorage) {
         if source.mayHoldMalformedText { arena.pointee.may_hold_malformed_text = true }
     }
 }
 
 extension String {
-    /// Calls `body` with the UTF-8 of the text. Unlike `withUTF8`, it retains no text that is on the heap.
+    /// Calls `body` with the UTF-8 of the text. Unlike `withUTF8`, it does not retain text on the heap.
     @inlinable @inline(__always) func withUTF8Bytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
         utf8.count > 15 ? utf8.span.withUnsafeBufferPointer(body) : withShortUTF8Bytes(body)
     }
 
-    /// A String holds so few bytes in itself, and the span of that has dangled in Swift 6.3.1's optimized code.
+    /// For text of at most 15 bytes, which a String holds in itself. The span of such a String has dangled in optimized
+    /// code of Swift 6.3.1.
     @inlinable @inline(never) func withShortUTF8Bytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result
     {
         var text = self

@@ -1,35 +1,35 @@
 public import CProtobufC
 
-/// What a repeated field or a map can hold: the scalars, `String`, `[UInt8]`, enums and messages.
+/// An element of a repeated field, or a value of a map: a scalar, `String`, `[UInt8]`, an enum or a message.
 ///
 /// The requirements are for this library and generated code.
 public protocol FieldElement: Hashable, Sendable {
-    /// The element as C keeps it.
+    /// The type of the element in C.
     ///
-    /// Always trivial, but not constrained to BitwiseCopyable: Swift 6.3 does not find that conformance of imported C
-    /// structs again when it loads this module.
+    /// It is always trivial, but not constrained to BitwiseCopyable: Swift 6.3 does not find that conformance of
+    /// imported C structs when it loads this module.
     associatedtype _CValue
 
     /// The Swift value of `value`, which is in `storage`.
     static func _load(_ value: _CValue, in storage: MessageStorage) -> Self
 
-    /// `element` as C keeps it, with a copy of all that it points to in `storage`.
+    /// The C value of `element`, with a copy of everything that it points to in `storage`.
     static func _store(_ element: Self, in storage: BorrowedStorage) -> _CValue
 
-    /// A copy of `value`, which is in `source`, with all that it points to in `storage`.
+    /// A copy of `value`, which is in `source`, with everything that it points to in `storage`.
     static func _copy(_ value: _CValue, from source: MessageStorage, into storage: BorrowedStorage) -> _CValue
 
-    /// An element through which what `value` holds can be changed in place, where the type allows for that: `value` then
-    /// holds nothing until the loan ends, and `lent` is what it held.
+    /// Lends `value` as an element that is changed in place, if the type allows for that. `value` is then empty until
+    /// the loan ends, and `lent` is its old content.
     static func _lend(
         _ value: inout _CValue,
         from storage: BorrowedStorage
     ) -> (element: Self, lent: _CValue)
 
-    /// Ends the loan of `lent`. Returns what to put back, or nil when `element` has to be stored anew.
+    /// Ends the loan of `lent`. Returns the value to put back, or nil when `element` has to be stored anew.
     static func _settle(_ element: inout Self, _ lent: _CValue, from storage: BorrowedStorage) -> _CValue?
 
-    /// What a map's value is when its entry has none.
+    /// The value of a map's entry that has none.
     init()
 }
 
@@ -54,7 +54,7 @@ extension FieldElement {
 
 // MARK: - Scalars
 
-/// A scalar that C keeps as Swift does.
+/// A scalar with the same type in C and Swift.
 public protocol _PlainFieldElement: FieldElement where _CValue == Self {}
 
 extension _PlainFieldElement {

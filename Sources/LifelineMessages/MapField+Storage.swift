@@ -1,7 +1,8 @@
 public import CProtobufC
 
-// An entry's struct is what protoc-gen-c makes of a message with the fields key = 1 and value = 2: the base that all
-// messages begin with, the key, the value, each aligned as its type asks for. Generated code asserts that it is so.
+// protoc-gen-c makes the struct of an entry from a message with the fields key = 1 and value = 2: the base that all
+// messages begin with, the key and the value, each with the alignment of its type. Static assertions in generated code
+// check this.
 extension MapField {
     @inlinable static var keyOffset: Int {
         align(MemoryLayout<ProtobufCMessage>.size, to: MemoryLayout<Key._CValue>.alignment)
@@ -35,7 +36,7 @@ extension MapField {
 }
 
 extension MapField {
-    /// Where `key` is, or else where it belongs.
+    /// The position of `key`, or the one to insert it at.
     @inlinable func find(_ key: Key) -> (position: Int?, insertion: Int) {
         defer { extendLifetime(_storage) }
         return Key._withCValue(of: key) { sought in
@@ -55,7 +56,7 @@ extension MapField {
         }
     }
 
-    /// Inserts an entry whose key is not there yet where it belongs. The storage must be unique.
+    /// Inserts an entry with a new key at its place in the order. The storage must be unique.
     @inlinable mutating func insert(_ key: Key, _ value: Value, at position: Int) {
         let entry = withStorage { Self.makeEntry(Key._store(key, in: $0), Value._store(value, in: $0), in: $0) }
         reserve(count + 1)
@@ -77,7 +78,7 @@ extension MapField {
         return entry
     }
 
-    /// Calls `body` with the storage of a field that `makeUnique` was called for.
+    /// Calls `body` with the storage, after `makeUnique`.
     @inlinable @inline(__always) func withStorage<Result>(_ body: (BorrowedStorage) -> Result) -> Result {
         body(BorrowedStorage(_storage.unsafelyUnwrapped))
     }

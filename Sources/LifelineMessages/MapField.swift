@@ -1,31 +1,31 @@
-/// What a map's key can be: the integers, `Bool` and `String`.
+/// A key of a map: an integer, `Bool` or `String`.
 public protocol MapKey: FieldElement {
     /// Whether `left` comes before `right` in a map. For this library.
     static func _precedes(_ left: _CValue, _ right: _CValue) -> Bool
 
-    /// Calls `body` with `key` as C keeps it, for the time of the call. For this library.
+    /// Calls `body` with the C value of `key`, which is valid during the call. For this library.
     static func _withCValue<Result>(of key: Self, _ body: (_CValue) -> Result) -> Result
 }
 
 /// The entries of a map field: a collection of key-value pairs with the value semantics of a dictionary.
 ///
-/// Entries are kept in the order of their keys (numbers by value, text by its UTF-8 bytes), so that look-up takes
-/// logarithmic time without a dictionary beside the field, and equal maps are encoded alike. Inserting moves the
-/// entries behind the new one, one pointer each. `Dictionary(map)` makes a dictionary. Only `map[key, default: value]`
-/// changes a message in place; `map[key]` copies it.
+/// Entries are in the order of their keys (numbers by value, text by its UTF-8 bytes). So a lookup takes logarithmic
+/// time without a dictionary beside the field, and equal maps have the same encoding. Inserting moves the entries
+/// behind the new one, one pointer each. `Dictionary(map)` makes a dictionary. Only `map[key, default: value]` changes
+/// a message in place; `map[key]` copies it.
 @frozen public struct MapField<Key: MapKey, Value: FieldElement>: @unchecked Sendable {
-    // @unchecked Sendable, because threads that share a storage only read it: `_entries` points into `_storage`, and is
-    // written to only while `self` holds the one reference to that, which no other thread can then get. Keys and values
-    // are Sendable themselves. MessageReference has the argument in full.
+    // @unchecked Sendable for the same reason as MessageReference: `_entries` points into `_storage`, and is written to
+    // only while `self` holds the one reference to it. Keys and values are Sendable themselves. See
+    // docs/message-memory.md.
 
     @usableFromInline typealias Entries = UnsafeMutablePointer<UnsafeMutableRawPointer>
 
-    /// Nil while there never was an entry.
+    /// Nil until the first entry is added.
     public var _storage: MessageStorage?
-    /// Pointers to entry structs, which begin as ProtobufCMessage does; preceded by a LifelineArrayHeader.
+    /// Pointers to entry structs, which begin with a ProtobufCMessage. Preceded by a LifelineArrayHeader.
     @usableFromInline var _entries: Entries?
     @usableFromInline var _count: Int
-    /// How many entries there are.
+    /// The number of entries.
     @inlinable public var count: Int { _count }
 
     @inlinable init(_storage: MessageStorage?, entries: Entries?, count: Int) {
@@ -34,7 +34,7 @@ public protocol MapKey: FieldElement {
         self._count = count
     }
 
-    /// The entries that a field of `parent` holds. For generated code.
+    /// The entries of a field of `parent`. For generated code.
     @inlinable public init<Parent, Entry>(
         _in parent: MessageReference<Parent>,
         entries: UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>?,
@@ -43,7 +43,7 @@ public protocol MapKey: FieldElement {
         self.init(_storage: parent.storage, entries: Self.untyped(entries), count: count)
     }
 
-    /// The entries as the C struct of the message has them. For generated code.
+    /// The entries with their type in the C struct of the message. For generated code.
     @inlinable public func _typedEntries<Entry>() -> UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>? {
         UnsafeMutableRawPointer(_entries)?.assumingMemoryBound(to: UnsafeMutablePointer<Entry>?.self)
     }
@@ -62,19 +62,19 @@ extension MapField {
         self.init(_storage: nil, entries: nil, count: 0)
     }
 
-    /// A map of `pairs`; where a key comes more than once, its last value counts.
+    /// A map of `pairs`. If a key occurs more than once, its last value counts.
     @inlinable public init(_ pairs: some Sequence<(Key, Value)>) {
         self.init()
         for (key, value) in pairs { updateValue(value, forKey: key) }
     }
 
-    /// A map of what `dictionary` holds.
+    /// A map with the entries of `dictionary`.
     @inlinable public init(_ dictionary: [Key: Value]) {
         self.init()
         for (key, value) in dictionary { updateValue(value, forKey: key) }
     }
 
-    /// The value of `key`; setting nil removes it.
+    /// The value of `key`. Setting nil removes the key.
     @inlinable public subscript(key: Key) -> Value? {
         get { find(key).position.map { value(at: $0) } }
         set {
@@ -82,7 +82,7 @@ extension MapField {
         }
     }
 
-    /// The value of `key`, or `defaultValue` where there is none; changing it in place inserts it.
+    /// The value of `key`, or `defaultValue` if there is none. Changing that in place inserts it.
     @inlinable public subscript(key: Key, default defaultValue: @autoclosure () -> Value) -> Value {
         get { self[key] ?? defaultValue() }
         _modify {
@@ -103,7 +103,7 @@ extension MapField {
         }
     }
 
-    /// Sets the value of `key`, and returns the one that it replaces.
+    /// Sets the value of `key`. Returns the old value.
     @discardableResult
     @inlinable public mutating func updateValue(_ value: Value, forKey key: Key) -> Value? {
         makeUnique()
@@ -117,7 +117,7 @@ extension MapField {
         return old
     }
 
-    /// Removes `key`, and returns its value.
+    /// Removes `key`. Returns its value.
     @discardableResult
     @inlinable public mutating func removeValue(forKey key: Key) -> Value? {
         guard let position = find(key).position else { return nil }
@@ -136,8 +136,8 @@ extension MapField {
 }
 
 extension Dictionary {
-    /// The entries of `map`. Keys that differ in their bytes only, such as the two forms of "é", are equal as Swift's
-    /// Strings: of those, the last one's value counts.
+    /// The entries of `map`. Keys that differ only in their bytes, such as the two forms of "é", are equal as Strings:
+    /// the value of the last one counts.
     @inlinable public init(_ map: MapField<Key, Value>) where Key: MapKey, Value: FieldElement {
         self.init(minimumCapacity: map.count)
         for (key, value) in map { self[key] = value }
@@ -174,7 +174,7 @@ extension MapField: RandomAccessCollection {
         @inlinable public static func < (left: Index, right: Index) -> Bool { left.position < right.position }
     }
 
-    /// Goes through the entries, holding their memory once for all of them.
+    /// Visits the entries, with one reference to their memory for all of them.
     @frozen public struct Iterator: IteratorProtocol {
         @usableFromInline let map: MapField
         @usableFromInline var position = 0

@@ -3,8 +3,8 @@ public import CLifelineMessages
 /// What decoding may cost, and what it checks.
 @frozen public struct DecodingOptions: Hashable, Sendable {
     /// How many messages and groups may stand inside each other; more is an error. 100 by default, as in other protobuf
-    /// implementations. Values above 1,000 count as 1,000, for which a thread needs up to 1 MiB of stack (measured without
-    /// optimization; glibc gives threads 8 MiB).
+    /// implementations. Values above 1,000 count as 1,000, for which a thread needs up to 1 MiB of stack (measured
+    /// without optimization; glibc gives threads 8 MiB).
     public var maximumDepth: Int
 
     /// Bytes that decoding may allocate beyond three times the input and a constant; more is an error. 64 MiB by
@@ -78,9 +78,9 @@ extension Message {
         if !partial { try _requireInitialized() }
     }
 
-    /// Merges an encoded message into this one, as if both encodings had been decoded one after the other: repeated fields
-    /// are appended to, submessages are merged, and of other fields the last value wins. The message is copied first, so
-    /// that many merges into a large one take long.
+    /// Merges an encoded message into this one, as if both encodings had been decoded one after the other: repeated
+    /// fields are appended to, submessages are merged, and of other fields the last value wins. The message is copied
+    /// first, so that many merges into a large one take long.
     ///
     /// - Throws: `MessageError`; the message is then as it was.
     public mutating func merge(
@@ -187,7 +187,7 @@ extension Message {
     @inlinable func _requireInitialized() throws(MessageError) {
         if Int(Self._table.pointee.flags) & LIFELINE_MESSAGE_HAS_REQUIRED == 0 { return }
         defer { extendLifetime(self) }
-        // Not the message itself: nothing that the compiler cannot look into should get hold of its storage.
+        // Passes `fields`, not the message, so that the compiler knows all references to the storage.
         if let error = Self._table.missingRequiredField(in: _message.fields) { throw error }
     }
 }

@@ -1,21 +1,21 @@
 internal import CProtobufC
 
 extension Message {
-    /// The fields that the message type does not know, as they stood in the input, tags included. They are written
+    /// The fields that the message type does not know, with their tags, as they stood in the input. They are written
     /// again, after all others, when the message is encoded.
     public var unknownFields: [UInt8] {
         defer { extendLifetime(self) }
         return base.unknownFieldBytes
     }
 
-    /// Forgets the fields that the message type does not know; those of submessages stay.
+    /// Removes the fields that the message type does not know, but not those of submessages.
     public mutating func removeUnknownFields() {
         guard base.n_unknown_fields > 0 else { return }
         let fields = UnsafeMutableRawPointer(_message.mutableFields(as: Self._table))
         fields.assumingMemoryBound(to: ProtobufCMessage.self).pointee.n_unknown_fields = 0
     }
 
-    /// What every struct of protobuf-c's begins with.
+    /// The base that every struct of protobuf-c begins with.
     private var base: ProtobufCMessage {
         defer { extendLifetime(self) }
         return UnsafeRawPointer(_message.fields).assumingMemoryBound(to: ProtobufCMessage.self).pointee

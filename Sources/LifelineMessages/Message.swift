@@ -2,9 +2,9 @@ public import CLifelineMessages
 
 /// A protobuf message: a value that wraps the C struct that protobuf-c generated for it.
 ///
-/// Types that conform are made by `protoc-gen-lifeline`. Copies are cheap and share memory until one of them is changed;
-/// a change copies the message that it is made to first, where somebody else shares it. Everything that was decoded
-/// together lives in one block of memory, which is freed when the last value that refers to any part of it is gone.
+/// `protoc-gen-lifeline` generates the conforming types. Copies are cheap: they share memory until one of them is
+/// changed, and the change first copies the message that it is made to. Everything that was decoded together lives in
+/// one block of memory, which is freed with the last value that refers to any part of it.
 ///
 /// Two messages are equal when they have the same fields present with the same values, unknown fields included.
 /// Floating-point numbers are compared by their bits: a NaN equals itself, and `-0.0` differs from `0.0`, as they do on
@@ -51,12 +51,12 @@ extension Message {
 // MARK: - For generated code
 
 extension Message {
-    /// The struct with no field set that all such messages share. Never written to: they have no storage.
+    /// The struct that all messages without a set field share. It is never written to, because they have no storage.
     @inlinable static var _defaultFields: UnsafeMutablePointer<_Fields> {
         UnsafeMutableRawPointer(mutating: _table.pointee.default_instance).assumingMemoryBound(to: _Fields.self)
     }
 
-    /// A submessage of `parent`, or the default where there is none.
+    /// A submessage of `parent`, or the default if there is none.
     @inlinable public init<Parent>(_reading fields: UnsafeMutablePointer<_Fields>?, in parent: MessageReference<Parent>)
     {
         if let fields {
@@ -75,7 +75,7 @@ extension Message {
     }
 
     public func hash(into hasher: inout Hasher) {
-        // Equal messages have the same encoding: it is deterministic, maps included.
+        // Equal messages have the same encoding, which is deterministic for maps too.
         defer { extendLifetime(self) }
         var failure = LifelineFailure()
         let hashed: Void? = MessageEncoding().bytes(of: _message.fields, as: Self._table, &failure) {

@@ -1,10 +1,11 @@
 public import CLifelineMessages
 public import CProtobufC
 
-// What the setters of generated code are made of. All of it goes through the reference that a value stores, and none
-// through the requirements of `Message`: so the compiler sees that nothing has to be retained.
+// For the setters of generated code. All of them work on the reference that a value stores, and not through the
+// requirements of `Message`, so that the compiler sees that it need not retain anything.
 extension MessageReference {
-    /// The struct, to be written to: copied first where somebody else refers to it, or to leave garbage behind.
+    /// The struct, for writing. It is copied first when there are other references to the storage, or to leave garbage
+    /// behind.
     @inlinable @inline(__always) public mutating func mutableFields(
         as table: UnsafePointer<MessageTable>
     ) -> UnsafeMutablePointer<Fields> {
@@ -18,17 +19,17 @@ extension MessageReference {
         makeUnique(as: table, reserving: 0)
     }
 
-    /// Moves the message to a storage of its own, which has room for `reserved` bytes more.
+    /// Copies the message to a storage of its own, with room for `reserved` more bytes.
     mutating func makeUnique(as table: UnsafePointer<MessageTable>, reserving reserved: Int) {
         let size = storage == nil ? Int(table.pointee.size) : lifeline_message_copy_size(table, fields)
-        // Half as much again, and at least 256 bytes, for what is about to be set.
+        // Half as much again, and at least 256 bytes, for the coming changes.
         let copied = MessageStorage.create(byteCount: size &+ max(size / 2, 256) &+ reserved)
         let source = storage.take()
         fields = withBorrowed(copied) { $0.copy(fields, as: table, from: source) }.assumingMemoryBound(to: Fields.self)
         storage = copied
     }
 
-    /// Calls `body` with the storage of a message that `mutableFields` was called for.
+    /// Calls `body` with the storage, after `mutableFields`.
     @inlinable @inline(__always) func withStorage<Result>(_ body: (BorrowedStorage) -> Result) -> Result {
         body(BorrowedStorage(storage.unsafelyUnwrapped))
     }
@@ -67,9 +68,10 @@ extension MessageReference {
         M(_message: MessageReference<M._Fields>(storage: withStorage { $0.lend() }, fields: fields.unsafelyUnwrapped))
     }
 
-    /// Ends the loan of `message`, which was lent with its fields at `lent`. `table` is this message's own.
+    /// Ends the loan of `message`, which was lent with its fields at `lent`.
     ///
-    /// - Returns: Where the submessage is now, in the arena of this message.
+    /// - Parameter table: the table of this message, the owner.
+    /// - Returns: The submessage's fields, in the arena of this message.
     @inlinable @inline(__always) public mutating func settle<M: Message>(
         _ message: inout M,
         from lent: UnsafeMutablePointer<M._Fields>?,
@@ -80,7 +82,7 @@ extension MessageReference {
         return copy(message)
     }
 
-    /// To be called when what was lent was replaced.
+    /// Settles a loan whose child was replaced, and makes this message writable for a copy of the new child.
     @usableFromInline mutating func leaveLoan(as table: UnsafePointer<MessageTable>) {
         withStorage { $0.settleWithoutLoan() }
         _ = mutableFields(as: table)

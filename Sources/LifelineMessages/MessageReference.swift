@@ -7,18 +7,18 @@ public typealias MessageTable = LifelineMessageTable
 /// The C struct of a `string` or `bytes` field: a length and a pointer.
 public typealias BytesValue = ProtobufCBinaryData
 
-/// What a value of a generated message type holds: its storage, and the protobuf-c struct in it.
+/// The content of a value of a generated message type: its storage, and the protobuf-c struct in it.
 ///
-/// For generated code; nothing here is for users.
+/// For generated code; nothing here is for users. See docs/message-memory.md.
 @frozen public struct MessageReference<Fields>: @unchecked Sendable {
-    // @unchecked Sendable, because threads that share a storage only read it: `fields` points into `storage`, and is
-    // written to only while `self` holds the one reference to that, which no other thread can then get. The references
-    // are counted atomically; who holds a part that was lent settles with its owner in one atomic exchange (see
-    // MessageStorage+Loans.swift). Without a storage, `fields` is a constant.
+    // @unchecked Sendable, because threads that share a storage only read it. `fields` points into `storage` and is
+    // written to only while `self` holds the one reference to it, which no other thread can get then. References are
+    // counted atomically, and a part that was lent is settled by one atomic exchange. Without a storage, `fields` is a
+    // constant.
 
-    /// Nil while no field was set: `fields` is then the type's default instance.
+    /// Nil while no field was set. `fields` is then the type's default instance.
     public var storage: MessageStorage?
-    /// To be written to after `mutableFields`, and compared. To read, take `pointee`.
+    /// For writing, after `mutableFields`, and for comparing. Use `pointee` for reading.
     public var fields: UnsafeMutablePointer<Fields>
 
     @inlinable public init(storage: MessageStorage?, fields: UnsafeMutablePointer<Fields>) {
@@ -26,8 +26,7 @@ public typealias BytesValue = ProtobufCBinaryData
         self.fields = fields
     }
 
-    /// The fields, to be read. Unlike through `fields`, the message lives until they were: compilers see no connection
-    /// between a storage and a pointer into it, and would free a temporary message before the pointer is used.
+    /// The fields, for reading. The message lives until the access ends, unlike with `fields`.
     @inlinable public var pointee: Fields {
         @inline(__always) _read {
             defer { extendLifetime(storage) }
@@ -39,7 +38,7 @@ public typealias BytesValue = ProtobufCBinaryData
 // MARK: - Strings and bytes
 
 extension MessageReference {
-    /// The text of a field. What is not UTF-8, which a proto2 string may hold, reads as U+FFFD.
+    /// The text of a field. Bytes that are not UTF-8, which a proto2 string may hold, read as U+FFFD.
     @inlinable public func string(_ value: BytesValue) -> String {
         defer { extendLifetime(self) }
         return String(value, isValid: !mayHoldMalformedText)
@@ -54,7 +53,7 @@ extension MessageReference {
         return try value.withUTF8Span(isValid: !mayHoldMalformedText, body)
     }
 
-    /// Calls `body` with text that is not in a message: the default of a field that is absent.
+    /// Calls `body` with the default text of an absent field, which is in no message.
     @inlinable public func withUTF8Span<Result: ~Copyable, Failure: Error>(
         ofDefault text: String,
         _ body: (UTF8Span) throws(Failure) -> Result
@@ -94,11 +93,11 @@ extension BytesValue {
 }
 
 extension String {
-    /// The text of a field, which is UTF-8 if `isValid`, and is not checked again then.
+    /// The text of a field. If `isValid`, it is known to be UTF-8 and is not checked.
     @usableFromInline init(_ value: BytesValue, isValid: Bool) {
         if isValid {
             var text = UTF8Span(unchecked: Span(_unsafeElements: value.buffer))
-            // A String that is known to be ASCII is hashed and compared by its bytes, and not by its characters.
+            // A String that is known to be ASCII is hashed and compared by its bytes instead of its characters.
             _ = text.checkForASCII()
             self.init(copying: text)
         } else {

@@ -1,165 +1,151 @@
 public import CLifelineMessages
 
-// To change a submessage in place (`message.author.name = "Ada"`), its parent yields a value that must hold the only
-// reference to *its* storage, although parent and child share an arena. For that time the parent lends its arena: the
-// child's storage is a *loan*, an object without memory of its own that is linked to its lender.
-//
-// While it is out, a loan does not count as a reference to its lender: the parent holds one all the while, for nobody
-// else can get at the parent, and a change in place is to cost no atomic operations. What is left to take care of is a
-// loan that somebody else holds when the parent settles: a copy that was made of the child, which can be on any thread.
-// From then on it does count, which keeps the lender alive, and from being unique, so that the next change of the
-// parent copies first. Which of the two comes first, the end of the loan object or its settlement, is what the
-// lender's state says, in one atomic exchange on either side.
-//
-// What is lent is not in its owner meanwhile: the owner's field holds nothing until it settles. So a copy of the child that
-// another thread changes, because the child was replaced and nobody else holds the loan, is in nobody's way: no copy of the
-// owner goes through it.
-//
-// A storage lends to one loan at a time: lending takes a unique reference to it, and the loan's end, or a settlement
-// that leaves it with a reference of its own, comes before the next one.
+// To change a submessage in place (`message.author.name = "Ada"`), its owner lends a part of its arena: the value that
+// is changed has a storage of its own, a *loan*. docs/message-memory.md says how loans begin, end and are settled,
+// under "Loans".
+
+/// The memory of a loan: it has this in place of an arena's first block.
+@usableFromInline struct Loan {
+    /// The arena that holds what was lent: that of the storage at the start of a chain of loans.
+    @usableFromInline var root: UnsafeMutablePointer<LifelineArena>
+    /// The storage that lent. Nil while the loan is not in use.
+    @usableFromInline var lender: Unmanaged<MessageStorage>?
+}
+
+/// The state of the loan that a storage has given. The owner that settles and the end of the loan exchange it, perhaps on
+/// two threads.
 private enum Lending {
     static let none: UInt8 = 0
-    /// The loan does not count as a reference.
+    /// The loan is in use, and does not count as a reference to its lender.
     static let isOut: UInt8 = 1
-    /// The loan object is gone, before it was settled: the child was replaced.
+    /// The loan was freed before its owner settled: the child was replaced.
     static let isGone: UInt8 = 2
-    /// The loan counts as a reference.
+    /// The loan counts as a reference to its lender.
     static let isCounted: UInt8 = 3
 }
 
-extension LifelineArena {
-    // Of a loan's, which has no memory, the fields that would describe it lead to where it comes from.
+extension MessageStorage {
+    @inlinable var isLoan: Bool { withUnsafeMutablePointerToHeader { $0.pointee.is_loan } }
 
-    // Not told by one of those fields, for allocating in an arena writes to them, on any thread.
-    @inlinable var isLoan: Bool { is_loan }
-
-    /// The arena that has the memory.
-    @inlinable var root: UnsafeMutablePointer<LifelineArena> {
-        get { UnsafeMutableRawPointer(limit.unsafelyUnwrapped).assumingMemoryBound(to: LifelineArena.self) }
-        set { limit = UnsafeMutableRawPointer(newValue).assumingMemoryBound(to: UInt8.self) }
+    /// For loans only.
+    @inlinable var loan: UnsafeMutablePointer<Loan> {
+        withUnsafeMutablePointerToElements { MessageStorage.loan(at: $0) }
     }
 
-    /// Nil when the loan is not out.
-    fileprivate var lender: Unmanaged<MessageStorage>? {
-        get { blocks.map { Unmanaged.fromOpaque(UnsafeRawPointer($0)) } }
-        set { blocks = newValue.map { OpaquePointer($0.toOpaque()) } }
+    @inlinable static func loan(at memory: UnsafeMutablePointer<UInt64>) -> UnsafeMutablePointer<Loan> {
+        UnsafeMutableRawPointer(memory).assumingMemoryBound(to: Loan.self)
     }
 }
 
+// MARK: - Lending and settling
+
 extension BorrowedStorage {
-    /// A storage for a part of this one's tree, to be changed in place by somebody else for a while. The reference to
-    /// this storage must be the only one.
+    /// A storage for a part of this one's tree, which is about to be changed in place. The reference to this storage
+    /// must be the only one.
     @usableFromInline func lend() -> MessageStorage {
-        let root = arena
-        let loan = MessageStorage.takeSpareLoan()
-        loan.withUnsafeMutablePointerToHeader { arena in
-            arena.pointee.lender = unmanaged
-            arena.pointee.root = root
-            // A loan that has just become overdue, to make room for what is lent, hands that on: its owner might go on with
-            // what is lent and never change the loan again.
-            arena.pointee.is_overdue = ownArena.pointee.isLoan ? ownArena.pointee.is_overdue : 0
-        }
-        ownArena.pointee.lending = Lending.isOut
-        return loan
+        let storage = MessageStorage.takeSpareLoan()
+        storage.loan.pointee = Loan(root: arena, lender: unmanaged)
+        // An overdue loan passes that on: its owner might change only what it lends, and never the loan itself.
+        let isOverdue = header.pointee.is_loan && header.pointee.is_overdue != 0
+        storage.withUnsafeMutablePointerToHeader { $0.pointee.is_overdue = isOverdue ? 1 : 0 }
+        header.pointee.lending = Lending.isOut
+        return storage
     }
 
-    /// Takes the loan back. `storage` is that of what was lent, as it is now.
+    /// Takes a loan back. `storage` is the present storage of what was lent.
     ///
-    /// - Returns: Whether it is the loan, so that what it holds is in this storage's arena. If not, the child was
-    ///   replaced, and `settleWithoutLoan` has to follow.
+    /// - Returns: Whether that is the loan, so that the child is in this storage's arena. If not, the child was replaced,
+    ///   and `settleWithoutLoan` has to follow.
     @usableFromInline func takeBack(_ storage: inout MessageStorage?) -> Bool {
         guard isLender(of: storage) else { return false }
         if isKnownUniquelyReferenced(&storage) {
-            ownArena.pointee.lending = Lending.none
+            header.pointee.lending = Lending.none
             MessageStorage.keepSpareLoan(&storage)
         } else {
-            // What the other one refers to is this storage's as well, so it has to move away before it changes.
+            // A copy of the child shares the memory of this storage, so it has to move away before it changes.
             storage.unsafelyUnwrapped.becomeOverdue()
             settleWithoutLoan()
         }
         return true
     }
 
-    /// Marks this loan, if it is one, and those that it came from: what they hold moves out of the arena with the next
-    /// change of each, and back into another once it is settled.
-    func markLoansOverdue() {
-        var storage = self
-        while storage.ownArena.pointee.isLoan {
-            storage.ownArena.pointee.is_overdue = 1
-            guard let lender = storage.ownArena.pointee.lender else { return }
-            storage = lender._withUnsafeGuaranteedRef { BorrowedStorage($0) }
-        }
-    }
-
-    private func isLender(of storage: MessageStorage?) -> Bool {
-        guard let storage else { return false }
-        return storage.withUnsafeMutablePointerToHeader { arena in
-            arena.pointee.isLoan && arena.pointee.lender?.toOpaque() == unmanaged.toOpaque()
-        }
-    }
-
-    /// Makes a loan that somebody else holds count as a reference, if there still is one.
+    /// Makes a loan that is still in use, by a copy of the child, count as a reference.
     @usableFromInline func settleWithoutLoan() {
         let ofLoan = unmanaged.retain()
         if exchangeLending(Lending.isCounted) == Lending.isGone { ofLoan.release() }
     }
 
-    fileprivate func exchangeLending(_ lending: UInt8) -> UInt8 {
-        lifeline_arena_exchange_lending(ownArena, lending)
+    /// Makes this loan and those that it came from overdue, if it is one: each moves out of the arena with its next
+    /// change, and back into another when it is settled.
+    func markLoansOverdue() {
+        var storage = self
+        while storage.header.pointee.is_loan {
+            storage.header.pointee.is_overdue = 1
+            guard let lender = storage.with({ $0.loan.pointee.lender }) else { return }
+            storage = lender._withUnsafeGuaranteedRef { BorrowedStorage($0) }
+        }
     }
 
-    /// Also of a loan, which can be a lender too.
-    private var ownArena: UnsafeMutablePointer<LifelineArena> {
+    private func isLender(of storage: MessageStorage?) -> Bool {
+        guard let storage, storage.isLoan else { return false }
+        return storage.loan.pointee.lender?.toOpaque() == unmanaged.toOpaque()
+    }
+
+    fileprivate func exchangeLending(_ lending: UInt8) -> UInt8 {
+        lifeline_arena_exchange_lending(header, lending)
+    }
+
+    /// This storage's own header, whereas a loan's `arena` is that of another.
+    private var header: UnsafeMutablePointer<LifelineArena> {
         with { $0.withUnsafeMutablePointerToHeader { $0 } }
     }
 }
 
 extension MessageStorage {
-    /// Ends a loan that is out, when the object is freed.
-    @usableFromInline static func endLoan(_ loan: UnsafeMutablePointer<LifelineArena>) {
+    /// Ends a loan when its storage is freed.
+    @usableFromInline static func end(_ loan: UnsafeMutablePointer<Loan>) {
         var next = loan.pointee.lender
         while let lender = next {
-            // It is still there: either the loan counts, or its parent has not settled yet.
+            // The lender is alive: either the loan counts, or its owner has not settled yet.
             let borrowed = lender._withUnsafeGuaranteedRef { BorrowedStorage($0) }
             guard borrowed.exchangeLending(Lending.isGone) == Lending.isCounted else { return }
-            // A lender that ends with this can be a loan itself: in a loop, for a chain of them can be of any length.
+            // The lender may end with this, and may be a loan too. A loop, because such a chain can have any length.
             next = nil
             var storage: MessageStorage? = lender.takeRetainedValue()
             if isKnownUniquelyReferenced(&storage) { next = storage.unsafelyUnwrapped.takeLender() }
         }
     }
 
-    /// Takes the lender, if this is a loan, so that freeing it ends nothing.
+    /// Takes the lender of this storage, if it is a loan, so that freeing it ends nothing.
     private func takeLender() -> Unmanaged<MessageStorage>? {
-        withUnsafeMutablePointerToHeader { arena in
-            guard arena.pointee.isLoan else { return nil }
-            defer { arena.pointee.lender = nil }
-            return arena.pointee.lender
-        }
+        guard isLoan else { return nil }
+        defer { loan.pointee.lender = nil }
+        return loan.pointee.lender
     }
 }
 
 // MARK: - Spare loans
 
-// A thread keeps some, so that changing one submessage after the other creates no objects.
+// Each thread keeps some loans, so that changing one submessage after the other allocates no objects.
 extension MessageStorage {
     fileprivate static func takeSpareLoan() -> MessageStorage {
         guard let spare = lifeline_spares_take() else {
-            let loan = create(uninitializedByteCount: 0)
-            loan.withUnsafeMutablePointerToHeader { $0.pointee.is_loan = true }
-            return loan
+            let storage = create(uninitializedByteCount: MemoryLayout<Loan>.size)
+            storage.withUnsafeMutablePointerToHeader { $0.pointee.is_loan = true }
+            return storage
         }
         return Unmanaged<MessageStorage>.fromOpaque(spare).takeRetainedValue()
     }
 
-    /// Takes over the reference `loan`, which must be the only one.
-    fileprivate static func keepSpareLoan(_ loan: inout MessageStorage?) {
-        // As bits, which is what an Unmanaged is too: Swift 6.3 counts where `Unmanaged.passRetained` could move.
-        let spare = withUnsafeMutableBytes(of: &loan) { reference in
+    /// Takes over the reference to a loan, which must be the only one.
+    fileprivate static func keepSpareLoan(_ storage: inout MessageStorage?) {
+        storage.unsafelyUnwrapped.loan.pointee.lender = nil
+        // Moves the reference out by its bits, which are those of an Unmanaged: Swift 6.3 retains and releases around
+        // `Unmanaged.passRetained`.
+        let spare = withUnsafeMutableBytes(of: &storage) { reference in
             defer { reference.storeBytes(of: nil, as: Unmanaged<MessageStorage>?.self) }
             return reference.load(as: Unmanaged<MessageStorage>.self)
         }
-        spare._withUnsafeGuaranteedRef { $0.withUnsafeMutablePointerToHeader { $0.pointee.lender = nil } }
         let isKept = lifeline_spares_keep(spare.toOpaque()) { Unmanaged<MessageStorage>.fromOpaque($0).release() }
         if !isKept { spare.release() }
     }

@@ -3,24 +3,25 @@ internal import Glibc
 
 /// An encoded message that stays as it is: for a gateway that passes messages on, or for types known only at run time.
 ///
-/// Short ones that arrive together share memory, some 4 KiB at most, which lasts as long as one of them does. To keep one of
-/// many, keep its `bytes`.
+/// Short ones that arrive together share memory, some 4 KiB at most, which lasts as long as one of them does. To keep
+/// one of many, keep its `bytes`.
 public struct RawMessage: DelimitedMessage, @unchecked Sendable {
-    // @unchecked Sendable, because `payload` points into `block`, whose bytes nobody changes: whoever else has the array copies
-    // it before writing, as the block has it, too.
+    // @unchecked Sendable, because `payload` points into `block`, whose bytes do not change: another holder of the
+    // array copies it before writing, as the block holds it too.
 
-    /// What it may share with others.
+    /// The bytes, which other messages may share.
     @usableFromInline let block: Block
     @usableFromInline let payload: UnsafeRawBufferPointer
 
-    /// Bytes that stay where they are and as they are.
+    /// Bytes that neither move nor change.
     @usableFromInline final class Block: Sendable {
         @usableFromInline let bytes: [UInt8]
 
         @inlinable init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-        /// Valid as long as the block is there, beyond what `withUnsafeBytes` promises of any collection: an array's memory is an
-        /// object of its own, which this block holds, and stays in its place while it is not changed.
+        /// The bytes, valid while the block lives. `withUnsafeBytes` promises less for a collection in general; but the
+        /// memory of an array is an object of its own, which this block holds, and does not move while it is not
+        /// changed.
         @inlinable var memory: UnsafeRawBufferPointer { bytes.withUnsafeBytes { $0 } }
     }
 
@@ -53,21 +54,21 @@ public struct RawMessage: DelimitedMessage, @unchecked Sendable {
         set { self = RawMessage(bytes: newValue) }
         _modify {
             var bytes = self.bytes
-            // Nothing else has them then, so that they are changed in place.
+            // The array then has one reference, so that it is changed in place.
             self = .empty
             defer { self = RawMessage(bytes: bytes) }
             yield &bytes
         }
     }
 
-    /// Its size in bytes, without a length prefix.
+    /// The size in bytes, without a length prefix.
     @inlinable public var byteCount: Int { payload.count }
 
     private static let empty = RawMessage(bytes: [])
 
     private var ownsBlock: Bool { byteCount == block.bytes.count }
 
-    /// Calls `body` with the bytes, without a length prefix and without a copy. The memory is valid for the time of the call.
+    /// Calls `body` with the bytes, without a length prefix and without a copy. The memory is valid during the call.
     @inlinable public func withUnsafeBytes<Result>(
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) rethrows -> Result {
@@ -84,7 +85,7 @@ public struct RawMessage: DelimitedMessage, @unchecked Sendable {
         try withUnsafeBytes { try RawMessage.withFrame(of: $0, body) }
     }
 
-    // Looks at the payload only: whoever points to the message holds its block.
+    // Reads only the payload: the caller, which points to the message, keeps its block alive.
     @inlinable public static func withDelimitedBytes<Result>(
         of message: UnsafePointer<RawMessage>,
         partial: Bool,
@@ -112,8 +113,8 @@ extension RawMessage {
     private static var blockByteCount: Int { 4 << 10 }
     /// From how many bytes on one has memory of its own: 1 KiB, of which allocating it is a small part of copying it.
     private static var longByteCount: Int { 1 << 10 }
-    /// What lies between two messages of a read at most: a length prefix. It is copied, too, whatever it is, and nobody sees
-    /// it; so near to both it lies in a page of one of them.
+    /// What lies between two messages of a read at most: a length prefix. It is copied, too, whatever it is, and nobody
+    /// sees it; so near to both it lies in a page of one of them.
     private static var longestPrefix: Int { 5 }
 
     public static func decode(
@@ -145,8 +146,8 @@ extension RawMessage {
         }
     }
 
-    /// Adds messages that share a block, a copy of these bytes: all at once, prefixes included, which is less work than one by
-    /// one.
+    /// Adds messages that share a block, a copy of these bytes: all at once, prefixes included, which is less work than
+    /// one by one.
     private static func append(
         _ payloads: UnsafeBufferPointer<UnsafeRawBufferPointer>,
         of bytes: UnsafeRawBufferPointer,

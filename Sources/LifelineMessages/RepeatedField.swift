@@ -2,21 +2,20 @@ public import CLifelineMessages
 
 /// The elements of a repeated field: a collection with the value semantics of an array.
 ///
-/// A field's elements stay where they were decoded; `Array(message.mentions)` makes an array of them. Elements are
-/// changed in place, nested messages included: `message.attachments[0].size = 3`. To go over many, use `for`:
-/// `swap(&message.attachments[i], &other)` in a loop copies the field again each time, since what is swapped out shares its
-/// memory.
+/// The elements stay where they were decoded; `Array(message.mentions)` makes an array of them. Elements are changed in
+/// place, nested messages included: `message.attachments[0].size = 3`. Use `for` to visit many.
+/// `swap(&message.attachments[i], &other)` in a loop copies the field each time, because the element that is swapped
+/// out shares the field's memory.
 @frozen public struct RepeatedField<Element: FieldElement>: @unchecked Sendable {
-    // @unchecked Sendable, because threads that share a storage only read it: `_elements` points into `_storage`, and is
-    // written to only while `self` holds the one reference to that, which no other thread can then get. Elements are
-    // Sendable themselves. MessageReference has the argument in full.
+    // @unchecked Sendable for the same reason as MessageReference: `_elements` points into `_storage`, and is written
+    // to only while `self` holds the one reference to it. Elements are Sendable themselves. See docs/message-memory.md.
 
-    /// Nil while there never was an element.
+    /// Nil until the first element is added.
     public var _storage: MessageStorage?
-    /// Preceded by a LifelineArrayHeader with the capacity; nil when there is none.
+    /// Preceded by a LifelineArrayHeader with the capacity. Nil without elements.
     public var _elements: UnsafeMutablePointer<Element._CValue>?
     @usableFromInline var _count: Int
-    /// How many elements there are.
+    /// The number of elements.
     @inlinable public var count: Int { _count }
 
     @inlinable init(_storage: MessageStorage?, elements: UnsafeMutablePointer<Element._CValue>?, count: Int) {
@@ -25,7 +24,7 @@ public import CLifelineMessages
         self._count = count
     }
 
-    /// The elements that a field of `parent` holds. For generated code.
+    /// The elements of a field of `parent`. For generated code.
     @inlinable public init<Parent>(
         _in parent: MessageReference<Parent>,
         _ elements: UnsafeMutablePointer<Element._CValue>?,
@@ -68,7 +67,7 @@ extension RepeatedField: RandomAccessCollection, MutableCollection {
         }
     }
 
-    /// Goes through the elements, holding their memory once for all of them.
+    /// Visits the elements, with one reference to their memory for all of them.
     @frozen public struct Iterator: IteratorProtocol {
         @usableFromInline let storage: MessageStorage?
         @usableFromInline var place: UnsafeMutablePointer<Element._CValue>?
@@ -99,7 +98,7 @@ extension RepeatedField: RandomAccessCollection, MutableCollection {
         (elements[first], elements[second]) = (elements[second], elements[first])
     }
 
-    /// Calls `body` with the elements' memory where they lie as Swift's own: the fixed-size numbers do.
+    /// Calls `body` with the memory of the elements, if they have the same type in C and Swift, as numbers do.
     @inlinable public func withContiguousStorageIfAvailable<Result>(
         _ body: (UnsafeBufferPointer<Element>) throws -> Result
     ) rethrows -> Result? {
@@ -131,8 +130,9 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
         _count &+= 1
     }
 
-    // Consuming, as in the standard library: an argument that is this very field then has a reference of its own. Swift 6.3
-    // passes a borrowed one without, when optimizing, although the field may move away from its storage meanwhile.
+    // Consuming, as in the standard library, so that an argument that is this very field has a reference of its own.
+    // Optimized code of Swift 6.3 passes a borrowed one without, although the field may move away from its storage
+    // during the call.
     @inlinable public mutating func append(contentsOf newElements: consuming some Sequence<Element>) {
         if newElements.withContiguousStorageIfAvailable({ appendPlain($0) }) == true { return }
         _makeUnique()
@@ -140,7 +140,7 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
         for element in newElements { append(element) }
     }
 
-    /// Appends elements that C keeps as Swift does, all at once. Returns false, with nothing done, for others.
+    /// Appends elements that have the same type in C and Swift, all at once. Returns false and does nothing for others.
     @inlinable mutating func appendPlain(_ newElements: UnsafeBufferPointer<Element>) -> Bool {
         guard Element._CValue.self == Element.self else { return false }
         guard let source = newElements.baseAddress, newElements.count > 0 else { return true }
@@ -162,7 +162,8 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
         precondition(range.lowerBound >= 0 && range.upperBound <= count, "Range \(range) is not within 0..<\(count)")
         let insertedCount = newElements.count
         let newCount = count - range.count + insertedCount
-        // Where `newElements` is a part of this very field, it shares the storage, and this moves ours away from it.
+        // If `newElements` is a part of this very field, it shares the storage, and this call moves the field away from
+        // it.
         _makeUnique()
         _reserve(newCount)
         guard let elements = _elements else { return }
@@ -191,7 +192,7 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
 // MARK: - Access without copies
 
 extension RepeatedField {
-    /// Calls `body` with each element in turn. Unlike a `for` loop, it does not retain messages to pass them.
+    /// Calls `body` with each element in turn. Unlike a `for` loop, it does not retain the elements that are messages.
     @inlinable public func forEach(_ body: (Element) throws -> Void) rethrows {
         for position in 0..<count { try body(self[position]) }
     }
@@ -223,9 +224,9 @@ extension RepeatedField where Element == [UInt8] {
 }
 
 extension RepeatedField where Element: Message {
-    /// Appends a message, which `populate` makes in place: what `append(.with { … })` does, without its copy.
+    /// Appends a message, which `populate` makes in place. Does the same as `append(.with { … })`, without the copy.
     ///
-    /// When `populate` throws, nothing is appended.
+    /// If `populate` throws, nothing is appended.
     @inlinable public mutating func append<Failure: Error>(
         _ populate: (inout Element) throws(Failure) -> Void
     ) throws(Failure) {
@@ -246,7 +247,7 @@ extension RepeatedField where Element: Message {
 // MARK: - Storage
 
 extension RepeatedField {
-    /// Calls `body` with the storage of a field that has elements, or that `_makeUnique` was called for.
+    /// Calls `body` with the storage. The field has elements, or `_makeUnique` was called.
     @inlinable @inline(__always) func withStorage<Result>(_ body: (BorrowedStorage) -> Result) -> Result {
         body(BorrowedStorage(_storage.unsafelyUnwrapped))
     }
