@@ -3,7 +3,7 @@ internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
-/// What a keeper's connections are for: the messages of a client, or a session.
+/// The user of a keeper's connections: a client with its messages, or a session.
 protocol ConnectionUser: AnyObject, Sendable {
     /// How many messages have come in, over all connections; 0 where nobody wants to know.
     var receivedCount: Int { get }
@@ -20,7 +20,7 @@ extension ConnectionUser {
     var receivedCount: Int { 0 }
 }
 
-// What runs while the client runs.
+// The tasks of a running client.
 extension ConnectionKeeper {
     /// Connects, and keeps connected, until the client is closed or the task is cancelled, which cuts the connection.
     ///

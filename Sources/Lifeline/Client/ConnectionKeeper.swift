@@ -28,7 +28,7 @@ final class ConnectionKeeper: Sendable {
         var nextAttempt: KeptAttempt?
         /// Messages received on all connections that have ended.
         var receivedCount = 0
-        /// What the timer sleeps until; nil: it does not.
+        /// The time at which the timer fires; nil when it is not set.
         var armedDeadline: MonotonicTime?
         var isFinished = false
     }
@@ -224,7 +224,7 @@ extension ConnectionKeeper {
         return value
     }
 
-    /// What is to be done once the lock is free.
+    /// The effects of an event, which run after the lock is released.
     private struct Effects {
         var actions: [ClientMachine.Action] = []
         var attempt: KeptAttempt?

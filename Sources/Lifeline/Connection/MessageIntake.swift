@@ -25,7 +25,7 @@ package protocol MessageIntake<Message>: AnyObject, Sendable {
     func connectionClosed(_ id: ClientMachine.ConnectionID)
 }
 
-// What not every intake needs.
+// Defaults of the members that few intakes need.
 extension MessageIntake {
     package var seesHeartbeats: Bool { false }
     package func connectionBegan() {}

@@ -11,7 +11,7 @@ protocol MessageSink: Sendable {
     ///
     /// - Parameter cost: what they count for in the queue where they wait.
     func receive(_ messages: [Message], cost: Int) -> ReadDemand
-    /// What the messages count for that wait.
+    /// The cost of the messages that wait, in the units of the water marks.
     var waitingCost: Int { get }
     /// A ping is about to be sent.
     func pingWillBeSent(number: UInt64)

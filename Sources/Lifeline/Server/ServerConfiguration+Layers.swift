@@ -3,7 +3,7 @@ internal import LifelineTransport
 internal import Logging
 
 extension ServerConfiguration {
-    /// What lies between the socket and the frames of connections accepted on `endpoint`.
+    /// Returns the layers between the socket and the frames of connections accepted on `endpoint`.
     ///
     /// - Throws: `ConnectionError`: what is configured cannot be.
     func layers(

@@ -20,7 +20,7 @@ public struct SessionCall: Sendable {
     public let isImplemented: Bool
     /// The method's shape.
     public let kind: Kind
-    /// What goes with the request. What came in is made into a dictionary each time that it is asked for.
+    /// The metadata of the request. For a request that came in, each access builds the dictionary anew.
     public var metadata: SessionMetadata {
         get { lazyMetadata.value }
         set { lazyMetadata.own = newValue }

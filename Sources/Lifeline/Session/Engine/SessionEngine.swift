@@ -68,7 +68,7 @@ final class SessionEngine: Sendable {
         var buffer: [UInt8] = []
     }
 
-    /// What is to be done once the lock is free.
+    /// An effect of an event, which runs after the lock is released.
     enum Effect {
         case resolve(PendingCall, Result<Lifeline_Session_V1_Response, SessionError>)
         case admit(Latch<SessionError?>, SessionError?)
