@@ -1,0 +1,1 @@
+../../../../Sources/LifelineCore/Text/String+Escaped.swift

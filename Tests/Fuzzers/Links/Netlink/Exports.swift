@@ -1,0 +1,1 @@
+../../../../Sources/LifelineReachability/Exports.swift
