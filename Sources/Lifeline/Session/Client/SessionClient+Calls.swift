@@ -36,7 +36,7 @@ extension SessionClient {
     ///
     /// - Parameter stage: `processed` waits until the server has processed it, and throws when it does not come to that.
     /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; until it is processed also those
-    ///   of `SessionPushStage`. What its delivery drops is no error otherwise.
+    ///   of `SessionPushStage`; also what an interceptor throws. What its delivery drops is no error otherwise.
     public nonisolated(nonsending) func push<Message: DelimitedMessage>(
         _ method: String,
         _ message: Message,
@@ -87,7 +87,7 @@ extension SessionClient {
         inbox: SessionInbox?
     ) async throws(SessionError) -> SessionReply {
         if interceptors.isEmpty { return try await send(call, inbox: inbox) }
-        return try await interceptors.make(call) { (call) async throws(SessionError) in
+        return try await interceptors[...].make(call) { (call) async throws(SessionError) in
             try await self.send(call, inbox: inbox)
         }
     }

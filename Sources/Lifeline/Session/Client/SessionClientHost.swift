@@ -80,10 +80,12 @@ final class SessionClientHost: Sendable {
 
     private var end: Result<Void, SessionError> { failure.map { .failure($0) } ?? .success(()) }
 
-    /// A push was not what its method has.
-    func dropped(_ method: String, _ error: SessionError) {
-        let method = method.escaped(limit: 100)
-        logger.warning("A push was dropped", metadata: ["method": "\(method)", "error": "\(error)"])
+    /// A push was not what its method has, or an interceptor threw.
+    func failed(_ method: String, _ error: any Error, wasDelivered: Bool = false) {
+        let metadata: Logger.Metadata = [
+            "method": "\(method.escaped(limit: 100))", "error": "\("\(error)".escaped())",
+        ]
+        logger.warning(wasDelivered ? "An interceptor of a push failed" : "A push was dropped", metadata: metadata)
     }
 
     /// Waits until the session has ended, for so long at most, or until the task is cancelled.

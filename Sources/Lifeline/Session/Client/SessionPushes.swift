@@ -29,14 +29,18 @@ public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable 
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let pushes: SessionPushes
         private var inHand: PushInHand?
+        /// The same where there are interceptors.
+        private var intercepted: InterceptedPush<Message>?
 
         fileprivate init(pushes: SessionPushes) { self.pushes = pushes }
 
-        /// The next push; nil when the client is closed. One that is not of this type is dropped, and logged.
+        /// The next push; nil when the client is closed. One that is not of this type is dropped, and logged, and so is one
+        /// that an interceptor refuses.
         ///
         /// - Throws: `SessionError`: why the server ended the session; `cancelled` when the task is.
         public nonisolated(nonsending) mutating func next() async throws(SessionError) -> Message? {
             inHand = nil
+            if !pushes.client.interceptors.isEmpty { return try await nextIntercepted() }
             while let item = try await pushes.inbox.next() {
                 let inHand = PushInHand(item.receipt, pushes.client.engine)
                 do {
@@ -44,7 +48,7 @@ public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable 
                     self.inHand = inHand
                     return message
                 } catch {
-                    pushes.client.host.dropped(pushes.method, error)
+                    pushes.client.host.failed(pushes.method, error)
                 }
             }
             return nil
@@ -53,6 +57,18 @@ public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable 
         /// The next push; nil when the client is closed.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(SessionError) -> Message? {
             try await next()
+        }
+
+        @inline(never)
+        private nonisolated(nonsending) mutating func nextIntercepted() async throws(SessionError) -> Message? {
+            if let last = intercepted.take() { await last.finish() }
+            while let item = try await pushes.inbox.next() {
+                let push = InterceptedPush<Message>(item, of: pushes.method, for: pushes.client)
+                guard let message = await push.message() else { continue }
+                intercepted = push
+                return message
+            }
+            return nil
         }
     }
 }

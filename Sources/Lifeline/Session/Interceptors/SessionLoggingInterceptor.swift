@@ -1,7 +1,7 @@
 internal import LifelineCore
 public import Logging
 
-/// Logs every call of a client, or of a server: its method, how it ended, how long it took and how large it was.
+/// Logs every call and push of a client, or of a server: its method, how it ended, how long it took and how large it was.
 public struct SessionLoggingInterceptor: Sendable {
     private let logger: Logger
     private let level: Logger.Level
@@ -12,6 +12,21 @@ public struct SessionLoggingInterceptor: Sendable {
     public init(logger: Logger, level: Logger.Level = .debug) {
         self.logger = logger
         self.level = level
+    }
+
+    private func log<Failure: Error>(
+        _ call: SessionCall,
+        _ work: () async throws(Failure) -> SessionReply
+    ) async throws(Failure) -> SessionReply {
+        let start = ContinuousClock.now
+        do throws(Failure) {
+            let reply = try await work()
+            log(call, since: start, .success(reply))
+            return reply
+        } catch {
+            log(call, since: start, .failure(error))
+            throw error
+        }
     }
 
     private func log(_ call: SessionCall, since start: ContinuousClock.Instant, _ end: Result<SessionReply, any Error>)
@@ -39,14 +54,16 @@ extension SessionLoggingInterceptor: SessionClientInterceptor {
         _ call: SessionCall,
         next: @escaping @Sendable (SessionCall) async throws(SessionError) -> SessionReply
     ) async throws(SessionError) -> SessionReply {
-        let start = ContinuousClock.now
-        do throws(SessionError) {
-            let reply = try await next(call)
-            log(call, since: start, .success(reply))
-            return reply
-        } catch {
-            log(call, since: start, .failure(error))
-            throw error
+        try await log(call) { () async throws(SessionError) in try await next(call) }
+    }
+
+    public func interceptServerPush(
+        _ push: SessionCall,
+        next: @escaping @Sendable (SessionCall) async throws -> Void
+    ) async throws {
+        _ = try await log(push) {
+            try await next(push)
+            return SessionReply()
         }
     }
 }
@@ -57,14 +74,17 @@ extension SessionLoggingInterceptor: SessionServerInterceptor {
         session: ServerSession,
         next: @escaping @Sendable (SessionCall) async throws -> SessionReply
     ) async throws -> SessionReply {
-        let start = ContinuousClock.now
-        do {
-            let reply = try await next(call)
-            log(call, since: start, .success(reply))
-            return reply
-        } catch {
-            log(call, since: start, .failure(error))
-            throw error
+        try await log(call) { try await next(call) }
+    }
+
+    public func interceptServerPush(
+        _ push: SessionCall,
+        session: ServerSession,
+        next: @escaping @Sendable (SessionCall) async throws(SessionError) -> Void
+    ) async throws(SessionError) {
+        _ = try await log(push) { () async throws(SessionError) in
+            try await next(push)
+            return SessionReply()
         }
     }
 }

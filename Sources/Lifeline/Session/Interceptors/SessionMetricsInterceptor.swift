@@ -1,19 +1,36 @@
 public import Metrics
 
-/// Counts and times every call of a client, or of a server:
+/// Counts and times every call and push of a client, or of a server:
 ///
 /// | metric | kind | dimensions |
 /// |---|---|---|
 /// | `lifeline.session.calls` | counter | `role`, `method`, `status` (a code's name, as `SessionStatus.Code` has it) |
 /// | `lifeline.session.call.duration` | timer | `role`, `method` |
 ///
-/// All methods that a server does not have are `(unimplemented)`: names that clients make up would fill the memory.
+/// The role is the side that counts. A push takes until it has come to its stage where it is sent, and until it is processed
+/// where it came in. All methods that a server does not have are `(unimplemented)`: names that clients make up would fill the memory.
 public struct SessionMetricsInterceptor: Sendable {
     private let factory: any MetricsFactory
 
     /// - Parameter factory: where metrics go. Default: the process's.
     public init(factory: any MetricsFactory = MetricsSystem.factory) {
         self.factory = factory
+    }
+
+    private func record<Failure: Error>(
+        _ call: SessionCall,
+        _ role: String,
+        _ work: () async throws(Failure) -> SessionReply
+    ) async throws(Failure) -> SessionReply {
+        let start = ContinuousClock.now
+        do throws(Failure) {
+            let reply = try await work()
+            record(call, role, since: start, nil)
+            return reply
+        } catch {
+            record(call, role, since: start, error)
+            throw error
+        }
     }
 
     private func record(
@@ -39,14 +56,16 @@ extension SessionMetricsInterceptor: SessionClientInterceptor {
         _ call: SessionCall,
         next: @escaping @Sendable (SessionCall) async throws(SessionError) -> SessionReply
     ) async throws(SessionError) -> SessionReply {
-        let start = ContinuousClock.now
-        do throws(SessionError) {
-            let reply = try await next(call)
-            record(call, "client", since: start, nil)
-            return reply
-        } catch {
-            record(call, "client", since: start, error)
-            throw error
+        try await record(call, "client") { () async throws(SessionError) in try await next(call) }
+    }
+
+    public func interceptServerPush(
+        _ push: SessionCall,
+        next: @escaping @Sendable (SessionCall) async throws -> Void
+    ) async throws {
+        _ = try await record(push, "client") {
+            try await next(push)
+            return SessionReply()
         }
     }
 }
@@ -57,14 +76,17 @@ extension SessionMetricsInterceptor: SessionServerInterceptor {
         session: ServerSession,
         next: @escaping @Sendable (SessionCall) async throws -> SessionReply
     ) async throws -> SessionReply {
-        let start = ContinuousClock.now
-        do {
-            let reply = try await next(call)
-            record(call, "server", since: start, nil)
-            return reply
-        } catch {
-            record(call, "server", since: start, error)
-            throw error
+        try await record(call, "server") { try await next(call) }
+    }
+
+    public func interceptServerPush(
+        _ push: SessionCall,
+        session: ServerSession,
+        next: @escaping @Sendable (SessionCall) async throws(SessionError) -> Void
+    ) async throws(SessionError) {
+        _ = try await record(push, "server") { () async throws(SessionError) in
+            try await next(push)
+            return SessionReply()
         }
     }
 }

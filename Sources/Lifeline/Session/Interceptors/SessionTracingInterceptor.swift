@@ -2,12 +2,50 @@ public import Tracing
 
 /// Makes a span of every call: on a client one of kind `client`, whose context travels in the call's metadata; on a server one
 /// of kind `server`, which goes on with it. So a handler's work belongs to the trace of who asked.
+///
+/// A push has a span of kind `producer` where it is sent, and one of kind `consumer` where it is processed, on both sides. A
+/// client's lasts until the loop over the pushes asks for the next one; the body of the loop does not run within it.
 public struct SessionTracingInterceptor: Sendable {
     private let tracer: any Tracer
 
     /// - Parameter tracer: makes the spans, and writes and reads their contexts. Default: the process's.
     public init(tracer: any Tracer = InstrumentationSystem.tracer) {
         self.tracer = tracer
+    }
+
+    /// Runs what sends a call, which carries the context of its span.
+    private func sending(
+        _ call: SessionCall,
+        _ work: (SessionCall) async throws(SessionError) -> SessionReply
+    ) async throws(SessionError) -> SessionReply {
+        let result = await tracer.withAnySpan(call.method, ofKind: call.kind == .push ? .producer : .client) { span in
+            var call = call
+            tracer.inject(span.context, into: &call.metadata, using: MetadataCarrier())
+            do throws(SessionError) {
+                return Result<SessionReply, SessionError>.success(try await work(call))
+            } catch {
+                span.recordError(error)
+                span.fail(error)
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    /// Runs what handles a call, in a span that goes on with the context that the call carries.
+    private func receiving<Result>(_ call: SessionCall, _ work: () async throws -> Result) async throws -> Result {
+        var context = ServiceContext.topLevel
+        tracer.extract(call.metadata, into: &context, using: MetadataCarrier())
+        let kind = call.kind == .push ? SpanKind.consumer : .server
+        return try await tracer.withAnySpan(call.keptName, context: context, ofKind: kind) { span in
+            do {
+                return try await work()
+            } catch {
+                // The tracer records the error.
+                span.fail(error)
+                throw error
+            }
+        }
     }
 }
 
@@ -16,17 +54,14 @@ extension SessionTracingInterceptor: SessionClientInterceptor {
         _ call: SessionCall,
         next: @escaping @Sendable (SessionCall) async throws(SessionError) -> SessionReply
     ) async throws(SessionError) -> SessionReply {
-        let result = await tracer.withAnySpan(call.method, ofKind: .client) { span in
-            var call = call
-            tracer.inject(span.context, into: &call.metadata, using: MetadataCarrier())
-            do throws(SessionError) {
-                return Result<SessionReply, SessionError>.success(try await next(call))
-            } catch {
-                span.fail(error)
-                return .failure(error)
-            }
-        }
-        return try result.get()
+        try await sending(call, next)
+    }
+
+    public func interceptServerPush(
+        _ push: SessionCall,
+        next: @escaping @Sendable (SessionCall) async throws -> Void
+    ) async throws {
+        try await receiving(push) { try await next(push) }
     }
 }
 
@@ -36,22 +71,23 @@ extension SessionTracingInterceptor: SessionServerInterceptor {
         session: ServerSession,
         next: @escaping @Sendable (SessionCall) async throws -> SessionReply
     ) async throws -> SessionReply {
-        var context = ServiceContext.topLevel
-        tracer.extract(call.metadata, into: &context, using: MetadataCarrier())
-        return try await tracer.withAnySpan(call.keptName, context: context, ofKind: .server) { span in
-            do {
-                return try await next(call)
-            } catch {
-                span.setStatus(SpanStatus(code: .error, message: "\(SessionStatus.Code(of: error))"))
-                throw error
-            }
+        try await receiving(call) { try await next(call) }
+    }
+
+    public func interceptServerPush(
+        _ push: SessionCall,
+        session: ServerSession,
+        next: @escaping @Sendable (SessionCall) async throws(SessionError) -> Void
+    ) async throws(SessionError) {
+        _ = try await sending(push) { (push) async throws(SessionError) in
+            try await next(push)
+            return SessionReply()
         }
     }
 }
 
 extension Tracing.Span {
-    fileprivate func fail(_ error: SessionError) {
-        recordError(error)
+    fileprivate func fail(_ error: any Error) {
         setStatus(SpanStatus(code: .error, message: "\(SessionStatus.Code(of: error))"))
     }
 }

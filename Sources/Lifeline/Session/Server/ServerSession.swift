@@ -98,7 +98,7 @@ public final class ServerSession: Sendable {
     ///   - method: `package.Service/Method`.
     ///   - stage: `processed` waits until the client has processed it, and throws when it does not come to that.
     /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; until it is processed also those
-    ///   of `SessionPushStage`. What its delivery drops is no error otherwise.
+    ///   of `SessionPushStage`; also what an interceptor throws. What its delivery drops is no error otherwise.
     public nonisolated(nonsending) func push<Message: DelimitedMessage>(
         _ method: String,
         _ message: Message,
@@ -107,6 +107,9 @@ public final class ServerSession: Sendable {
         metadata: SessionMetadata = [:]
     ) async throws(SessionError) {
         let content = try CallContent(message)
+        if !interceptors.isEmpty {
+            return try await pushIntercepted(method, content, delivery, until: stage, metadata: metadata)
+        }
         let payload = OutgoingPayload.push(method: method, metadata: metadata, payload: content.bytes)
         try payload.check(limit: frameLimit)
         try await engine.push(payload, delivery, until: stage)

@@ -1,0 +1,57 @@
+internal import LifelineMessages
+internal import LifelineRuntime
+
+/// A push on its way through a client's interceptors, which stand around what a loop does with it: they run in a task of their
+/// own, which goes on when the loop lets the push go.
+final class InterceptedPush<Message: DelimitedMessage>: Sendable {
+    /// Opens with what reaches the loop; with nil when nothing does.
+    private let delivery: Latch<Message?>
+    private let letGo: Latch<Void>
+    private let task: Task<Void, Never>
+
+    init(_ item: SessionInbox.Item, of method: String, for client: SessionClient) {
+        let (delivery, letGo) = (Latch<Message?>(), Latch<Void>())
+        (self.delivery, self.letGo) = (delivery, letGo)
+        // Nothing of it holds the push itself, which is let go when nobody has it any more.
+        task = Task {
+            let push = SessionCall(method, .push, metadata: nil, content: .push(item.push))
+            do {
+                try await client.interceptors[...].deliver(push) { push in
+                    let message = try client.decode(push.content, as: Message.self)
+                    guard delivery.open(with: message) else { throw SessionError.deliveredBefore }
+                    await letGo.waitUninterrupted()
+                }
+            } catch {
+                client.host.failed(method, error, wasDelivered: delivery.value != nil)
+            }
+            client.engine.finish(item.receipt)
+            delivery.open(with: nil)
+        }
+    }
+
+    deinit { letGo.open(with: ()) }
+
+    /// Waits for what reaches the loop; nil when the interceptors have dropped it.
+    nonisolated(nonsending) func message() async -> Message? {
+        await withTaskCancellationHandler {
+            await delivery.waitUninterrupted()
+        } onCancel: {
+            task.cancel()
+        }
+    }
+
+    /// The loop lets it go. Waits for the ends of the interceptors.
+    nonisolated(nonsending) func finish() async {
+        letGo.open(with: ())
+        await task.value
+    }
+}
+
+extension SessionError {
+    fileprivate static var deliveredBefore: SessionError {
+        SessionError(
+            code: .messageRefused,
+            message: "A push is handed over once. Call `next` once for each push that an interceptor gets."
+        )
+    }
+}
