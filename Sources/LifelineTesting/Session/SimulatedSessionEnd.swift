@@ -1,9 +1,9 @@
 package import Lifeline
 package import LifelineCore
 
-/// One end of a simulated session: the machine of the real one, over a connection of bytes.
+/// One end of a simulated session: the machine of the real one, over connections of bytes.
 ///
-/// It does what the machine wants of connections, and tells `onActions` of everything, in order: who simulates acts for the
+/// It runs the actions that are about connections, and tells `onActions` of all of them, in order: the simulation acts for the
 /// user. It writes as long as its connection has room whenever something happened.
 package final class SimulatedSessionEnd {
     package typealias Machine = SessionMachine<SessionPayload, Int>
@@ -12,10 +12,10 @@ package final class SimulatedSessionEnd {
     package let side: Side
     package let options: SessionOptions
     package private(set) var machine: Machine
-    /// The connection that it reads and writes.
+    /// The present connection.
     package private(set) var link: SimulatedSessionLink?
-    /// How the session ended; nil while it goes on.
-    package private(set) var end: SessionGoodbye?
+    /// Older connections that are not gone yet.
+    private var olderLinks: [UInt64: SimulatedSessionLink] = [:]
     /// What the machine decided at one time.
     package var onActions: ([Machine.Action]) -> Void = { _ in }
     /// What goes with each opening.
@@ -26,7 +26,8 @@ package final class SimulatedSessionEnd {
 
     private var batches: [[Machine.Action]] = []
     private var runsBatches = false
-    private var leavesLink = false
+    /// Connections that were closed at once.
+    private var closedLinks: [SimulatedSessionLink] = []
 
     package init(_ side: Side, options: SessionOptions) {
         self.side = side
@@ -38,40 +39,56 @@ package final class SimulatedSessionEnd {
 
     /// A client has a connection, in place of the one that it had.
     package func connected(over link: SimulatedSessionLink, now: MonotonicTime) {
-        self.link = link
-        perform(machine.connected(now: now), now: now)
+        let actions = machine.connected(over: link.id, now: now)
+        replaceLink(link)
+        perform(actions, now: now)
     }
 
     /// A client has opened a connection to this server's end.
+    ///
+    /// - Returns: what to say on it if it does not get the session.
     package func opened(
         by hello: SessionHello,
         _ credentials: SessionCredentials,
         isResumed: Bool,
         over link: SimulatedSessionLink,
         now: MonotonicTime
-    ) {
+    ) -> SessionGoodbye? {
+        let (refusal, actions) = machine.opened(by: hello, credentials, isResumed: isResumed, over: link.id, now: now)
+        if refusal == nil { replaceLink(link) }
+        perform(actions, now: now)
+        return refusal
+    }
+
+    private func replaceLink(_ link: SimulatedSessionLink) {
+        if let older = self.link { olderLinks[older.id] = older }
         self.link = link
-        perform(machine.opened(by: hello, credentials, isResumed: isResumed, now: now), now: now)
     }
 
-    /// Its connection is gone, or given up.
+    /// Its present connection is gone, or given up.
     package func disconnected(now: MonotonicTime) {
-        guard link != nil else { return }
-        link = nil
-        perform(machine.disconnected(now: now), now: now)
+        if let link { disconnected(link, now: now) }
     }
 
-    /// Takes what came over a connection; of another one than it has, nothing.
+    /// A connection is gone.
+    package func disconnected(_ link: SimulatedSessionLink, now: MonotonicTime) {
+        olderLinks[link.id] = nil
+        if self.link === link { self.link = nil }
+        perform(machine.disconnected(link.id, now: now), now: now)
+    }
+
+    /// Takes what came over a connection.
     package func received(
         _ frames: [Result<SimulatedSessionLink.Frame, SessionViolation>],
         over link: SimulatedSessionLink,
         now: MonotonicTime
     ) {
-        for frame in frames where self.link === link {
+        for frame in frames {
             switch frame {
-            case .success(let frame): perform(machine.received(frame, now: now), pumps: false, now: now)
+            case .success(let frame):
+                perform(machine.received(frame, over: link.id, now: now), pumps: false, now: now)
             case .failure(let violation):
-                perform(machine.receivedViolation(violation, now: now), pumps: false, now: now)
+                perform(machine.receivedViolation(violation, over: link.id, now: now), pumps: false, now: now)
             }
         }
         pump(now: now)
@@ -114,11 +131,16 @@ package final class SimulatedSessionEnd {
         perform(actions, now: now)
     }
 
-    @discardableResult
-    package func respond(to request: IncomingRequest, _ payload: OutgoingPayload, now: MonotonicTime) -> Bool {
-        let (isAccepted, actions) = machine.respond(to: request, .outgoing(payload), now: now)
+    package func respond(to request: IncomingRequest, _ payload: OutgoingPayload, now: MonotonicTime) {
+        let (offer, actions) = machine.respond(to: request, .outgoing(payload), now: now)
         perform(actions, now: now)
-        return isAccepted
+        if case .refused(let refusal) = offer { refuse(request, refusal, now: now) }
+    }
+
+    package func refuse(_ request: IncomingRequest, _ refusal: RequestRefusal, now: MonotonicTime) {
+        let status = OutgoingPayload.response(SessionStatus(refusal), metadata: [:], payload: [])
+        let (_, actions) = machine.respond(to: request, .outgoing(status), isForced: true, now: now)
+        perform(actions, now: now)
     }
 
     /// - Parameter withdrawn: is told whether it was, before what follows from it.
@@ -133,53 +155,59 @@ package final class SimulatedSessionEnd {
         pump(now: now)
     }
 
-    package func close(now: MonotonicTime) {
-        perform(machine.close(), now: now)
+    package func close(by deadline: MonotonicTime? = nil, now: MonotonicTime) {
+        perform(machine.close(by: deadline, now: now), now: now)
     }
 
-    package func abandon(_ goodbye: SessionGoodbye, now: MonotonicTime) {
-        perform(machine.abandon(goodbye), now: now)
+    package func end(_ reason: SessionEnd, now: MonotonicTime) {
+        perform(machine.end(reason, now: now), now: now)
     }
 
-    package func drain(pause: Duration, now: MonotonicTime) {
-        machine.drain(pause: pause)
+    package func drain(pause: Duration, by deadline: MonotonicTime, now: MonotonicTime) {
+        machine.drain(pause: pause, by: deadline)
         pump(now: now)
     }
 
     // MARK: The driver
 
-    /// Writes what there is to write, as long as the connection has room; then leaves it, if the machine wants that.
+    /// Writes what there is to write, as long as the connection has room for it.
     package func pump(now: MonotonicTime) {
-        while let link, link.hasRoom(from: side), let (frame, actions) = machine.nextFrame(now: now) {
+        while let link, let (frame, actions) = machine.nextFrame(hasRoom: link.hasRoom(from: side), now: now) {
             link.write(understatesReceived ? frame.understated : frame, details, from: side, now: now)
-            enqueue(actions)
+            enqueue(actions, now: now)
         }
-        if leavesLink, let link {
-            leavesLink = false
-            link.end(from: side)
-            disconnected(now: now)
-        }
+        enqueue(machine.offeredFrames(hasRoom: link?.hasRoom(from: side) ?? true, now: now), now: now)
+        while let closed = closedLinks.popLast() { disconnected(closed, now: now) }
         runBatches(now: now)
     }
 
     private func perform(_ actions: [Machine.Action], pumps: Bool = true, now: MonotonicTime) {
-        enqueue(actions)
+        enqueue(actions, now: now)
         if pumps { pump(now: now) } else { runBatches(now: now) }
     }
 
-    private func enqueue(_ actions: [Machine.Action]) {
+    private func enqueue(_ actions: [Machine.Action], now: MonotonicTime) {
         if actions.isEmpty { return }
         for action in actions {
             switch action {
-            case .notWelcomed, .violated: leavesLink = link != nil
-            case .ended(let goodbye, _):
-                end = goodbye
-                leavesLink = link != nil
-            case .peerLeaving(let goodbye): if goodbye.code == .violation { leavesLink = link != nil }
+            case .sayGoodbye(let id, let goodbye):
+                connection(id)?.write(.goodbye(goodbye), SessionOpeningDetails(), from: side, now: now)
+            case .closeConnection(let id, let closing):
+                guard let link = connection(id) else { break }
+                link.end(from: side)
+                switch closing {
+                // What was written comes, and the peer ends its side.
+                case .inOrder, .endSending: break
+                case .abortNotWelcomed, .abortViolated, .byOwner: closedLinks.append(link)
+                }
             default: break
             }
         }
         batches.append(actions)
+    }
+
+    private func connection(_ id: UInt64) -> SimulatedSessionLink? {
+        link?.id == id ? link : olderLinks[id]
     }
 
     /// What the user does meanwhile comes behind it, as in the real driver.

@@ -20,7 +20,7 @@ package final class SimulatedSessionServer {
             /// Until then, the server decides whether to let the client in.
             case deciding(SessionHello, until: MonotonicTime)
             case attached(SimulatedSessionEnd, SessionID)
-            /// It has been told why not, or has left.
+            /// It has been told why not.
             case over
         }
 
@@ -36,7 +36,8 @@ package final class SimulatedSessionServer {
     private var registry: SessionRegistry<SimulatedSessionBox>
     private var connections: [Connection] = []
     private var sessionCount: UInt64 = 0
-    private var restartCount: UInt64 = 0
+    /// Until when clients are told at the latest that the server goes away; nil while it does not.
+    private var drainDeadline: MonotonicTime?
     /// How long it takes to decide whether to let a client in.
     package var decisionTime: () -> Duration = { .zero }
     /// A session has begun; nothing was done with it yet.
@@ -58,7 +59,12 @@ package final class SimulatedSessionServer {
     package var nextDeadline: MonotonicTime? {
         var deadline = registry.nextDeadline
         for connection in connections {
-            if case .deciding(_, let until) = connection.state { deadline = deadline.map { min($0, until) } ?? until }
+            switch connection.state {
+            case .deciding(_, let until): deadline = .earliest(deadline, until)
+            // That of a session which is over, too.
+            case .attached(let end, _): deadline = .earliest(deadline, end.machine.nextDeadline)
+            case .waiting, .over: break
+            }
         }
         return deadline
     }
@@ -89,33 +95,41 @@ package final class SimulatedSessionServer {
         let connection = connections.remove(at: index)
         link.end(from: .server)
         guard case .attached(let end, let id) = connection.state else { return }
-        if end.link === link { end.disconnected(now: now) }
+        end.disconnected(link, now: now)
         registry.disconnected(link.id, of: id, now: now)
     }
 
     /// Does what is due.
     package func advanced(to now: MonotonicTime) {
         for connection in connections {
-            if case .deciding(let hello, let until) = connection.state, until <= now {
-                attach(connection, hello, now: now)
+            switch connection.state {
+            case .deciding(let hello, let until):
+                if until <= now { attach(connection, hello, now: now) }
+            case .attached(let end, _):
+                if let deadline = end.machine.nextDeadline, deadline <= now { end.timerFired(now: now) }
+            case .waiting, .over: break
             }
         }
         for (_, box) in registry.timerFired(now: now) {
             onExpiry(box.end)
-            box.end.abandon(SessionGoodbye(.closed), now: now)
+            box.end.end(.expired, now: now)
         }
     }
 
-    /// Goes away: every client is to come back later.
-    package func drain(spread: Duration, now: MonotonicTime) {
-        for (_, box, _, pause) in registry.drain(spread: spread) { box.end.drain(pause: pause, now: now) }
+    /// Goes away: every client is to come back later, and is told by the deadline.
+    package func drain(spread: Duration, by deadline: MonotonicTime, now: MonotonicTime) {
+        drainDeadline = deadline
+        for (_, box, _, pause) in registry.drain(spread: spread) {
+            box.end.drain(pause: pause, by: deadline, now: now)
+        }
     }
 
     /// Another process takes its place, which knows nothing of the sessions. What was written may still come.
     package func restart(now: MonotonicTime) {
         for connection in connections { disconnected(connection.link, now: now) }
         registry = SessionRegistry(configuration.registry, seed: 1)
-        for (_, end) in sessions { end.abandon(SessionGoodbye(.closed), now: now) }
+        drainDeadline = nil
+        for (_, end) in sessions { end.end(.shutDown, now: now) }
     }
 
     private func begin(_ connection: Connection, _ frame: Result<Link.Frame, SessionViolation>, now: MonotonicTime) {
@@ -149,17 +163,26 @@ package final class SimulatedSessionServer {
                 observe(actions)
                 for case .ended in actions { self?.sessionEnded(id) }
             }
-            connection.state = .attached(end, id)
-            end.opened(by: hello, credentials, isResumed: false, over: connection.link, now: now)
-        case .resume(let credentials, let box, let replaced, let drainPause):
-            if let replaced, let older = connections.first(where: { $0.link.id == replaced }) {
-                say(SessionGoodbye(.replaced), over: older, now: now)
-            }
-            connection.state = .attached(box.end, credentials.id)
+            open(end, credentials, hello, isResumed: false, connection, now: now)
+        case .resume(let credentials, let box, let drainPause):
             onResume()
-            box.end.opened(by: hello, credentials, isResumed: true, over: connection.link, now: now)
-            if let drainPause { box.end.drain(pause: drainPause, now: now) }
+            open(box.end, credentials, hello, isResumed: true, connection, now: now)
+            if let drainPause, let drainDeadline { box.end.drain(pause: drainPause, by: drainDeadline, now: now) }
         }
+    }
+
+    private func open(
+        _ end: SimulatedSessionEnd,
+        _ credentials: SessionCredentials,
+        _ hello: SessionHello,
+        isResumed: Bool,
+        _ connection: Connection,
+        now: MonotonicTime
+    ) {
+        connection.state = .attached(end, credentials.id)
+        // Connections are numbered in the order in which they are opened, and so claim it.
+        let refusal = end.opened(by: hello, credentials, isResumed: isResumed, over: connection.link, now: now)
+        if let refusal { say(refusal, over: connection, now: now) }
     }
 
     /// The last thing on a connection, if that has room.

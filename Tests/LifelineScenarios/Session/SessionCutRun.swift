@@ -227,7 +227,7 @@ package final class SessionCutRun {
         let side = min(who, 1)
         for action in actions {
             switch action {
-            case .opened, .admitted: break
+            case .opened, .admitted, .sayGoodbye, .closeConnection: break
             case .messageEnded(let id, let outcome):
                 if seenByEach[who].outcomes[side].updateValue("\(outcome)", forKey: id) != nil {
                     failure = "\(id) ended twice"
@@ -259,7 +259,7 @@ package final class SessionCutRun {
             case .cancelRequest(let request):
                 seenByEach[who].cancelled[side].append(Int(request.serial))
                 respond(to: request, 0, parts: 0, at: end)
-            case .sessionLost, .refuseRequest, .peerLeaving, .sentAway, .notWelcomed, .violated, .ended:
+            case .sessionLost, .refuseRequest, .peerLeaving, .accused, .notWelcomed, .violated, .ended:
                 failure = "\(side == 0 ? "the client" : "the server"): \(action)"
             }
         }

@@ -61,6 +61,7 @@ extension SessionRecord {
                 fail("\(name): request \(number) is overdue")
             }
         }
+        if let closeDeadline, closeDeadline <= now { demand(isOver, "it takes longer to close than it may") }
         for request in running where !request.isCancelled {
             if let deadline = request.deadline, deadline <= now {
                 fail("\(name): the handler of \(request.number) was not told that its time is over")

@@ -72,6 +72,10 @@ final class SessionRecord {
     private(set) var isOver = false
     /// Whether the user has asked it to end.
     var isClosing = false
+    /// By when at the latest; nil: when everything is done.
+    var closeDeadline: MonotonicTime?
+    /// Whether the user has asked it to end at once.
+    var isAbandoned = false
     /// Whether the peer says less than it has, so that it may have processed what is told to be expired or replaced.
     let peerUnderstates: Bool
     /// How long a frame the peer takes.
@@ -153,13 +157,16 @@ final class SessionRecord {
         if isLoss { sessionLost() }
         for action in actions {
             switch action {
-            case .opened, .peerLeaving, .notWelcomed, .sessionLost: break
-            case .sentAway: fail("\(name): the client was sent away, where nothing is shared")
+            case .opened, .peerLeaving, .notWelcomed, .sayGoodbye, .closeConnection: break
+            case .sessionLost(let loss):
+                if case .forgotten = loss { break }
+                fail("\(name): the session is lost, as \(loss)")
+            case .accused(let goodbye): fail("\(name): the peer says that it broke the rules: \(goodbye.message)")
             case .violated(let violation): fail("\(name): the peer broke the rules: \(violation.message)")
-            case .ended(let goodbye, _):
+            case .ended(let end):
                 demand(!isOver, "it ended twice")
                 isOver = true
-                demand(goodbye.code == .closed, "it ended with \(goodbye)")
+                demand(isRight(end), "it ended as \(end)")
             case .admitted(let ids):
                 for id in ids { demand(waitingPushers.remove(id) != nil, "message \(id) was admitted twice") }
             case .messageEnded(let id, let outcome):
@@ -184,8 +191,13 @@ final class SessionRecord {
                 running.append(
                     Running(request: request, number: number, byteCount: content.byteCount, deadline: deadline)
                 )
-            case .refuseRequest(_, let content, _):
+            case .refuseRequest(_, let content, let refusal):
                 refusedCount += 1
+                switch refusal {
+                case .closing: demand(isClosing, "a request is refused as if it were closing")
+                case .tooManyRunning: demand(!isClosing, "a request is refused though it closes")
+                default: fail("\(name): a request is refused as \(refusal)")
+                }
                 if let number = beganRequest(content) { ended.insert(number) }
             case .cancelRequest(let request):
                 guard let index = running.firstIndex(where: { $0.request == request }) else { break }
@@ -200,6 +212,16 @@ final class SessionRecord {
         if isEnd {
             demand(openRequests.isEmpty, "requests \(openRequests.keys.sorted()) did not end with the session")
             demand(waitingPushers.isEmpty, "pushers wait for a session that has ended")
+        }
+    }
+
+    private func isRight(_ end: SessionEnd) -> Bool {
+        switch end {
+        case .closed: isClosing
+        case .abandoned: isAbandoned || closeDeadline != nil
+        case .expired, .shutDown: self.end.side == .server
+        case .saidByPeer(let goodbye): goodbye.code == .closed
+        case .madeWay, .misconfigured, .violated: false
         }
     }
 
@@ -241,9 +263,9 @@ final class SessionRecord {
             let partCount = (receivedParts.removeValue(forKey: number)?.lastReliable ?? 0) / 2
             demand(note.part == partCount, "the response of \(number) came after \(partCount) of \(note.part) parts")
         } else {
-            // A refusal has no content, and no parts.
+            // A refusal has no content; parts may have come of a response that is too long.
             demand(content.isRefusal, "the response of \(number) is none")
-            demand(receivedParts[number] == nil, "request \(number) is refused behind parts of its response")
+            receivedParts[number] = nil
         }
         requestEnded(number, nil)
     }
@@ -286,9 +308,9 @@ final class SessionRecord {
 }
 
 extension SessionPayload {
-    /// A scenario's only response that is no note: see `SessionScenario.acted`.
+    /// A scenario's only response that is no note.
     fileprivate var isRefusal: Bool {
         guard case .response(let response) = self else { return false }
-        return response.status == SessionStatus.Code.resourceExhausted.rawValue && payload.isEmpty
+        return response.status != 0 && payload.isEmpty
     }
 }

@@ -73,7 +73,7 @@ extension SessionScenario {
     /// The client gives up what connection it has, without a word, and opens another one. What it wrote still comes, as long
     /// as nobody cuts that.
     func connect() {
-        guard client.end == nil, awayUntil <= now else { return }
+        guard client.machine.end == nil, awayUntil <= now else { return }
         if let link = client.link { leave(link) }
         linkCount += 1
         let link = Link(
@@ -143,7 +143,7 @@ extension SessionScenario {
         if below(3) == 0 {
             note("the server goes away")
             isDraining = true
-            server.drain(spread: .milliseconds(300), now: now)
+            server.drain(spread: .milliseconds(300), by: now + .milliseconds(below(400)), now: now)
         } else {
             restart()
         }
@@ -164,9 +164,12 @@ extension SessionScenario {
         note("\(record.name) ends")
         record.isClosing = true
         if below(2) == 0 {
-            record.end.close(now: now)
+            let deadline = below(2) == 0 ? nil : now + .milliseconds(below(1_000))
+            record.closeDeadline = .earliest(record.closeDeadline, deadline)
+            record.end.close(by: deadline, now: now)
         } else {
-            record.end.abandon(SessionGoodbye(.closed), now: now)
+            record.isAbandoned = true
+            record.end.end(.abandoned, now: now)
         }
     }
 
@@ -215,7 +218,7 @@ extension SessionScenario {
     private func rest(_ isDone: () -> Bool) {
         for _ in 0..<20_000 where failure.what == nil {
             var isIdle = true
-            if client.link == nil, client.end == nil, awayUntil <= now {
+            if client.link == nil, client.machine.end == nil, awayUntil <= now {
                 connect()
                 isIdle = false
             }
@@ -240,7 +243,7 @@ extension SessionScenario {
                 [client.machine.nextDeadline, server.nextDeadline] + liveRecords.map(\.end.machine.nextDeadline)
             // In the end the server sees which connections are left.
             for link in links where client.link !== link { seen(link, by: .server) }
-            if client.end == nil, awayUntil > now {
+            if client.machine.end == nil, awayUntil > now {
                 advance(by: awayUntil - now)
                 continue
             }

@@ -144,12 +144,15 @@ extension SessionScenario {
         record.told(actions)
         for action in actions {
             switch action {
-            case .refuseRequest(let request, _, _):
-                let refusal = OutgoingPayload.response(SessionStatus(.resourceExhausted), metadata: [:], payload: [])
-                record.end.respond(to: request, refusal, now: now)
-            case .peerLeaving(let goodbye): if record === clientRecord { awayUntil = now + goodbye.pause }
+            case .refuseRequest(let request, _, let refusal): record.end.refuse(request, refusal, now: now)
+            case .peerLeaving(let pause): if record === clientRecord { awayUntil = now + pause }
             case .notWelcomed: result.totals.lateWelcomes += 1
-            case .ended: liveRecords.removeAll { $0 === record }
+            case .sayGoodbye: result.totals.replacedConnections += 1
+            case .closeConnection(_, .inOrder):
+                if record === clientRecord, !record.isOver { result.totals.leftConnections += 1 }
+            case .ended(let end):
+                if case .abandoned = end, !record.isAbandoned { result.totals.overdueClosings += 1 }
+                liveRecords.removeAll { $0 === record }
             default: break
             }
         }
@@ -179,8 +182,8 @@ extension SessionScenario {
             return "push \(note?.number ?? -1) part \(note?.part ?? -1) of serial \(serial) came, \(receipt)"
         case .beginRequest(let request, _, let content):
             return "begin request \(SessionNote(content)?.number ?? -1), serial \(request.serial)"
-        case .refuseRequest(let request, let content, _):
-            return "refuse request \(SessionNote(content)?.number ?? -1), serial \(request.serial)"
+        case .refuseRequest(let request, let content, let refusal):
+            return "refuse request \(SessionNote(content)?.number ?? -1), serial \(request.serial): \(refusal)"
         case .complete(let number, _): return "request \(number) has its response"
         case .fail(let number, let code): return "request \(number) fails: \(code)"
         case .messageEnded(let id, let outcome): return "message \(id) is \(outcome)"

@@ -27,6 +27,9 @@ package final class SessionScenario {
             0, 0, 0, 0, 0, 0
         )
         package var (duplicates, expiredMessages, replacedMessages, refusedMessages, doubtfulMessages) = (0, 0, 0, 0, 0)
+        /// Connections that a newer one replaced, and those that a client left as the server goes away; sessions that took
+        /// too long to close.
+        package var (replacedConnections, leftConnections, overdueClosings) = (0, 0, 0)
         package var (bytes, steps) = (0, 0)
 
         package init() {}
@@ -213,6 +216,9 @@ extension SessionScenario.Totals {
         sum.replacedMessages += other.replacedMessages
         sum.refusedMessages += other.refusedMessages
         sum.doubtfulMessages += other.doubtfulMessages
+        sum.replacedConnections += other.replacedConnections
+        sum.leftConnections += other.leftConnections
+        sum.overdueClosings += other.overdueClosings
         sum.bytes += other.bytes
         sum.steps += other.steps
     }

@@ -91,7 +91,7 @@ import Testing
             server.peer.holdOffers()
             server.peer.holdClosing()
             try await client.push("t.T/P", TestMessage(number: 1))
-            harness.client.engine.abandon(SessionGoodbye(.closed))
+            harness.client.engine.end(.abandoned)
             #expect(try await server.next().push.payload == payload(1))
             #expect(try await server.next().goodbye.code == .closed)
             server.peer.close(nil)

@@ -137,13 +137,12 @@ public final class SessionClient: Sendable {
     ///   this side's will: `refused`, `replaced` or `versionMismatch`. `ConnectionError` `alreadyRun` for a second call,
     ///   `invalidConfiguration` when the name and the metadata are longer than a server takes.
     public func run() async throws {
-        defer { engine.abandon(SessionGoodbye(.closed)) }
+        defer { engine.end(.abandoned) }
         do {
             try configuration.checkOpening(configuration.renewMetadata == nil ? configuration.metadata : [:])
         } catch {
             // Whoever waits for the session hears of it, too.
-            let reason = SessionError(code: .closedLocally, message: error.message, cause: error)
-            engine.abandon(SessionGoodbye(.closed), reason: reason)
+            engine.end(.misconfigured(error))
             throw error
         }
         try keeper.start()
@@ -155,7 +154,7 @@ public final class SessionClient: Sendable {
                 shutdown.open(with: ())
             }
         } onCancel: {
-            engine.abandon(SessionGoodbye(.closed))
+            engine.end(.abandoned)
         }
         if let failure = host.failure { throw failure }
     }
@@ -181,11 +180,10 @@ public final class SessionClient: Sendable {
     /// Cancelling the task ends the session at once.
     public func close() async {
         await withTaskCancellationHandler {
-            engine.close()
-            await host.waitUntilEnded(for: configuration.closeTimeout)
-            engine.abandon(SessionGoodbye(.closed))
+            engine.close(within: configuration.closeTimeout)
+            await engine.waitUntilEnded()
         } onCancel: {
-            engine.abandon(SessionGoodbye(.closed))
+            engine.end(.abandoned)
         }
         await keeper.close()
     }

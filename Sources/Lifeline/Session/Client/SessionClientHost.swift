@@ -14,8 +14,6 @@ final class SessionClientHost: Sendable {
         var unwantedPushCount = 0
         /// The present connection, as far as is known.
         var connection: UInt64?
-        var failure: SessionError?
-        var hasEnded = false
     }
 
     let history = SessionHistory()
@@ -24,7 +22,6 @@ final class SessionClientHost: Sendable {
     private let clock: any ClientClock
     private let log: LimitedLog
     private let renewMetadata: (@Sendable () async throws -> SessionMetadata)?
-    private let ended = Latch<Void>()
     /// Keeps the connections that the session goes over.
     private let keeper: ConnectionKeeper
     private let configuration: ConnectionConfiguration
@@ -53,16 +50,20 @@ final class SessionClientHost: Sendable {
     var unwantedPushCount: Int { state.withLockedValue { $0.unwantedPushCount } }
 
     /// Why the server has ended the session; nil when it has not.
-    var failure: SessionError? { state.withLockedValue { $0.failure } }
+    var failure: SessionError? {
+        guard let end = engine.end, end.isFailure else { return nil }
+        return SessionError(end)
+    }
 
     /// Where pushes of a method go from now on.
     func registerInbox(for method: String) -> SessionInbox {
-        let (inbox, hasEnded) = state.withLockedValue { state in
+        let inbox = state.withLockedValue { state in
             let inbox = state.inboxes[method] ?? SessionInbox(leftovers: leftovers)
             state.inboxes[method] = inbox
-            return (inbox, state.hasEnded)
+            return inbox
         }
-        if hasEnded { inbox.finish(end) }
+        // One that is registered later is not among those that end with the session.
+        if let end = engine.end { inbox.finish(SessionClientHost.result(end)) }
         return inbox
     }
 
@@ -78,7 +79,10 @@ final class SessionClientHost: Sendable {
         inbox.finish(.success(()))
     }
 
-    private var end: Result<Void, SessionError> { failure.map { .failure($0) } ?? .success(()) }
+    /// How iterations of pushes end.
+    private static func result(_ end: SessionEnd) -> Result<Void, SessionError> {
+        end.isFailure ? .failure(SessionError(end)) : .success(())
+    }
 
     /// A push was not what its method has, or an interceptor threw.
     func failed(_ method: String, _ error: any Error, wasDelivered: Bool = false) {
@@ -86,11 +90,6 @@ final class SessionClientHost: Sendable {
             "method": "\(method.escaped(limit: 100))", "error": "\("\(error)".escaped())",
         ]
         logger.warning(wasDelivered ? "An interceptor of a push failed" : "A push was dropped", metadata: metadata)
-    }
-
-    /// Waits until the session has ended, for so long at most, or until the task is cancelled.
-    func waitUntilEnded(for timeLimit: Duration) async {
-        await ended.wait(until: clock.now + timeLimit.clamped(atLeast: .zero), by: clock)
     }
 }
 
@@ -137,22 +136,19 @@ extension SessionClientHost: SessionHost {
             logger.warning("The server broke the rules of sessions", metadata: ["error": "\(message.escaped())"])
         case .peerAccused(let error):
             logger.warning("The server refused what this client sent", metadata: ["error": "\(error)"])
-        case .ended(let failure, let inDoubt):
-            end(failure, inDoubt)
+        case .ended(let end, let inDoubt):
+            ended(end, inDoubt)
         }
     }
 
-    private func end(_ failure: SessionError?, _ inDoubt: [SessionMessageInDoubt]) {
+    private func ended(_ end: SessionEnd, _ inDoubt: [SessionMessageInDoubt]) {
+        let failure = end.isFailure ? SessionError(end) : nil
         if let failure { logger.error("The session is over", metadata: ["error": "\(failure)"]) }
-        let inboxes = state.withLockedValue { state in
-            state.failure = failure
-            state.hasEnded = true
-            return Array(state.inboxes.values)
-        }
         history.append(.ended(failure, inDoubt: inDoubt))
-        for inbox in inboxes { inbox.finish(end) }
+        for inbox in state.withLockedValue({ Array($0.inboxes.values) }) {
+            inbox.finish(SessionClientHost.result(end))
+        }
         log.tellLeftOut()
-        ended.open(with: ())
         // The goodbye is on the way.
         keeper.beginClose()
     }

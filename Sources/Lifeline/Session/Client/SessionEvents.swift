@@ -75,7 +75,6 @@ final class SessionHistory: Sendable {
     private struct State {
         var events: [(kind: SessionEvent.Kind, reason: SessionError?)] = []
         var firstNumber = 0
-        var hasEnded = false
         /// Opens with the next event.
         var news = Latch<Void>()
     }
@@ -95,7 +94,6 @@ final class SessionHistory: Sendable {
                 state.firstNumber += 1
             }
             state.events.append((kind, reason))
-            if case .ended = kind { state.hasEnded = true }
             defer { state.news = Latch() }
             return state.news
         }
@@ -106,7 +104,11 @@ final class SessionHistory: Sendable {
         state.withLockedValue { state in
             let number = Swift.max(cursor, state.firstNumber)
             let index = number - state.firstNumber
-            guard index < state.events.count else { return state.hasEnded ? .end : .notYet(state.news) }
+            guard index < state.events.count else {
+                // Nothing comes after the end.
+                if case .ended? = state.events.last?.kind { return .end }
+                return .notYet(state.news)
+            }
             // Who has just begun has missed nothing.
             let missedCount = cursor == 0 ? 0 : number - cursor
             let (kind, reason) = state.events[index]

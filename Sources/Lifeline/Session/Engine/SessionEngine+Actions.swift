@@ -4,10 +4,11 @@ internal import LifelineRuntime
 
 // What the machine decided.
 extension SessionEngine {
-    func perform(_ actions: [Machine.Action], in state: inout State) {
+    /// Turns actions into effects.
+    func run(_ actions: [Machine.Action], in state: inout State) {
         if actions.isEmpty { return }
         if actions.count == 1, let effect = Self.effect(of: actions[0]) { return state.effects.append(effect) }
-        performAll(actions, in: &state)
+        runAll(actions, in: &state)
     }
 
     /// What most events come to, looked at first: that takes less than half of what any other takes.
@@ -21,12 +22,10 @@ extension SessionEngine {
         }
     }
 
-    private func performAll(_ actions: [Machine.Action], in state: inout State) {
-        var isLost = false
+    private func runAll(_ actions: [Machine.Action], in state: inout State) {
+        var loss: SessionLoss?
         var (inDoubt, refused): ([SessionMessageInDoubt], [SessionMessageInDoubt]) = ([], [])
-        let endReason = state.endReason
-        lazy var end = actions.lazy.compactMap(\.end).first.map { endReason ?? $0 }
-        func loss() -> SessionError { actions.lazy.compactMap(\.loss).first ?? .sessionLost }
+        let end = state.machine.end.map { SessionError($0) }
         for action in actions {
             if let effect = Self.effect(of: action) {
                 state.effects.append(effect)
@@ -34,13 +33,13 @@ extension SessionEngine {
             }
             switch action {
             case .opened(let credentials, let isResumed):
-                if isLost { state.effects.append(.tell(.lost(loss(), inDoubt))) }
-                (isLost, inDoubt) = (false, [])
+                if let loss { state.effects.append(.tell(.lost(SessionError(loss), inDoubt))) }
+                (loss, inDoubt) = (nil, [])
                 state.statistics.openingCount += 1
                 if !isResumed { state.statistics.sessionCount += 1 }
                 state.effects.append(.tell(.opened(credentials.id, isResumed: isResumed)))
-            case .sessionLost:
-                isLost = true
+            case .sessionLost(let reason):
+                loss = reason
             case .messageEnded(let number, let outcome):
                 if let message = ended(number, outcome, end, in: &state) {
                     if outcome == .refused { refused.append(message) } else { inDoubt.append(message) }
@@ -62,41 +61,30 @@ extension SessionEngine {
                 // What comes in is never anything but a request's content.
                 state.effects.append(.refuse(request, .tooManyRunning))
             case .refuseRequest(let request, _, let refusal):
+                if refusal != .closing { state.statistics.refusedRequestCount += 1 }
                 state.effects.append(.refuse(request, refusal))
             case .cancelRequest(let request):
                 state.effects.append(.cancel(request))
-            case .peerLeaving(let goodbye):
-                if goodbye.code == .violation {
-                    // The peer closes, too, but nothing is said any more that would make it.
-                    state.closing = .init(error: nil, saysGoodbye: false)
-                    state.effects.append(.tell(.peerAccused(SessionError(goodbye, byPeer: true))))
-                } else {
-                    state.isPeerLeaving = isClient
-                    state.effects.append(.tell(.peerLeaving(pause: goodbye.pause)))
-                }
-            case .sentAway:
-                state.closing = .init(error: nil, saysGoodbye: true)
+            case .peerLeaving(let pause):
+                state.effects.append(.tell(.peerLeaving(pause: pause)))
+            case .accused(let goodbye):
+                state.effects.append(.tell(.peerAccused(SessionError(goodbye, byPeer: true))))
             case .notWelcomed:
-                state.closing = .init(error: .notWelcomed, saysGoodbye: false)
+                // Its connection is cut, which says so.
+                break
             case .violated(let violation):
-                if isClient {
-                    // Before the welcome there may be nothing to say.
-                    state.closing = .init(
-                        error: .brokenSessionRules(violation.message),
-                        saysGoodbye: state.machine.hasControlFrames
-                    )
-                }
                 state.effects.append(.tell(.peerViolated(violation.message)))
-            case .ended(let goodbye, let byPeer):
-                // A client's owner closes it.
-                if !isClient { state.closing = .init(error: nil, saysGoodbye: !byPeer) }
-                let isFailure = goodbye.code != .closed || state.endReason != nil
-                finish(end ?? SessionError(goodbye, byPeer: byPeer), isFailure, inDoubt + refused, in: &state)
-                // Nothing comes after the end, which tells all of it.
-                (isLost, inDoubt, refused) = (false, [], [])
+            case .sayGoodbye(let id, let goodbye):
+                if let connection = state.connection(id) { Self.say(goodbye, on: connection) }
+            case .closeConnection(let id, let closing):
+                if let connection = state.connection(id) { state.effects.append(.close(connection, closing)) }
+            case .ended(let reason):
+                state.effects.append(.tell(.ended(reason, inDoubt + refused)))
+                // Nothing of messages comes after the end, which tells all of it.
+                (loss, inDoubt, refused) = (nil, [], [])
             }
         }
-        if isLost { state.effects.append(.tell(.lost(loss(), inDoubt))) }
+        if let loss { state.effects.append(.tell(.lost(SessionError(loss), inDoubt))) }
         if !refused.isEmpty { state.effects.append(.tell(.refused(refused))) }
     }
 
@@ -136,39 +124,34 @@ extension SessionEngine {
         if let admission = push.admission { state.effects.append(.admit(admission, nil)) }
         state.pushes[number] = push.isTracked || push.processing != nil ? push.admitted : nil
     }
-
-    private func finish(
-        _ error: SessionError,
-        _ isFailure: Bool,
-        _ inDoubt: [SessionMessageInDoubt],
-        in state: inout State
-    ) {
-        state.end = error
-        state.timer?.cancel()
-        state.timer = nil
-        state.effects.append(.tell(.ended(isFailure ? error : nil, inDoubt)))
-    }
-}
-
-extension SessionEngine.Machine.Action {
-    /// Why the session ends with this.
-    fileprivate var end: SessionError? {
-        if case .ended(let goodbye, let byPeer) = self { SessionError(goodbye, byPeer: byPeer) } else { nil }
-    }
-
-    /// Why the session is lost with this, but for the server's having forgotten it.
-    fileprivate var loss: SessionError? {
-        switch self {
-        case .violated(let violation):
-            SessionError(SessionGoodbye(.violation, violation.message), byPeer: false)
-        case .peerLeaving(let goodbye) where goodbye.code == .violation:
-            SessionError(goodbye, byPeer: true)
-        default: nil
-        }
-    }
 }
 
 extension SessionError {
+    /// Why a session is over.
+    init(_ end: SessionEnd) {
+        switch end {
+        case .closed, .abandoned, .shutDown: self = .sessionEnded
+        case .expired: self = .expired
+        case .madeWay: self = .madeWay
+        case .misconfigured(let error):
+            self = SessionError(code: .closedLocally, message: error.message, cause: error)
+        case .violated(let violation):
+            self = SessionError(SessionGoodbye(.violation, violation.message), byPeer: false)
+        case .saidByPeer(let goodbye):
+            self = SessionError(goodbye, byPeer: true)
+        }
+    }
+
+    /// Why a session is lost.
+    init(_ loss: SessionLoss) {
+        switch loss {
+        case .forgotten: self = .sessionLost
+        case .violated(let violation):
+            self = SessionError(SessionGoodbye(.violation, violation.message), byPeer: false)
+        case .accused(let goodbye): self = SessionError(goodbye, byPeer: true)
+        }
+    }
+
     /// - Parameter end: why the session has ended with it; nil where it has not.
     init(_ code: RequestError.Code, _ end: SessionError? = nil) {
         switch code {
@@ -181,11 +164,12 @@ extension SessionError {
         }
     }
 
-    init(_ error: RequestError) {
+    /// - Parameter end: why the session has ended; nil where it has not.
+    init(_ error: RequestError, _ end: SessionEnd?) {
         switch error.code {
         case .tooManyInFlight: self = .tooManyInFlight(error)
         case .messageRefused: self = .messageRefused(error)
-        default: self = SessionError(error.code)
+        default: self = SessionError(error.code, end.map { SessionError($0) })
         }
     }
 

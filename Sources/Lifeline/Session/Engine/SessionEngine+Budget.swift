@@ -74,8 +74,8 @@ extension SessionEngine {
 }
 
 extension SessionStatus {
-    /// What the peer is told.
-    init(_ refusal: RequestRefusal) {
+    /// What the peer is told of a request that is refused.
+    package init(_ refusal: RequestRefusal) {
         switch refusal {
         case .closing: self.init(.unavailable, "The server is about to end the session.")
         case .tooManyEntries:

@@ -4,7 +4,7 @@ internal import LifelineRuntime
 internal import LifelineTransport
 internal import LifelineWellKnownTypes
 
-// What this side wants.
+// What users of this side do.
 extension SessionEngine {
     /// Asks, and waits for the response.
     ///
@@ -30,14 +30,13 @@ extension SessionEngine {
     private func begin(_ call: PendingCall, _ continuation: PendingCall.Continuation, timeLimit: Duration?) {
         let error = change(isOneOfMany: true) { state, now -> SessionError? in
             if call.isCancelled { return .cancelled }
-            if let end = state.end { return end }
             let deadline = timeLimit.map { now + $0.clamped(atLeast: .zero) }
             do throws(RequestError) {
                 let id = try state.machine.request(.outgoing(call.payload), call, deadline: deadline, now: now)
                 call.began(as: id, continuation)
                 return nil
             } catch {
-                return SessionError(error)
+                return SessionError(error, state.machine.end)
             }
         }
         if let error { continuation.resume(returning: .failure(error)) }
@@ -48,7 +47,7 @@ extension SessionEngine {
             guard let id = call.cancelled() else { return }
             let (cancelled, actions) = state.machine.cancelRequest(id, now: now)
             if let cancelled { state.effects.append(.resolve(cancelled, .failure(.cancelled))) }
-            perform(actions, in: &state)
+            run(actions, in: &state)
         }
     }
 
@@ -91,7 +90,6 @@ extension SessionEngine {
     ) throws(SessionError) -> AcceptedPush? {
         let isTracked = request == nil
         return try change(isOneOfMany: true) { state, now -> Result<AcceptedPush?, SessionError> in
-            if let end = state.end { return .failure(end) }
             if delivery.isAtMostOnce, !state.machine.hasRoom(forPush: .outgoing(payload)) {
                 offerHeld(&state, now: now)
             }
@@ -103,12 +101,12 @@ extension SessionEngine {
                 isObserved: isTracked || processing != nil,
                 now: now
             )
-            defer { perform(actions, in: &state) }
+            defer { run(actions, in: &state) }
             switch offer {
             case .closed:
-                return .failure(.sessionEnded)
+                return .failure(state.machine.end.map { SessionError($0) } ?? .sessionEnded)
             case .tooLong(let limit):
-                return .failure(SessionError(RequestError.messageRefused(limit: limit)))
+                return .failure(.messageRefused(RequestError.messageRefused(limit: limit)))
             case .exhausted:
                 return .failure(.serverExhausted)
             case .dropped:
@@ -151,7 +149,7 @@ extension SessionEngine {
                     state.pushes[number] = push.isTracked || push.processing != nil ? push.admitted : nil
                     state.effects.append(.admit(admission, nil))
                 }
-                perform(actions, in: &state)
+                run(actions, in: &state)
             }
         }
         if let error { throw error }
@@ -169,48 +167,39 @@ extension SessionEngine {
 
     /// Ends a request of the peer's.
     func respond(to request: IncomingRequest, _ response: OutgoingPayload) {
-        var response = response
         change(isOneOfMany: true) { state, now in
             allow(response, in: &state)
-            if let refusal = state.machine.refusal(ofResponse: .outgoing(response)) {
-                response = OutgoingPayload.response(SessionStatus(refusal), metadata: [:], payload: [])
-            }
-            perform(state.machine.respond(to: request, .outgoing(response), now: now).1, in: &state)
+            let (offer, actions) = state.machine.respond(to: request, .outgoing(response), now: now)
+            run(actions, in: &state)
+            guard case .refused(let refusal) = offer else { return }
+            let status = OutgoingPayload.response(SessionStatus(refusal), metadata: [:], payload: [])
+            let (_, others) = state.machine.respond(to: request, .outgoing(status), isForced: true, now: now)
+            run(others, in: &state)
         }
     }
 
-    /// Ends the session when everything that was accepted is processed, and every request has ended.
-    func close() {
-        change { state, _ in
-            state.isClosing = true
-            perform(state.machine.close(), in: &state)
-            // A client without a connection does not make one only to say goodbye.
-            let isIdle = state.machine.requestCount == 0 && state.machine.outbound.keptSize.frameCount == 0
-            guard isClient, isIdle, state.outlet == nil else { return }
-            perform(state.machine.abandon(SessionGoodbye(.closed)), in: &state)
+    /// Ends the session when everything that was accepted is processed, and every request has ended; after `timeLimit` at the
+    /// latest. Takes no more messages from now on.
+    func close(within timeLimit: Duration? = nil) {
+        change { state, now in
+            offerHeld(&state, now: now)
+            let deadline = timeLimit.map { now + $0.clamped(atLeast: .zero) }
+            run(state.machine.close(by: deadline, now: now), in: &state)
         }
     }
 
     /// Ends the session at once.
-    ///
-    /// - Parameter reason: what users are told; nil: what the goodbye means.
-    func abandon(_ goodbye: SessionGoodbye, reason: SessionError? = nil) {
+    func end(_ reason: SessionEnd) {
         change { state, now in
             offerHeld(&state, now: now)
-            if state.end == nil { state.endReason = reason }
-            perform(state.machine.abandon(goodbye), in: &state)
+            run(state.machine.end(reason, now: now), in: &state)
         }
     }
 
-    /// Tells the peer that this side goes away, once nothing waits to be sent: the peer leaves when it has nothing more to do
-    /// here, so that what comes later would not reach it.
-    func drain(pause: Duration) {
-        change { state, _ in state.drainPause = pause }
-    }
-
-    /// Tells it now, if it was not told yet.
-    func drainAtOnce() {
-        change { state, _ in sayDraining(&state) }
+    /// Tells the peer that this side goes away, and that it is to come back after a pause: once nothing waits to be sent, and
+    /// at the deadline at the latest.
+    func drain(pause: Duration, by deadline: MonotonicTime) {
+        change { state, _ in state.machine.drain(pause: pause, by: deadline) }
     }
 }
 

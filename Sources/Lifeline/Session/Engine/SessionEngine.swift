@@ -4,65 +4,46 @@ internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
-/// Drives the machine of one end of a session: takes events from any thread under one lock, and offers what there is to send
-/// before it is given back, so that frames go out in the machine's order. Where many events are to be expected, the connection
-/// may have it offered later instead, once the tasks that it runs have run. What the machine decides otherwise runs after the
-/// lock is free, in the same order for everybody: whoever finds somebody at it leaves it to them. What frames bring that came
-/// together waits for the last of them.
+/// Drives the machine of one end of a session, which makes all decisions: translates events from any thread into the machine's,
+/// under one lock, and runs its actions.
 ///
-/// Nothing of it runs by itself: a timer is set while the machine has a deadline, a task waits where the connection has no room,
-/// and the connection asks for what it has offered later. All of them end with the session.
+/// What there is to send is offered under the lock, so that frames go out in the machine's order. Where many events are to be
+/// expected, the connection may ask for it later instead, once the tasks that it runs have run. All other effects run after
+/// the lock is free, in the machine's order: only one thread runs effects at a time, and a second one leaves its effects to the
+/// first. Effects of the frames of one read run together, after the last frame.
+///
+/// Nothing runs by itself: a timer is set while the machine has a deadline, and a task waits where the connection has no room.
+/// Both end with the session.
 final class SessionEngine: Sendable {
     typealias Machine = SessionMachine<SessionPayload, PendingCall>
     typealias Receipt = Machine.Receipt
 
-    /// The connection that stands.
+    /// The present connection.
     struct Outlet {
         let id: UInt64
         let connection: any TransportConnection
         /// Whether what was offered last waits for room.
         var isBlocked = false
-        /// Whether it refused something: it is about to be reported as closed.
-        var hasFailed = false
-        /// Whether it has the session offer what there is to send before long.
+        /// Whether it asks for what there is to send before long.
         var offersLater = false
-    }
-
-    /// The end of a connection by this side.
-    struct Closing {
-        /// Why it ends, where that is a failure.
-        let error: ConnectionError?
-        /// Whether a goodbye is on the way, for which the peer is given time.
-        let saysGoodbye: Bool
     }
 
     struct State {
         var machine: Machine
         var outlet: Outlet?
-        /// The highest number of a connection that claimed a server's session, though it is gone.
-        var lastClaim: UInt64 = 0
+        /// Older connections that are not closed yet.
+        var olderConnections: [UInt64: any TransportConnection] = [:]
         /// Those of this side's that are told of at their end.
         var pushes: [Machine.Number: PendingPush] = [:]
-        /// Whether the peer goes away, and this side with it as soon as nothing is under way.
-        var isPeerLeaving = false
-        /// What to tell the peer once nothing waits to be sent: after which pause to come back.
-        var drainPause: Duration?
         /// What goes with the next opening.
         var details: SessionOpeningDetails
         var statistics = SessionStatistics()
         /// When the timer rings.
         var armedDeadline: MonotonicTime?
         var timer: Task<Void, Never>?
-        var end: SessionError?
-        /// Whether this side takes nothing new.
-        var isClosing = false
-        /// What users are told of the end that this side is about to make.
-        var endReason: SessionError?
-        /// How to close the connection when what is left was written; nil when not to.
-        var closing: Closing?
 
         var effects: [Effect] = []
-        /// Whether somebody runs effects, and goes on with those that are added.
+        /// Whether a thread runs effects, and goes on with those that are added.
         var runsEffects = false
         /// Where frames are put together.
         var buffer: [UInt8] = []
@@ -78,20 +59,17 @@ final class SessionEngine: Sendable {
         case cancel(IncomingRequest)
         case tell(SessionEngineEvent)
         case waitForRoom(Outlet, PendingSend)
-        /// Close it in order, or cut it for this reason.
-        case close(any TransportConnection, ConnectionError?)
-        /// Close it when what was offered is written, goodbyes that wait for room included, and the peer has ended its side. One
-        /// that does not in time is cut.
-        case closeAfterGoodbye(any TransportConnection, ConnectionError?)
+        case close(any TransportConnection, SessionClosing)
         case setTimer(MonotonicTime)
     }
 
     let clock: any ClientClock
-    /// Who acts for the user. Weak, as it has the engine.
+    /// The owner of the session. Weak, as it has the engine.
     private let host: NIOLockedValueBox<WeakHost>
-    let isClient: Bool
     /// What all sessions of the server share; nil at a client.
     let budget: SharedSessionBudget?
+    /// Opens when the owner has been told that the session is over.
+    private let ended = Latch<Void>()
     let state: NIOLockedValueBox<State>
 
     private struct WeakHost {
@@ -107,7 +85,6 @@ final class SessionEngine: Sendable {
     ) {
         self.clock = clock
         self.budget = budget
-        isClient = role == .client
         host = NIOLockedValueBox(WeakHost())
         var machine = Machine(role: role, options: options)
         if budget != nil { machine.allowance = .none }
@@ -119,7 +96,7 @@ final class SessionEngine: Sendable {
         state.withLockedValue { budget.giveBack(&$0.machine.allowance, for: 0, handlerCount: 0, isOver: true) }
     }
 
-    /// Whom the session belongs to.
+    /// Sets the owner of the session.
     func attach(_ host: any SessionHost) {
         self.host.withLockedValue { $0.host = host }
     }
@@ -142,8 +119,11 @@ final class SessionEngine: Sendable {
     /// The connection that stands; nil while there is none.
     var connection: (any TransportConnection)? { state.withLockedValue { $0.outlet?.connection } }
 
-    /// Why the session has ended; nil while it has not.
-    var end: SessionError? { state.withLockedValue { $0.end } }
+    /// Why the session is over; nil while it is not.
+    var end: SessionEnd? { state.withLockedValue { $0.machine.end } }
+
+    /// Waits until the session is over and its owner has been told, whatever happens to the task.
+    func waitUntilEnded() async { await ended.waitUninterrupted() }
 
     /// Changes the state under the lock, sends what there is to send, and runs what comes of it after.
     ///
@@ -174,8 +154,7 @@ final class SessionEngine: Sendable {
         return true
     }
 
-    /// Offers what the connection was to have offered later. For what may not find that waiting: where there is room, it was as
-    /// good as sent.
+    /// Offers deferred frames first, so that what follows sees them as sent where there is room.
     func offerHeld(_ state: inout State, now: MonotonicTime) {
         if state.outlet?.offersLater == true { pump(&state, now: now) }
     }
@@ -202,11 +181,11 @@ final class SessionEngine: Sendable {
             let inbox = push.serial == 0 ? host?.inbox(for: push) : call?.inbox
             if inbox?.append(item) != true { finish(receipt) }
         case .begin(let request, let deadline, let content): host?.begin(request, deadline: deadline, content)
-        case .refuse(let request, let refusal):
-            if refusal != .closing { state.withLockedValue { $0.statistics.refusedRequestCount += 1 } }
-            respond(to: request, SessionStatus(refusal))
+        case .refuse(let request, let refusal): respond(to: request, SessionStatus(refusal))
         case .cancel(let request): host?.cancel(request)
-        case .tell(let event): host?.received(event)
+        case .tell(let event):
+            host?.received(event)
+            if case .ended = event { ended.open(with: ()) }
         case .waitForRoom(let outlet, let pending):
             // Detached, as the timer is: this may be anybody's task, whose values and priority are its own.
             Task.detached {
@@ -214,9 +193,7 @@ final class SessionEngine: Sendable {
                 try? await outlet.connection.wait(for: pending)
                 self.madeRoom(on: outlet.id)
             }
-        case .close(let connection, let error):
-            if let error { connection.abort(error) } else { connection.close() }
-        case .closeAfterGoodbye(let connection, let error): closeAfterGoodbye(connection, error)
+        case .close(let connection, let closing): connection.perform(closing)
         case .setTimer(let deadline): setTimer(deadline)
         }
     }
@@ -240,11 +217,11 @@ enum SessionEngineEvent: Sendable {
     case peerViolated(String)
     /// The peer says that this side broke the rules.
     case peerAccused(SessionError)
-    /// The session is over. Nil: both sides wanted it so.
-    case ended(SessionError?, [SessionMessageInDoubt])
+    /// The session is over.
+    case ended(SessionEnd, [SessionMessageInDoubt])
 }
 
-/// Whom a session belongs to: what acts for the user. Called in order, one call at a time, without a lock held.
+/// The owner of a session: receives its events and starts handlers. Called in order, one call at a time, without a lock held.
 protocol SessionHost: AnyObject, Sendable {
     /// Where a push that belongs to no request goes; nil when nobody wants it.
     func inbox(for push: Lifeline_Session_V1_Push) -> SessionInbox?
@@ -253,34 +230,21 @@ protocol SessionHost: AnyObject, Sendable {
     func received(_ event: SessionEngineEvent)
 }
 
-// Goodbyes.
-extension SessionEngine {
-    /// How long a peer has to take a goodbye, and to end its side: 2 s, which are several round trips of any network.
-    static var goodbyeTimeout: Duration { .seconds(2) }
-
-    private func closeAfterGoodbye(_ connection: any TransportConnection, _ error: ConnectionError?) {
-        connection.endSending()
-        let deadline = clock.now + Self.goodbyeTimeout
-        Task.detached {
-            await withTaskGroup { group in
-                group.addTask {
-                    guard (try? await self.clock.sleep(until: deadline)) != nil else { return }
-                    if let error { connection.abort(error) } else { connection.close() }
-                }
-                _ = await connection.waitUntilClosed()
-                group.cancelAll()
-            }
-        }
-    }
-}
-
 // The timer.
 extension SessionEngine {
     private func armTimer(_ state: inout State) {
-        guard let next = state.machine.nextDeadline else { return }
+        guard let next = state.machine.nextDeadline else {
+            if state.machine.end != nil { stopTimer(&state) }
+            return
+        }
         if let armed = state.armedDeadline, armed <= next { return }
         state.armedDeadline = next
         state.effects.append(.setTimer(next))
+    }
+
+    private func stopTimer(_ state: inout State) {
+        state.armedDeadline = nil
+        state.timer.take()?.cancel()
     }
 
     private func setTimer(_ deadline: MonotonicTime) {
@@ -293,8 +257,7 @@ extension SessionEngine {
             }
         }
         let replaced = state.withLockedValue { state in
-            let isCurrent = state.end == nil && state.armedDeadline == deadline
-            if !isCurrent { return timer as Task<Void, Never>? }
+            if state.armedDeadline != deadline { return timer as Task<Void, Never>? }
             defer { state.timer = timer }
             return state.timer
         }
@@ -306,7 +269,7 @@ extension SessionEngine {
             guard state.armedDeadline == deadline else { return }
             state.armedDeadline = nil
             offerHeld(&state, now: now)
-            perform(state.machine.timerFired(now: now), in: &state)
+            run(state.machine.timerFired(now: now), in: &state)
         }
     }
 }

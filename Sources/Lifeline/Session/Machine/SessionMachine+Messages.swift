@@ -9,7 +9,10 @@ extension SessionMachine {
     ) throws(SessionViolation) -> [Action] {
         guard let place else { return try receivedUnplaced(message) }
         guard message.mayStand(in: place.lane) else { throw .wrongPlace }
-        if case .push = message.kind, !mayKeep(message.byteCount), inbound.isNew(place) { return sendAway() }
+        if case .push = message.kind, !mayKeep(message.byteCount), inbound.isNew(place) {
+            sendAway()
+            return []
+        }
         guard try inbound.receive(place, byteCount: message.byteCount) else { return [] }
         switch (message.kind, message.content) {
         case (.push(let serial), let content?):
@@ -87,7 +90,7 @@ extension SessionMachine {
 
     /// Why a request that has come is not processed; nil when it is.
     private func refusal(of message: Message) -> RequestRefusal? {
-        if isClosing { return .closing }
+        if life.isClosing { return .closing }
         if message.exceedsLimits { return .tooManyEntries }
         // Responses that wait for room take up as much as requests that run.
         let taken =
@@ -109,17 +112,8 @@ extension SessionMachine {
     }
 
     /// What came cannot be kept, and is sent again when the client comes back.
-    private mutating func sendAway() -> [Action] {
-        state = .failed
-        controlFrames = [
-            .goodbye(
-                SessionGoodbye(
-                    .draining,
-                    "The sessions of the server keep as much as they may together.",
-                    pause: allowance.pause
-                )
-            )
-        ]
-        return [.sentAway]
+    private mutating func sendAway() {
+        let message = "The sessions of the server keep as much as they may together."
+        giveUpConnection(.inOrder, saying: SessionGoodbye(.draining, message, pause: allowance.pause))
     }
 }

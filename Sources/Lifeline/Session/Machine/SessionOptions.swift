@@ -14,6 +14,9 @@ package struct SessionOptions: Sendable {
     package var maximumRunningCount = 1024
     /// How long a client waits for the welcome: 10 s, as servers wait for the hello.
     package var welcomeTimeout = Duration.seconds(10)
+    /// How long a peer that was told goodbye has to end its side of the connection: 2 s, which are several round trips of any
+    /// network.
+    package var goodbyeTimeout = Duration.seconds(2)
     /// The longest frame that this side takes, in bytes: 4 MiB, as connections have it.
     package var maximumFrameLength = 4 << 20
     /// After so many processed messages the peer is told at once, or after 32 KiB of them: a sender may keep less than this

@@ -81,9 +81,9 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     package enum HelloAction {
         /// It begins this session.
         case create(SessionCredentials, Session)
-        /// It goes on with this session. Say `replaced` on the older connection, if there is one, and close it. Where the
-        /// server goes away, tell the client so: it gets what was begun, and is to come back after the pause.
-        case resume(SessionCredentials, Session, replaced: ConnectionID?, drainPause: Duration?)
+        /// It goes on with this session, which takes it from an older connection. Where the server goes away, tell the client
+        /// so: it gets what was begun, and is to come back after the pause.
+        case resume(SessionCredentials, Session, drainPause: Duration?)
         /// Say this, and close it.
         case refuse(SessionGoodbye)
     }
@@ -118,7 +118,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             attached(known.id)
             rename(known.id, to: name)
             let drainPause = drainSpread.map { pause(upTo: $0) }
-            return .resume(known, entry.session, replaced: entry.connection, drainPause: drainPause)
+            return .resume(known, entry.session, drainPause: drainPause)
         }
         if let drainSpread {
             return .refuse(SessionGoodbye(.draining, "The server goes away.", pause: pause(upTo: drainSpread)))

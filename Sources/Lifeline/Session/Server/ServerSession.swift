@@ -22,10 +22,8 @@ public final class ServerSession: Sendable {
         var inboxes: [Int: SessionInbox] = [:]
         var pushHandlers: [Task<Void, Never>] = []
         var unwantedPushCount = 0
-        /// Tasks that have not returned.
-        var taskCount = 0
-        var hasOpened = false
-        var hasEnded = false
+        /// Tasks that have not returned, and the session itself, until everybody has been told of its end.
+        var taskCount = 1
         /// Whether handlers that begin are cancelled at once.
         var cancelsHandlers = false
     }
@@ -38,7 +36,6 @@ public final class ServerSession: Sendable {
     private let interceptors: [any SessionServerInterceptor]
     private let log: LimitedLog
     private let whenEnded: @Sendable (SessionID) -> Void
-    private let ended = Latch<Void>()
     private let allReturned = Latch<Void>()
     private let state: NIOLockedValueBox<State>
 
@@ -127,14 +124,12 @@ public final class ServerSession: Sendable {
     ///
     /// The client, where there is one, is told, and does not come back by itself.
     public func end(gracePeriod: Duration) async {
-        engine.close()
-        let clock = engine.clock
-        await ended.wait(until: clock.now + gracePeriod.clamped(atLeast: .zero), by: clock)
-        // What was pushed to a session that has ended in time is still handled.
-        guard ended.value == nil else { return }
-        abandon(SessionGoodbye(.closed, "The server has ended the session."))
-        // Another thread may be the one that tells of it.
-        await ended.waitUninterrupted()
+        await withTaskCancellationHandler {
+            engine.close(within: gracePeriod)
+            await engine.waitUntilEnded()
+        } onCancel: {
+            engine.end(.abandoned)
+        }
     }
 }
 
@@ -145,26 +140,11 @@ extension ServerSession {
         state.withLockedValue { $0.description = description }
     }
 
-    /// Ends it at once, and cancels its handlers.
-    func abandon(_ goodbye: SessionGoodbye, reason: SessionError? = nil) {
-        engine.abandon(goodbye, reason: reason)
+    /// Its server shuts down, and has cut its connections.
+    func shutDown() {
+        engine.end(.shutDown)
+        // Those, too, that go on after the session.
         cancelHandlers()
-    }
-
-    /// The same, as a new client gets its place, and its own client is away.
-    func makeWay() {
-        abandon(SessionGoodbye(.closed, "The server was full."), reason: .madeWay)
-    }
-
-    /// The same, as its client does not come back.
-    func expire() {
-        abandon(SessionGoodbye(.closed, "The client was away for too long."), reason: .expired)
-    }
-
-    /// The same, without a word to the client.
-    func disconnectAndAbandon() {
-        engine.leave()
-        abandon(SessionGoodbye(.closed))
     }
 
     /// Its requests have ended with it; what was pushed is still handled.
@@ -193,7 +173,7 @@ extension ServerSession {
         let isOver = state.withLockedValue { state in
             change(&state)
             state.taskCount -= 1
-            return state.hasEnded && state.taskCount == 0
+            return state.taskCount == 0
         }
         guard isOver else { return }
         log.tellLeftOut()
@@ -264,24 +244,18 @@ extension ServerSession: SessionHost {
         switch event {
         case .opened(_, let isResumed):
             logger.debug("The session was opened", metadata: ["resumed": "\(isResumed)"])
-            state.withLockedValue { $0.hasOpened = true }
             server.configuration.whenOpened(self, isResumed)
         case .peerViolated(let message):
             logger.warning("The client broke the rules of sessions", metadata: ["error": "\(message.escaped())"])
-        case .ended(let error, let inDoubt):
-            logger.debug("The session is over", metadata: error.map { ["reason": "\($0.message)"] } ?? [:])
-            let (inboxes, hasOpened) = state.withLockedValue { state in
-                state.hasEnded = true
-                // This, until everybody has been told.
-                state.taskCount += 1
-                return (Array(state.inboxes.values), state.hasOpened)
-            }
-            for inbox in inboxes { inbox.finish(.success(())) }
+        case .ended(let end, let inDoubt):
+            let reason = end.isFailure ? SessionError(end) : nil
+            logger.debug("The session is over", metadata: reason.map { ["reason": "\($0.message)"] } ?? [:])
+            for inbox in state.withLockedValue({ Array($0.inboxes.values) }) { inbox.finish(.success(())) }
+            if end.dropsWork { cancelHandlers() }
             // First, so that nobody finds it any more.
             whenEnded(sessionID)
             if !inDoubt.isEmpty { server.configuration.whenInDoubt(self, inDoubt) }
-            if hasOpened { server.configuration.whenEnded(self) }
-            ended.open(with: ())
+            if engine.statistics.openingCount > 0 { server.configuration.whenEnded(self) }
             taskReturned()
         case .refused(let messages):
             server.configuration.whenInDoubt(self, messages)

@@ -115,7 +115,7 @@ extension SessionServer {
         _ id: UInt64
     ) -> (ServerSession, claim: UInt64)? {
         var hello = hello
-        let (action, claim, forgotten) = state.withLockedValue { state in
+        let (action, claim, forgotten, drainDeadline) = state.withLockedValue { state in
             state.lastClaim += 1
             if let known = hello.hello.session, let session = state.registry[known.id],
                 session.identity?.subject != description.identity?.subject
@@ -139,21 +139,21 @@ extension SessionServer {
             }
             switch action {
             case .create(_, let session): state.sessions[session.sessionID] = session
-            case .resume(_, let session, _, _): session.renew(description)
+            case .resume(_, let session, _): session.renew(description)
             case .refuse: break
             }
-            return (action, state.lastClaim, state.registry.takeForgotten())
+            return (action, state.lastClaim, state.registry.takeForgotten(), state.drainDeadline)
         }
-        for (_, session) in forgotten { session.makeWay() }
+        for (_, session) in forgotten { session.engine.end(.madeWay) }
         switch action {
         case .refuse(let goodbye):
             SessionEngine.say(goodbye, on: connection)
             return nil
         case .create(let credentials, let session):
             return open(session, credentials, hello, isResumed: false, link, connection, claim)
-        case .resume(let credentials, let session, _, let drainPause):
+        case .resume(let credentials, let session, let drainPause):
             let opened = open(session, credentials, hello, isResumed: true, link, connection, claim)
-            if opened != nil, let drainPause { session.engine.drain(pause: drainPause) }
+            if let drainPause, let drainDeadline { session.engine.drain(pause: drainPause, by: drainDeadline) }
             return opened
         }
     }

@@ -17,7 +17,8 @@ public final class SessionServer: Sendable {
         var lastConnection: UInt64 = 0
         /// Of two connections that claim a session the later claim counts.
         var lastClaim: UInt64 = 0
-        var isDraining = false
+        /// Until when clients are told at the latest that the server goes away; nil while it does not.
+        var drainDeadline: MonotonicTime?
         /// Opens when no connection is left, once somebody waits for that.
         var idle: Latch<Void>?
         var timer: Task<Void, Never>?
@@ -105,16 +106,14 @@ public final class SessionServer: Sendable {
     /// what it had not sent. `SessionServerConfiguration.whenInDoubt` learns which pushes may not have been processed.
     public func shutdown(gracePeriod: Duration) async {
         await stopAccepting()
-        let drained = state.withLockedValue { state -> [(ServerSession, Duration)]? in
-            if state.isDraining { return nil }
-            state.isDraining = true
-            return state.registry.drain(spread: configuration.drainSpread).map { ($0.session, $0.pause) }
-        }
-        for (session, pause) in drained ?? [] { session.engine.drain(pause: pause) }
         let gracePeriod = gracePeriod.clamped(atLeast: .zero)
         let start = clock.now
-        await waitUntilIdle(until: start + gracePeriod * 3 / 4)
-        for session in state.withLockedValue({ Array($0.sessions.values) }) { session.engine.drainAtOnce() }
+        let deadline = start + gracePeriod * 3 / 4
+        let drained = state.withLockedValue { state in
+            state.drainDeadline = .earliest(state.drainDeadline, deadline)
+            return state.registry.drain(spread: configuration.drainSpread).map { ($0.session, $0.pause) }
+        }
+        for (session, pause) in drained { session.engine.drain(pause: pause, by: deadline) }
         await waitUntilIdle(until: start + gracePeriod)
         await endAll()
         finished.open(with: ())
@@ -146,7 +145,7 @@ public final class SessionServer: Sendable {
             connection.abort(ConnectionError(code: .closedLocally, message: "The server is shutting down."))
         }
         // Their clients learn from the next server that they are over.
-        for session in sessions { session.disconnectAndAbandon() }
+        for session in sessions { session.shutDown() }
         for session in sessions { await session.waitUntilOver() }
     }
 }
@@ -171,7 +170,7 @@ extension SessionServer {
     /// Sets the timer for the session that expires next.
     func armTimer() {
         state.withLockedValue { state in
-            guard let next = state.registry.nextDeadline, !state.isDraining else { return }
+            guard let next = state.registry.nextDeadline, state.drainDeadline == nil else { return }
             if let armed = state.armedDeadline, armed <= next { return }
             state.armedDeadline = next
             state.timer?.cancel()
@@ -189,7 +188,7 @@ extension SessionServer {
             state.armedDeadline = nil
             return state.registry.timerFired(now: now).map(\.session)
         }
-        for session in expired { session.expire() }
+        for session in expired { session.engine.end(.expired) }
         armTimer()
     }
 }

@@ -566,11 +566,11 @@ import Testing
             for place: UInt64 in 1...2 { #expect(try await server.next().sequence == place) }
             #expect(try await server.next().goodbye.code == .violation)
             #expect(server.peer.abortReason == nil)
-            let cut = harness.clock.now + SessionEngine.goodbyeTimeout
+            let cut = harness.clock.now + SessionOptions().goodbyeTimeout
             try await until { harness.clock.nextWakeUp == cut }
             // Who ends its side in time is not cut.
             server.peer.close(nil)
-            try await until { harness.clock.nextWakeUp != cut && !harness.hasOutlet }
+            try await until { !harness.hasOutlet }
             try await harness.waitForBackoff()
             #expect(server.peer.abortReason == nil)
         }
@@ -682,7 +682,7 @@ import Testing
             try server.send(.with { ($0.sequence, $0.push.method) = (2, "t.T/N") })
             // It is told, and given time.
             #expect(try await server.next().goodbye.code == .violation)
-            let cut = harness.clock.now + SessionEngine.goodbyeTimeout
+            let cut = harness.clock.now + SessionOptions().goodbyeTimeout
             try await until { harness.clock.nextWakeUp == cut }
             #expect(server.peer.abortReason == nil)
             harness.clock.advance(to: cut)

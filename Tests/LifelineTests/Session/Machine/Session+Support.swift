@@ -97,7 +97,9 @@ func line(_ actions: [TestMachine.Action]) -> String {
         switch action {
         case .opened(let session, let isResumed):
             "opened \(session == .test(1) ? 1 : 2)\(isResumed ? " again" : "")"
-        case .sessionLost: "sessionLost"
+        case .sessionLost(.violated): "sessionLost"
+        case .sessionLost(.accused): "sessionLost accused"
+        case .sessionLost(.forgotten): "sessionLost forgotten"
         case .messageEnded(let number, let outcome): "#\(number) \(outcome)"
         case .admitted(let numbers): "admitted \(numbers.map { "#\($0)" }.joined(separator: " "))"
         case .complete(let waiter, let content): "complete \(waiter) \(content.number)"
@@ -107,12 +109,14 @@ func line(_ actions: [TestMachine.Action]) -> String {
         case .refuseRequest(let request, let content, let refusal):
             "refuse \(request.serial) \(content.number)\(refusal == .tooManyRunning ? "" : " \(refusal)")"
         case .cancelRequest(let request): "cancel \(request.serial)"
-        case .peerLeaving(let goodbye): "leaving \(goodbye.code.map { "\($0)" } ?? "?")"
-        case .sentAway: "sent away"
+        case .peerLeaving(let pause): "leaving for \(pause)"
+        case .accused(let goodbye): "accused \(goodbye.code.map { "\($0)" } ?? "?")"
         case .notWelcomed: "not welcomed"
         case .violated(let violation): "violated \("\(violation)".prefix { $0 != "(" })"
-        case .ended(let goodbye, let byPeer):
-            "ended \(goodbye.code.map { "\($0)" } ?? "?")\(byPeer ? " by peer" : "")"
+        case .sayGoodbye(let id, let goodbye): "say \(goodbye.code.map { "\($0)" } ?? "?") on \(id)"
+        case .closeConnection(let id, let closing): "close \(id) \("\(closing)".prefix { $0 != "(" })"
+        case .ended(.saidByPeer(let goodbye)): "ended \(goodbye.code.map { "\($0)" } ?? "?") by peer"
+        case .ended(let end): "ended \("\(end)".prefix { $0 != "(" })"
         }
     }.joined(separator: ", ")
 }
@@ -121,7 +125,8 @@ func line(_ frame: TestFrame) -> String {
     switch frame {
     case .hello(let hello): "hello\(hello.session == nil ? "" : " again")"
     case .welcome(let welcome): "welcome\(welcome.isResumed ? " again" : "")"
-    case .goodbye(let goodbye): "goodbye \(goodbye.code.map { "\($0)" } ?? "?")"
+    case .goodbye(let goodbye):
+        "goodbye \(goodbye.code.map { "\($0)" } ?? "?")" + (goodbye.pause == .zero ? "" : " for \(goodbye.pause)")
     case .message(let place, let acknowledgement, let message):
         (place.map { "\($0.lane == .ordinary ? "o" : "u")\($0.sequence) " } ?? "") + line(message)
             + (acknowledgement == SessionAcknowledgement()
@@ -137,6 +142,41 @@ func line(_ message: MachineMessage) -> String {
     case .push(let serial): "push\(content)\(serial == 0 ? "" : " of \(serial)")"
     case .cancel(let serial): "cancel \(serial)\(content)"
     case .blank: "blank\(content)"
+    }
+}
+
+/// Events of the present connection, or of one that is newer than all before.
+extension SessionMachine {
+    mutating func connected(now: MonotonicTime) -> [Action] { connected(over: life.connectionID + 1, now: now) }
+
+    mutating func opened(
+        by hello: SessionHello,
+        _ credentials: SessionCredentials,
+        isResumed: Bool,
+        now: MonotonicTime
+    ) -> [Action] {
+        let (refusal, actions) = opened(
+            by: hello,
+            credentials,
+            isResumed: isResumed,
+            over: life.connectionID + 1,
+            now: now
+        )
+        return refusal == nil ? actions : []
+    }
+
+    mutating func disconnected(now: MonotonicTime) -> [Action] { disconnected(life.connectionID, now: now) }
+
+    mutating func received(_ frame: SessionFrame<Content>, now: MonotonicTime) -> [Action] {
+        received(frame, over: life.connectionID, now: now)
+    }
+
+    mutating func receivedViolation(_ violation: SessionViolation, now: MonotonicTime) -> [Action] {
+        receivedViolation(violation, over: life.connectionID, now: now)
+    }
+
+    mutating func nextFrame(now: MonotonicTime) -> (SessionFrame<Content>, [Action])? {
+        nextFrame(hasRoom: true, now: now)
     }
 }
 

@@ -160,6 +160,10 @@ import Testing
                 if case .message(let place?, _, _) = frame { sent[place.lane == .ordinary ? 0 : 1] = place.sequence }
                 run(actions)
             }
+            for action in machine.offeredFrames(hasRoom: below(3) > 0, now: now) {
+                if case .closeConnection = action { continue }
+                demand(false)
+            }
             try check()
         }
 
@@ -176,7 +180,8 @@ import Testing
             demand(!isEnded || actions.isEmpty)
             for action in actions {
                 switch action {
-                case .opened, .sessionLost, .peerLeaving, .sentAway, .notWelcomed: break
+                case .opened, .sessionLost, .peerLeaving, .accused, .notWelcomed: break
+                case .sayGoodbye, .closeConnection: break
                 case .cancelRequest: break
                 case .messageEnded(let number, _):
                     demand(observed.remove(number) != nil)
@@ -211,7 +216,7 @@ import Testing
         }
 
         mutating func end() {
-            run(machine.abandon(SessionGoodbye(.closed)))
+            run(machine.end(.abandoned, now: now))
             demand(waiters.isEmpty && pushers.isEmpty && observed.isEmpty)
         }
     }

@@ -7,18 +7,38 @@ import Testing
     ///
     /// Those that are busy have request 1 (of waiter 101) sent and processed, pushes #2 and #3 sent, push #4 and the
     /// request of waiter 102 unsent behind the full window, request 7 of the peer's running, and push 71 of the peer's
-    /// unprocessed.
+    /// unprocessed. Most others come from them.
     enum Situation: String, CaseIterable, Sendable {
-        case new, opening, open, busy, detached, failed, closing, ended
-        case serverNew, serverOpen, serverBusy, serverDetached, serverEnded
+        case new, opening, open, busy, detached
+        /// The peer broke the rules, and the goodbye is not offered yet; and then it is, and the connection is closed.
+        case failed, aborting
+        /// The peer goes away, and this side has left it as soon as nothing was under way.
+        case leaving, left
+        /// With a deadline of 2 s.
+        case closing, closingOpening, closingDetached
+        /// Ended, before the goodbye was offered, after it, and when the connection is gone.
+        case ending, ended, endedDetached
+        case serverNew, serverOpen, serverBusy, serverDetached
+        /// An older connection has until 2,001 ms to end its side.
+        case serverReplaced
+        /// Its connection has refused a frame.
+        case serverLeft
+        /// Tells the peer after 1 s at the latest that it goes away; or has told it.
+        case serverDraining, serverDrained
+        case serverClosing, serverClosingDetached
+        /// As those of a client; its goodbye found no room.
+        case serverEnding, serverEnded
 
         var isServer: Bool { rawValue.hasPrefix("server") }
     }
 
     enum Event: String, CaseIterable, Sendable {
-        // Connections: one that names this session, and one whose hello or welcome does not.
-        case connected, resumedAgain, resumedTooFar, disconnected
+        // Connections: one that names this session, and one whose hello or welcome does not; one that comes too late.
+        case connected, resumedAgain, resumedTooFar, connectedTooLate, versionTooHigh
+        case disconnected, otherDisconnected, otherFrame, otherNoFrame
         case hello, welcomeNew, welcomeAgain, welcomeOther, welcomeVersion
+        // What was offered.
+        case offered, offeredWithoutRoom, sendingFailed
         // Messages.
         case push, part, atMostOncePush, request, sameRequest, response, lateResponse, cancel, unknown
         case duplicate, unplacedBlank, gap, urgentGap, urgentPush, unplacedResponse, acknowledged, acknowledgedTooMuch
@@ -26,9 +46,11 @@ import Testing
         // Goodbyes.
         case goodbyeClosed, goodbyeDraining, goodbyeReplaced, goodbyeRefused, goodbyeVersion, goodbyeViolation
         case goodbyeFull, goodbyeUnknown
-        // What this side wants.
-        case sendPush, sendAtMostOnce, sendRequest, cancelRequest, respond, finish, withdraw, timer, lateTimer
-        case drain, close, abandon
+        // What this side does.
+        case sendPush, sendAtMostOnce, sendPart, sendRequest, cancelRequest, respond, respondTooMuch, finish, withdraw
+        case timer, laterTimer, lateTimer
+        case drain, drainByNow, close, closeSoon, closeByNow
+        case abandon, expire, makeWay, shutDown, misconfigure
     }
 
     struct Fixture {
@@ -39,7 +61,7 @@ import Testing
     }
 
     private func fixture(_ situation: Situation) throws -> Fixture {
-        let window = SessionWindow(frameCount: 2, byteCount: 1000)
+        let window = Self.smallWindow
         func machine(_ role: TestMachine.Role) -> TestMachine {
             TestMachine(role: role, options: SessionOptions())
         }
@@ -55,26 +77,64 @@ import Testing
         case .serverOpen: return Fixture(machine: .openServer())
         case .busy: return try busy(.openClient(welcome: .test(window: window)))
         case .serverBusy: return try busy(.openServer(hello: .test(window: window)))
-        case .detached, .serverDetached:
-            var fixture = try fixture(situation == .detached ? .busy : .serverBusy)
-            _ = fixture.machine.disconnected(now: .ms(1))
-            return fixture
-        case .failed:
-            var fixture = try fixture(.busy)
-            _ = fixture.machine.received(.hello(.test()), now: .ms(1))
-            _ = fixture.machine.frames(now: .ms(1))
-            return fixture
-        case .closing:
-            var fixture = try fixture(.busy)
-            _ = fixture.machine.close()
-            return fixture
-        case .ended, .serverEnded:
-            var fixture = try fixture(situation == .ended ? .busy : .serverBusy)
-            _ = fixture.machine.abandon(SessionGoodbye(.closed))
-            _ = fixture.machine.frames(now: .ms(1))
-            return fixture
+        default: return try derivedFixture(situation)
         }
     }
+
+    /// Those that come from others, by what happens 1 ms later.
+    private func derivedFixture(_ situation: Situation) throws -> Fixture {
+        let base: Situation =
+            switch situation {
+            case .left, .ending: .open
+            case .serverDrained, .serverClosingDetached, .serverEnding: .serverOpen
+            case .closingOpening: .closingDetached
+            case .endedDetached: .ended
+            case _ where situation.isServer: .serverBusy
+            default: .busy
+            }
+        var fixture = try fixture(base)
+        let now = MonotonicTime.ms(1)
+        switch situation {
+        case .detached, .serverDetached, .endedDetached: _ = fixture.machine.disconnected(now: now)
+        case .failed: _ = fixture.machine.received(.hello(.test()), now: now)
+        case .aborting:
+            _ = fixture.machine.received(.hello(.test()), now: now)
+            _ = fixture.machine.settle(now: now)
+        case .leaving, .left:
+            _ = fixture.machine.received(.goodbye(SessionGoodbye(.draining)), now: now)
+            _ = fixture.machine.settle(now: now)
+        case .closing, .serverClosing: _ = fixture.machine.close(by: .ms(2_000), now: now)
+        case .closingDetached, .serverClosingDetached:
+            _ = fixture.machine.disconnected(now: now)
+            _ = fixture.machine.close(by: .ms(2_000), now: now)
+        case .closingOpening:
+            _ = fixture.machine.connected(now: now)
+            _ = fixture.machine.settle(now: now)
+        case .ending, .serverEnding: _ = fixture.machine.end(.abandoned, now: now)
+        case .ended:
+            _ = fixture.machine.end(.abandoned, now: now)
+            _ = fixture.machine.settle(now: now)
+        case .serverEnded:
+            _ = fixture.machine.end(.abandoned, now: now)
+            _ = fixture.machine.settle(hasRoom: false, now: now)
+        case .serverLeft: _ = fixture.machine.sendingFailed()
+        case .serverReplaced:
+            let progress = SessionProgress(processed: SessionAcknowledgement(ordinary: 1), received: 3)
+            let hello = SessionHello.test(.test(1), attempt: 2, progress: progress, window: Self.smallWindow)
+            _ = fixture.machine.opened(by: hello, .test(1), isResumed: true, now: now)
+            _ = fixture.machine.settle(now: now)
+        case .serverDraining:
+            fixture.machine.drain(pause: .seconds(1), by: .ms(1_000))
+            _ = fixture.machine.settle(now: now)
+        case .serverDrained:
+            fixture.machine.drain(pause: .seconds(1), by: .ms(1_000))
+            _ = fixture.machine.settle(now: now)
+        case .new, .opening, .open, .busy, .serverNew, .serverOpen, .serverBusy: break
+        }
+        return fixture
+    }
+
+    private static let smallWindow = SessionWindow(frameCount: 2, byteCount: 1000)
 
     private func busy(_ machine: TestMachine) throws -> Fixture {
         var fixture = Fixture(machine: machine)
@@ -104,11 +164,22 @@ import Testing
         let (next, isBusy) = fixture.receipt == nil ? (UInt64(1), false) : (3, true)
         let progress = SessionProgress(processed: SessionAcknowledgement(ordinary: isBusy ? 1 : 0), received: 0)
         func receive(_ frame: TestFrame) -> String { line(fixture.machine.received(frame, now: now)) }
+        func opened(_ hello: SessionHello, over id: UInt64, isResumed: Bool = true) -> String {
+            let credentials = SessionCredentials.test(isResumed ? 1 : 2)
+            let (refusal, actions) = fixture.machine.opened(
+                by: hello,
+                credentials,
+                isResumed: isResumed,
+                over: id,
+                now: now
+            )
+            return (refusal?.code.map { "refused: \($0) " } ?? "") + line(actions)
+        }
         func goodbye(_ code: SessionGoodbye.Code?) -> String { receive(.goodbye(SessionGoodbye(code))) }
         switch event {
         case .connected:
             if !isServer { return line(fixture.machine.connected(now: now)) }
-            return line(fixture.machine.opened(by: .test(), .test(2), isResumed: false, now: now))
+            return opened(.test(), over: fixture.machine.life.connectionID + 1, isResumed: false)
         case .resumedAgain:
             if !isServer {
                 let actions = fixture.machine.connected(now: now)
@@ -117,7 +188,7 @@ import Testing
                 return line(actions) + " [\(frames)] " + receive(.welcome(welcome))
             }
             let hello = SessionHello.test(.test(1), progress: progress)
-            return line(fixture.machine.opened(by: hello, .test(1), isResumed: true, now: now))
+            return opened(hello, over: fixture.machine.life.connectionID + 1)
         case .resumedTooFar:
             let tooFar = SessionProgress(processed: SessionAcknowledgement(ordinary: 9), received: 9)
             if !isServer {
@@ -127,8 +198,28 @@ import Testing
                 return receive(.welcome(welcome))
             }
             let hello = SessionHello.test(.test(1), progress: tooFar)
-            return line(fixture.machine.opened(by: hello, .test(1), isResumed: true, now: now))
+            return opened(hello, over: fixture.machine.life.connectionID + 1)
+        case .connectedTooLate:
+            let id = fixture.machine.life.connectionID
+            if !isServer { return line(fixture.machine.connected(over: id, now: now)) }
+            return opened(.test(.test(1), progress: progress), over: id)
+        case .versionTooHigh:
+            guard isServer else { return "" }
+            var hello = SessionHello.test(.test(1), progress: progress)
+            (hello.minimumVersion, hello.maximumVersion) = (2, 3)
+            return opened(hello, over: fixture.machine.life.connectionID + 1)
         case .disconnected: return line(fixture.machine.disconnected(now: now))
+        case .otherDisconnected:
+            return line(fixture.machine.disconnected(fixture.machine.life.connectionID &- 1, now: now))
+        case .otherFrame:
+            let id = fixture.machine.life.connectionID + 1
+            return line(fixture.machine.received(.goodbye(SessionGoodbye(.closed)), over: id, now: now))
+        case .otherNoFrame:
+            let id = fixture.machine.life.connectionID + 1
+            return line(fixture.machine.receivedViolation(.undecodable(""), over: id, now: now))
+        case .offered: return ""
+        case .offeredWithoutRoom: return fixture.machine.settle(hasRoom: false, now: now)
+        case .sendingFailed: return line(fixture.machine.sendingFailed())
         case .hello: return receive(.hello(.test()))
         case .welcomeNew: return receive(.welcome(.test(.test(2))))
         case .welcomeAgain: return receive(.welcome(.test(isResumed: true, progress: progress)))
@@ -166,6 +257,10 @@ import Testing
             let delivery = event == .sendPush ? SessionDelivery.reliable : .atMostOnce
             let (offer, actions) = fixture.machine.push(content, delivery, isObserved: true, now: now)
             return "\(offer)" + line(actions)
+        case .sendPart:
+            guard let incoming = fixture.incoming else { return "" }
+            let (offer, actions) = fixture.machine.push(content, of: incoming, isObserved: true, now: now)
+            return "\(offer)" + line(actions)
         case .sendRequest:
             do {
                 _ = try fixture.machine.request(content, 103, deadline: nil, now: now)
@@ -178,8 +273,13 @@ import Testing
             return (waiter.map { "of \($0) " } ?? "") + line(actions)
         case .respond:
             guard let incoming = fixture.incoming else { return "" }
-            let (isAccepted, actions) = fixture.machine.respond(to: incoming, content, now: now)
-            return (isAccepted ? "accepted " : "") + line(actions)
+            let (offer, actions) = fixture.machine.respond(to: incoming, content, now: now)
+            return "\(offer) " + line(actions)
+        case .respondTooMuch:
+            guard let incoming = fixture.incoming else { return "" }
+            let content = TestContent(number: 5, byteCount: 2_000)
+            let (offer, actions) = fixture.machine.respond(to: incoming, content, now: now)
+            return "\(offer) " + line(actions)
         case .finish:
             if let receipt = fixture.receipt { fixture.machine.finish(receipt, now: now) }
             return fixture.machine.nextDeadline == now + .milliseconds(20) ? "to acknowledge" : ""
@@ -189,12 +289,39 @@ import Testing
         case .timer: return line(fixture.machine.timerFired(now: .ms(500)))
         case .lateTimer: return line(fixture.machine.timerFired(now: .ms(10_000)))
         case .noFrame: return line(fixture.machine.receivedViolation(.undecodable(""), now: now))
-        case .drain:
-            fixture.machine.drain(pause: .seconds(1))
-            return ""
-        case .close: return line(fixture.machine.close())
-        case .abandon: return line(fixture.machine.abandon(SessionGoodbye(.closed)))
+        case .laterTimer: return line(fixture.machine.timerFired(now: .ms(3_000)))
+        case .drain, .drainByNow:
+            fixture.machine.drain(pause: .seconds(1), by: event == .drain ? .ms(900) : now)
+            return event == .drain ? "" : line(fixture.machine.timerFired(now: now))
+        case .close: return line(fixture.machine.close(now: now))
+        case .closeSoon: return line(fixture.machine.close(by: .ms(900), now: now))
+        case .closeByNow: return line(fixture.machine.close(by: now, now: now))
+        case .abandon: return line(fixture.machine.end(.abandoned, now: now))
+        case .expire: return line(fixture.machine.end(.expired, now: now))
+        case .makeWay: return line(fixture.machine.end(.madeWay, now: now))
+        case .shutDown: return line(fixture.machine.end(.shutDown, now: now))
+        case .misconfigure:
+            let error = ConnectionError(code: .invalidConfiguration, message: "")
+            return line(fixture.machine.end(.misconfigured(error), now: now))
         }
+    }
+
+    /// Where a session stands, and when something happens by itself.
+    private static func state(_ life: SessionLife) -> String {
+        let stage =
+            switch life.stage {
+            case .active: ""
+            case .closing: "closing "
+            case .ended: "over "
+            }
+        let drain =
+            switch life.drain {
+            case .none: ""
+            case .waiting: " draining"
+            case .said: " drained"
+            }
+        let deadline = life.nextDeadline.map { " until \(($0 - .ms(0)).wholeMilliseconds)" } ?? ""
+        return stage + "\(life.connection)".prefix { $0 != "(" } + drain + deadline
     }
 
     /// What becomes of those that are busy when their session is lost, and when it ends.
@@ -212,13 +339,13 @@ import Testing
         for situation in Situation.allCases {
             var fixture = try fixture(situation)
             let actions = try apply(event, to: &fixture, isServer: situation.isServer)
-            if event == .timer || event == .lateTimer {
+            let timers: [Event: MonotonicTime] = [.timer: .ms(500), .laterTimer: .ms(3_000), .lateTimer: .ms(10_000)]
+            if let now = timers[event] {
                 // Or it would ring again at once, for as long as there is no room for frames.
-                let now = MonotonicTime.ms(event == .timer ? 500 : 10_000)
                 #expect(fixture.machine.nextDeadline.map { $0 > now } ?? true)
             }
-            let frames = fixture.machine.frames(now: .ms(10))
-            let result = abbreviated(actions) + (frames.isEmpty ? "" : " [\(frames)]")
+            let offered = fixture.machine.settle(now: .ms(10))
+            let result = abbreviated(actions) + offered + " => " + Self.state(fixture.machine.life)
             if let same = results.firstIndex(where: { $0.result == result }) {
                 results[same].situations += " \(situation)"
             } else {
@@ -226,5 +353,23 @@ import Testing
             }
         }
         #expect(results.map { "\($0.situations):\($0.result.isEmpty ? "" : " ")\($0.result)" } == Self.expected[event])
+    }
+}
+
+extension TestMachine {
+    /// Takes out everything that can be sent, and says so. Returns the frames, and what becomes of connections.
+    fileprivate mutating func settle(hasRoom: Bool = true, now: MonotonicTime) -> String {
+        var lines: [String] = []
+        while let (frame, actions) = nextFrame(hasRoom: hasRoom, now: now) {
+            lines.append(line(frame) + (actions.isEmpty ? "" : " (\(line(actions)))"))
+        }
+        let closing = line(offeredFrames(hasRoom: hasRoom, now: now))
+        return (lines.isEmpty ? "" : " [\(lines.joined(separator: ", "))]") + (closing.isEmpty ? "" : " \(closing)")
+    }
+}
+
+extension Duration {
+    fileprivate var wholeMilliseconds: Int64 {
+        components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000
     }
 }

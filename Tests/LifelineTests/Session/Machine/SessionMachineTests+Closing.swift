@@ -24,10 +24,9 @@ extension SessionMachineTests {
         _ = try pair.client.request(content(1), 1, deadline: nil, now: .ms(0))
         pair.exchange(now: .ms(0))
         let begun = incoming(pair.take().server)[0]
-        pair.server.drain(pause: .seconds(3))
+        pair.server.drain(pause: .seconds(3), by: .ms(1_000))
         pair.exchange(now: .ms(1))
-        guard case .peerLeaving(let goodbye)? = pair.take().client.first else { return #expect(Bool(false)) }
-        #expect(goodbye.code == .draining && goodbye.pause == .seconds(3))
+        #expect(line(pair.take().client) == "leaving for 3.0 seconds")
         _ = pair.client.push(content(2), now: .ms(2))
         _ = pair.server.respond(to: begun, content(3), now: .ms(2))
         pair.exchange(now: .ms(2))
@@ -45,7 +44,7 @@ extension SessionMachineTests {
         _ = pair.server.push(content(3), isObserved: true, now: .ms(0))
         pair.exchange(now: .ms(0))
         let told = pair.take()
-        #expect(line(pair.client.close()) == "" && line(pair.client.close()) == "")
+        #expect(line(pair.client.close(now: .ms(0))) == "" && line(pair.client.close(now: .ms(0))) == "")
         #expect(pair.client.push(content(4), now: .ms(1)).0 == .closed)
         #expect(throws: RequestError.self) { try pair.client.request(content(5), 5, deadline: nil, now: .ms(1)) }
         // What runs may go on to the end, parts and all; nothing more is begun.
@@ -56,7 +55,7 @@ extension SessionMachineTests {
         _ = pair.client.respond(to: incoming(refused)[0], content(7), now: .ms(1))
         let begun = incoming(told.client)[0]
         #expect(pair.client.push(content(8), of: begun, now: .ms(1)).0 == .accepted(3, isAdmitted: true))
-        #expect(pair.client.respond(to: begun, content(9), now: .ms(1)).isAccepted)
+        #expect(pair.client.respond(to: begun, content(9), now: .ms(1)).0 == .accepted)
         pair.exchange(now: .ms(1))
         let finishing = receipts(told.server + pair.toldServer)
         #expect(line(pair.take().server) == "complete 6 7, push 8 of 1, complete 2 9")
@@ -74,24 +73,27 @@ extension SessionMachineTests {
         _ = try client.request(content(1), 1, deadline: nil, now: .ms(0))
         _ = client.frames(now: .ms(0))
         _ = client.received(.acknowledgement(1), now: .ms(0))
-        #expect(line(client.close()) == "")
+        #expect(line(client.close(now: .ms(0))) == "")
         #expect(line(client.received(.urgent(1, .response(2, serial: 1)), now: .ms(0))) == "complete 1 2, ended closed")
         #expect(client.frames(now: .ms(0)) == "blank ack 0/1, goodbye closed")
         // One of the peer's, even if nobody waits for it.
         client = .openClient()
         let begun = incoming(client.received(.ordinary(1, .request(1, serial: 1)), now: .ms(0)))
-        #expect(line(client.close()) == "")
+        #expect(line(client.close(now: .ms(0))) == "")
         #expect(line(client.received(.urgent(1, .cancel(serial: 1)), now: .ms(0))) == "cancel 1")
         #expect(line(client.respond(to: begun[0], content(1), now: .ms(0)).1) == "ended closed")
         // A message.
         client = .openClient()
         _ = client.push(content(1), now: .ms(0))
-        #expect(line(client.close()) == "" && client.frames(now: .ms(0)) == "o1 push 1")
+        #expect(line(client.close(now: .ms(0))) == "" && client.frames(now: .ms(0)) == "o1 push 1")
         #expect(line(client.received(.acknowledgement(1), now: .ms(0))) == "ended closed")
-        // The word to the peer.
+        // The word to a client. A client, for its part, makes no connection only to say goodbye.
+        var server = TestMachine.openServer()
+        _ = server.disconnected(now: .ms(0))
+        #expect(line(server.close(now: .ms(0))) == "")
         client = .openClient()
         _ = client.disconnected(now: .ms(0))
-        #expect(line(client.close()) == "")
+        #expect(line(client.close(now: .ms(0))) == "ended closed")
     }
 
     @Test func aConnectionTakesItsFramesWithIt() {
@@ -101,7 +103,7 @@ extension SessionMachineTests {
         #expect(client.frames(now: .ms(0)) == "")
         var server = TestMachine(role: .server, options: SessionOptions())
         _ = server.opened(by: .test(), .test(1), isResumed: false, now: .ms(0))
-        server.drain(pause: .zero)
+        server.drain(pause: .zero, by: .ms(1_000))
         _ = server.disconnected(now: .ms(0))
         #expect(server.frames(now: .ms(0)) == "")
     }
@@ -109,7 +111,7 @@ extension SessionMachineTests {
     @Test func closingEndsWithWhatTheConnectionTakesWithIt() {
         var client = TestMachine.openClient(welcome: .test(window: SessionWindow(frameCount: 0, byteCount: 1000)))
         _ = client.push(content(1), .atMostOnce, now: .ms(0))
-        _ = client.close()
+        _ = client.close(now: .ms(0))
         #expect(line(client.received(.ordinary(9, .blank), now: .ms(0))) == "violated gap, sessionLost")
         #expect(line(client.disconnected(now: .ms(0))) == "#1 dropped, ended closed")
     }
@@ -145,7 +147,7 @@ extension SessionMachineTests {
         _ = pair.server.push(content(1), isObserved: true, now: .ms(0))
         pair.exchange(now: .ms(0))
         pair.client.finish(receipts(pair.take().client)[0], now: .ms(1))
-        #expect(line(pair.client.close()) == "ended closed")
+        #expect(line(pair.client.close(now: .ms(0))) == "ended closed")
         pair.exchange(now: .ms(1))
         #expect(line(pair.take().server) == "#1 processed, ended closed by peer")
     }
@@ -154,7 +156,7 @@ extension SessionMachineTests {
         var client = TestMachine.openClient()
         _ = client.push(content(1), now: .ms(0))
         _ = client.disconnected(now: .ms(0))
-        #expect(line(client.close()) == "" && line(client.connected(now: .ms(1))) == "")
+        #expect(line(client.close(now: .ms(0))) == "" && line(client.connected(now: .ms(1))) == "")
         #expect(client.frames(now: .ms(1)) == "hello again")
         #expect(line(client.received(.welcome(.test(isResumed: true)), now: .ms(1))) == "opened 1 again")
         #expect(client.frames(now: .ms(1)) == "o1 push 1")
@@ -164,18 +166,18 @@ extension SessionMachineTests {
         var fresh = TestMachine(role: .client, options: SessionOptions())
         _ = fresh.push(content(1), .expiring(after: .milliseconds(5)), now: .ms(0))
         _ = fresh.connected(now: .ms(0))
-        #expect(line(fresh.close()) == "" && line(fresh.disconnected(now: .ms(1))) == "")
+        #expect(line(fresh.close(now: .ms(0))) == "" && line(fresh.disconnected(now: .ms(1))) == "")
         #expect(line(fresh.timerFired(now: .ms(5))) == "#1 expired, ended closed")
     }
 
     @Test func aClosingClientEndsWithItsLastMessage() {
         var client = TestMachine.openClient()
         _ = client.push(content(1), .atMostOnce, isObserved: true, now: .ms(0))
-        #expect(line(client.close()) == "")
+        #expect(line(client.close(now: .ms(0))) == "")
         #expect(client.frames(now: .ms(0)) == "push 1 (#1 sent, ended closed), goodbye closed")
         var opening = TestMachine(role: .client, options: SessionOptions())
         _ = opening.connected(now: .ms(0))
-        #expect(line(opening.abandon(SessionGoodbye(.closed))) == "ended closed")
+        #expect(line(opening.end(.abandoned, now: .ms(0))) == "ended abandoned")
         #expect(opening.frames(now: .ms(0)) == "hello, goodbye closed")
     }
 
@@ -183,14 +185,14 @@ extension SessionMachineTests {
         var client = TestMachine(role: .client, options: SessionOptions())
         _ = client.connected(now: .ms(0))
         let (offer, _) = client.push(content(1), now: .ms(0))
-        #expect(offer == .accepted(1, isAdmitted: true) && line(client.close()) == "")
+        #expect(offer == .accepted(1, isAdmitted: true) && line(client.close(now: .ms(0))) == "")
         #expect(line(client.withdraw(1, now: .ms(0)).1) == "ended closed")
     }
 
     @Test func aServerThatIsClosedSaysWelcomeFirst() {
         var server = TestMachine(role: .server, options: SessionOptions())
         _ = server.opened(by: .test(), .test(1), isResumed: false, now: .ms(0))
-        _ = server.abandon(SessionGoodbye(.closed))
+        _ = server.end(.abandoned, now: .ms(0))
         #expect(server.frames(now: .ms(0)) == "welcome, goodbye closed")
         // The versions that it does not speak are the registry's business; it makes no sense of them itself.
         var other = TestMachine(role: .server, options: SessionOptions())
@@ -198,7 +200,7 @@ extension SessionMachineTests {
         hello.minimumVersion = 2
         #expect(
             line(other.opened(by: hello, .test(1), isResumed: false, now: .ms(0)))
-                == "violated version, ended violation"
+                == "violated version, ended violated"
         )
     }
 }

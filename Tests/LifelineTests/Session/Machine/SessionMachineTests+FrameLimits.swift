@@ -44,7 +44,7 @@ extension SessionMachineTests {
         _ = client.frames(now: .ms(1))
         #expect(
             line(client.received(.welcome(.test(.test(2), frameLimit: 150)), now: .ms(2)))
-                == "sessionLost, fail 4 sessionLost, #3 inDoubt, #5 refused, opened 2"
+                == "sessionLost forgotten, fail 4 sessionLost, #3 inDoubt, #5 refused, opened 2"
         )
         #expect(client.frames(now: .ms(2)) == "")
     }
@@ -64,12 +64,12 @@ extension SessionMachineTests {
         _ = pair.client.push(content(1), isObserved: true, now: .ms(0))
         _ = pair.client.frames(now: .ms(0))
         let violation = SessionViolation.undecodable("It has 5 MiB.")
-        #expect(line(pair.server.receivedViolation(violation, now: .ms(0))) == "violated undecodable, ended violation")
+        #expect(line(pair.server.receivedViolation(violation, now: .ms(0))) == "violated undecodable, ended violated")
         guard case .goodbye(let goodbye)? = pair.server.nextFrame(now: .ms(0))?.0 else { return #expect(Bool(false)) }
         #expect(goodbye.message == "A frame cannot be taken: It has 5 MiB.")
         #expect(
             line(pair.client.received(.goodbye(goodbye), now: .ms(0)))
-                == "sessionLost, #1 inDoubt, leaving violation"
+                == "sessionLost accused, #1 inDoubt, accused violation"
         )
     }
 }

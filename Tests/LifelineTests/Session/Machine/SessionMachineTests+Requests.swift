@@ -71,7 +71,7 @@ extension SessionMachineTests {
         _ = pair.client.nextFrame(now: .ms(402))
         _ = pair.client.received(.welcome(.test(isResumed: false)), now: .ms(403))
         #expect(counts() == [1, 0])
-        _ = pair.client.abandon(SessionGoodbye(.closed))
+        _ = pair.client.end(.abandoned, now: .ms(0))
         #expect(counts() == [0, 0])
     }
 
@@ -109,7 +109,7 @@ extension SessionMachineTests {
         let unplaced = receipts(client.received(.message(nil, .init(), .push(2)), now: .ms(0)))
         _ = client.disconnected(now: .ms(0))
         _ = client.connected(now: .ms(0))
-        #expect(line(client.received(.welcome(.test(.test(2))), now: .ms(0))) == "sessionLost, opened 2")
+        #expect(line(client.received(.welcome(.test(.test(2))), now: .ms(0))) == "sessionLost forgotten, opened 2")
         _ = client.received(.ordinary(1, .push(3)), now: .ms(0))
         for receipt in placed + unplaced { client.finish(receipt, now: .ms(0)) }
         #expect(client.nextDeadline == nil && client.inbound.progress == .at(0, received: 1))
@@ -154,7 +154,7 @@ extension SessionMachineTests {
         // The cancellation came, and changes nothing.
         #expect(line(pair.take().server) == "opened 1 again" && pair.client.outbound.keptSize.frameCount == 1)
         #expect(pair.server.push(content(3), of: begun[0], now: .ms(12)).0 == .dropped)
-        #expect(!pair.server.respond(to: begun[0], content(1), now: .ms(12)).isAccepted)
+        #expect(pair.server.respond(to: begun[0], content(1), now: .ms(12)).0 == .notWaitedFor)
     }
 
     @Test func everythingThatIsDueAtOnceIsToldBeforeTheEnd() throws {
@@ -163,7 +163,7 @@ extension SessionMachineTests {
         _ = try client.request(content(1), 1, deadline: .ms(10), now: .ms(0))
         _ = try client.request(content(2), 2, deadline: .ms(10), now: .ms(0))
         #expect(client.frames(now: .ms(0)) == "o1 request 1 1")
-        #expect(line(client.close()) == "")
+        #expect(line(client.close(now: .ms(0))) == "")
         #expect(line(client.timerFired(now: .ms(10))) == "fail 1 timedOut, fail 2 timedOut")
         #expect(client.frames(now: .ms(10)) == "u1 cancel 1")
         #expect(line(client.received(.acknowledgement(1, 1), now: .ms(11))) == "ended closed")
@@ -209,21 +209,25 @@ extension SessionMachineTests {
         }
         var taken: [Bool] = []
         for request in begun {
-            let refusal = server.refusal(ofResponse: content(1, 2000))
-            taken.append(refusal == nil)
-            #expect(refusal == nil || refusal == .tooManyResponses)
-            #expect(server.refusal(ofResponse: content(1, 1000)) == nil, "a refusal always has room")
-            _ = server.respond(to: request, content(1, refusal == nil ? 2000 : 1000), now: .ms(0))
+            let (offer, _) = server.respond(to: request, content(1, 2000), now: .ms(0))
+            taken.append(offer == .accepted)
+            if offer == .accepted { continue }
+            #expect(offer == .refused(.tooManyResponses))
+            let (refusal, _) = server.respond(to: request, content(1, 1000), now: .ms(0))
+            #expect(refusal == .accepted, "a refusal always has room")
         }
         // One is admitted, and two wait.
         #expect(taken == [true, true, true] + [Bool](repeating: false, count: 8))
         #expect(server.outbound.unadmittedResponseSize.byteCount == 12_000)
-        #expect(server.refusal(ofResponse: content(1, 10_001)) == .responseTooLarge)
         // While they wait, requests are refused, and their places withheld.
         let actions = server.received(.ordinary(12, .request(1, serial: 12)), now: .ms(0))
         #expect(line(actions) == "begin 12 1")
         _ = server.frames(now: .ms(20))
         #expect(server.inbound.progress.processed.ordinary == 11)
+        // A response that the peer takes in no frame is refused, but for the status in its place.
+        let last = incoming(actions)[0]
+        #expect(server.respond(to: last, content(1, 10_001), now: .ms(20)).0 == .refused(.responseTooLarge))
+        #expect(server.respond(to: last, content(1, 10_001), isForced: true, now: .ms(20)).0 == .accepted)
     }
 
     // MARK: Requests over cuts
@@ -253,7 +257,7 @@ extension SessionMachineTests {
         _ = client.connected(now: .ms(1))
         _ = client.frames(now: .ms(1))
         let actions = client.received(.welcome(.test(.test(2))), now: .ms(1))
-        #expect(line(actions) == "sessionLost, fail 1 sessionLost, opened 2")
+        #expect(line(actions) == "sessionLost forgotten, fail 1 sessionLost, opened 2")
         #expect(client.frames(now: .ms(1)) == "o1 request 2 2, o2 push 3")
         #expect(line(client.received(.urgent(1, .response(4, serial: 2)), now: .ms(1))) == "complete 2 4")
     }
@@ -271,7 +275,7 @@ extension SessionMachineTests {
         // So does the peer's word that this side broke them.
         #expect(
             line(client.received(.goodbye(SessionGoodbye(.violation)), now: .ms(3)))
-                == "sessionLost, #1 inDoubt, leaving violation"
+                == "sessionLost accused, #1 inDoubt, accused violation"
         )
         #expect(line(client.received(.ordinary(1, .push(2)), now: .ms(3))) == "", "the connection is of no use")
         #expect(

@@ -41,10 +41,9 @@ import Testing
         case .create(let credentials, let session):
             #expect(credentials == .test(UInt64(session)) && registry[credentials.id] == session)
             return "create \(session)"
-        case .resume(let credentials, let session, let replaced, let drainPause):
+        case .resume(let credentials, let session, let drainPause):
             #expect(credentials == .test(UInt64(session)))
-            return
-                "resume \(session)\(replaced.map { ", \($0) replaced" } ?? "")\(drainPause == nil ? "" : ", draining")"
+            return "resume \(session)\(drainPause == nil ? "" : ", draining")"
         case .refuse(let goodbye):
             #expect(!goodbye.message.isEmpty)
             return "refuse \(goodbye.code.map { "\($0)" } ?? "?")"
@@ -56,7 +55,7 @@ import Testing
     @Test func aHelloBeginsASessionOrGoesOnWithIt() {
         var registry = registry()
         #expect(hello(&registry, over: 1) == "create 1")
-        #expect(hello(&registry, .test(1), over: 2) == "resume 1, 1 replaced", "the newer connection has it")
+        #expect(hello(&registry, .test(1), over: 2) == "resume 1", "the newer connection has it")
         #expect(registry.disconnected(1, of: id(1), now: .ms(0)) == nil, "it was replaced")
         #expect(registry.nextDeadline == nil)
         #expect(registry.disconnected(2, of: id(1), now: .ms(0)) == 1)
@@ -67,7 +66,7 @@ import Testing
     @Test func anOvertakenHelloChangesNothing() {
         var registry = registry()
         #expect(hello(&registry, name: "a", attempt: 1, over: 1) == "create 1")
-        #expect(hello(&registry, .test(1), name: "a", attempt: 3, over: 2) == "resume 1, 1 replaced")
+        #expect(hello(&registry, .test(1), name: "a", attempt: 3, over: 2) == "resume 1")
         for attempt in UInt64(0)...3 {
             #expect(hello(&registry, .test(1), name: "b", attempt: attempt, over: 3 + attempt) == "refuse replaced")
         }
@@ -152,9 +151,9 @@ import Testing
         // Its name is taken from it, not from the other.
         registry.ended(id(1))
         #expect(registry[name: "a"]?.session == 2)
-        #expect(hello(&registry, .test(2), name: "b", over: 3) == "resume 2, 2 replaced")
+        #expect(hello(&registry, .test(2), name: "b", over: 3) == "resume 2")
         #expect(registry[name: "a"] == nil && registry[name: "b"]?.session == 2)
-        #expect(hello(&registry, .test(2), name: "", over: 4) == "resume 2, 3 replaced")
+        #expect(hello(&registry, .test(2), name: "", over: 4) == "resume 2")
         #expect(registry[name: "b"] == nil && registry[name: ""] == nil)
         // One that comes back takes its name back.
         hello(&registry, name: "c", over: 5)
@@ -277,7 +276,7 @@ import Testing
         let action = registry.receivedHello(.test(), name: "", of: origin, over: 3, fresh: .test(3)) { _ in 3 }
         guard case .refuse(let goodbye) = action else { return #expect(Bool(false)) }
         #expect(goodbye.code == .full && goodbye.message.contains("address") && goodbye.pause > .zero)
-        #expect(hello(&registry, .test(1), of: SessionOrigin(network: "b"), over: 4) == "resume 1, 1 replaced")
+        #expect(hello(&registry, .test(1), of: SessionOrigin(network: "b"), over: 4) == "resume 1")
         #expect(hello(&registry, of: origin, over: 5) == "refuse full", "it counts where it began")
         registry.disconnected(4, of: id(1), now: .ms(0))
         #expect(hello(&registry, of: origin, over: 6) == "create 6" && registry[id(1)] == nil)
@@ -354,8 +353,7 @@ import Testing
                     let result = hello(&registry, named.map { .test($0) }, name: name, over: connection)
                     var number = connection
                     if let named {
-                        let older = model[named]?.connection
-                        #expect(result == "resume \(named)\(older.map { ", \($0) replaced" } ?? "")")
+                        #expect(result == "resume \(named)")
                         number = named
                     } else {
                         #expect(result == (model.count < 8 ? "create \(connection)" : "refuse full"))

@@ -105,13 +105,14 @@ import Testing
             let first = try await RawSessionClient.connect(to: server)
             let welcome = try await first.hello().welcome
             let session = try #require(server.sessions.first)
-            session.engine.state.withLockedValue { $0.end = .sessionEnded }
+            let ending = session.engine.state.withLockedValue { $0.machine.end(.closed, now: .ms(0)) }
             let second = try await RawSessionClient.connect(to: server)
             let goodbye = try await second.hello {
                 ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, 2)
             }.goodbye
             #expect((goodbye.code, goodbye.pauseMilliseconds) == (.draining, 0))
             #expect(try await second.isEnded())
+            session.engine.change { state, _ in session.engine.run(ending, in: &state) }
         }
     }
 

@@ -1,6 +1,6 @@
 package import LifelineCore
 
-// What this side wants.
+// What this side asks and tells.
 extension SessionMachine {
     /// What became of an offered message.
     package enum Offer: Equatable, Sendable {
@@ -27,16 +27,16 @@ extension SessionMachine {
         now: MonotonicTime
     ) -> (Offer, [Action]) {
         // What runs may be finished while this side closes.
-        guard state != .ended, !isClosing || request != nil else { return (.closed, []) }
+        guard !life.isOver, !life.isClosing || request != nil else { return (.closed, []) }
         if let request, !running.isWaitedFor(request) { return (.dropped, []) }
         guard peerTakes(content) else { return (.tooLong(limit: min(peerFrameLimit, peerByteLimit)), []) }
         let message = Message.push(serial: request?.serial ?? 0, content)
         let isKept = mayKeep(message.byteCount)
-        if delivery.isAtMostOnce, state != .open || !isKept || !hasRoom(forPush: content) { return (.dropped, []) }
+        if delivery.isAtMostOnce, !life.canSend || !isKept || !hasRoom(forPush: content) { return (.dropped, []) }
         guard isKept else { return (.exhausted, []) }
         let (number, isAdmitted, replaced) = outbound.accept(message, delivery, isObserved: isObserved, now: now)
         if let request { running.pushed(request) }
-        return (.accepted(number, isAdmitted: isAdmitted), tell(replaced.map { [$0] } ?? [], now: now))
+        return (.accepted(number, isAdmitted: isAdmitted), outcomes(of: replaced.map { [$0] } ?? [], now: now))
     }
 
     /// Whether the peer takes a message with the content when it takes nothing else.
@@ -60,7 +60,7 @@ extension SessionMachine {
         deadline: MonotonicTime?,
         now: MonotonicTime
     ) throws(RequestError) -> RequestID {
-        guard state != .ended, !isClosing else { throw .sessionEnded }
+        guard !life.isOver, !life.isClosing else { throw .sessionEnded }
         guard peerTakes(content) else { throw .messageRefused(limit: min(peerFrameLimit, peerByteLimit)) }
         // Cancellations are always accepted, and a peer that acknowledges none would have this side keep any number of them.
         let hasRoomToCancel = outbound.admittedSize(.urgent).frameCount < options.outboundLimit.frameCount
@@ -90,12 +90,41 @@ extension SessionMachine {
     package mutating func cancelRequest(_ id: RequestID, now: MonotonicTime) -> (Waiter?, [Action]) {
         guard let request = requests.cancelled(id) else { return (nil, []) }
         giveUp(id, request, now: now)
-        return (request.waiter, endingIfDone(tell([], now: now)))
+        return (request.waiter, endingIfDone(outcomes(of: [], now: now), now: now))
     }
 
-    /// Why a response cannot be sent; nil when it can. Respond with a status in its place: a peer that asks for much
-    /// and reads nothing must not take all memory.
-    package func refusal(ofResponse content: Content) -> RequestRefusal? {
+    /// What became of an offered response.
+    package enum ResponseOffer: Equatable, Sendable {
+        case accepted
+        /// The peer does not wait for it any more.
+        case notWaitedFor
+        /// It cannot be sent, and the request is still to be responded to: with a status in its place.
+        case refused(RequestRefusal)
+    }
+
+    /// Responds to a request of the peer's.
+    ///
+    /// - Parameter isForced: whether it is sent even if the peer takes no frame that long: a status in place of a response that
+    ///   was refused, so that every request ends.
+    package mutating func respond(
+        to request: IncomingRequest,
+        _ content: Content,
+        isForced: Bool = false,
+        now: MonotonicTime
+    ) -> (ResponseOffer, [Action]) {
+        if !isForced, !life.isOver, let refusal = refusal(ofResponse: content) { return (.refused(refusal), []) }
+        // A handler may outlive its session, and counts until it is done.
+        guard let entry = running.end(request), !life.isOver else { return (.notWaitedFor, []) }
+        if !entry.isCancelled {
+            let message = Message.response(serial: request.serial, endsPushes: entry.hasPushes, content)
+            outbound.accept(message, now: now)
+        }
+        let actions = endingIfDone(outcomes(of: [], now: now), now: now)
+        return (entry.isCancelled ? .notWaitedFor : .accepted, actions)
+    }
+
+    /// Why a response cannot be sent; nil when it can: a peer that asks for much and reads nothing must not take all memory.
+    private func refusal(ofResponse content: Content) -> RequestRefusal? {
         guard peerTakes(content) else { return .responseTooLarge }
         // A status always has room, so that every request ends.
         if content.byteCount <= SessionOptions.smallResponseByteCount { return nil }
@@ -107,27 +136,11 @@ extension SessionMachine {
         return mayKeep(byteCount) ? nil : .serverMemory
     }
 
-    /// Responds to a request of the peer's. Returns whether the response was accepted, which it is not when the peer does not
-    /// wait any more.
-    package mutating func respond(
-        to request: IncomingRequest,
-        _ content: Content,
-        now: MonotonicTime
-    ) -> (isAccepted: Bool, [Action]) {
-        // A handler may outlive its session, and counts until it is done.
-        guard let entry = running.end(request), state != .ended else { return (false, []) }
-        if !entry.isCancelled {
-            let message = Message.response(serial: request.serial, endsPushes: entry.hasPushes, content)
-            outbound.accept(message, now: now)
-        }
-        return (!entry.isCancelled, endingIfDone(tell([], now: now)))
-    }
-
     /// Gives up a push that is accepted. Returns false when it was sent, or has ended, or another one was given up for it;
     /// else nothing more is told of it.
     package mutating func withdraw(_ number: Number, now: MonotonicTime) -> (Bool, [Action]) {
         guard outbound.withdraw(number) else { return (false, []) }
-        return (true, endingIfDone(tell([], now: now)))
+        return (true, endingIfDone(outcomes(of: [], now: now), now: now))
     }
 
     /// Whether the peer waits for the response of a request of its own.
@@ -137,38 +150,6 @@ extension SessionMachine {
     package mutating func finish(_ receipt: Receipt, now: MonotonicTime) {
         guard receipt.session == session else { return }
         if receipt.isPlaced { inbound.finish(receipt.number, now: now) } else { inbound.finishUnplaced(receipt.number) }
-    }
-
-    /// Ends the session when everything that was accepted is processed, and every request has ended. A session that was
-    /// opened and has no connection waits for the next one: what takes too long, `abandon` ends.
-    package mutating func close() -> [Action] {
-        guard state != .ended else { return [] }
-        isClosing = true
-        return closeIfDone()
-    }
-
-    /// Ends the session at once.
-    ///
-    /// - Parameter goodbye: what to tell the peer, where there is a connection.
-    package mutating func abandon(_ goodbye: SessionGoodbye) -> [Action] {
-        var farewell = controlFrames
-        switch state {
-        case .ended: return []
-        case .detached, .failed: break
-        case .opening: farewell.append(.goodbye(goodbye))
-        case .open:
-            // So that what was processed is not in doubt for the peer.
-            if inbound.hasUnreported { farewell.append(.message(nil, inbound.takeReport(), .blank)) }
-            farewell.append(.goodbye(goodbye))
-        }
-        let actions = end(goodbye, byPeer: false)
-        controlFrames = farewell
-        return actions
-    }
-
-    /// Tells the peer that this side goes away: it is to come back after a pause. It is told before everything that waits.
-    package mutating func drain(pause: Duration) {
-        if state == .open { controlFrames.append(.goodbye(SessionGoodbye(.draining, pause: pause))) }
     }
 }
 

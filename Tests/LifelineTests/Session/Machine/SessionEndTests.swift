@@ -1,0 +1,42 @@
+import Lifeline
+import Testing
+
+/// What the reasons for which sessions end mean.
+@Suite struct SessionEndTests {
+    /// Whether it is a failure, whether work is dropped, and what the peer is told by a client, and by a server.
+    private static let meanings: [(end: SessionEnd, isFailure: Bool, dropsWork: Bool, told: [String?])] = [
+        (.closed, false, false, ["closed", "closed"]),
+        (.abandoned, false, true, ["closed", "closed The server has ended the session."]),
+        (
+            .expired, true, true,
+            ["closed The client was away for too long.", "closed The client was away for too long."]
+        ),
+        (.madeWay, true, true, ["closed The server was full.", "closed The server was full."]),
+        (.shutDown, false, true, [nil, nil]),
+        (
+            .misconfigured(ConnectionError(code: .invalidConfiguration, message: "It is too long.")), true, false,
+            ["closed", "closed"]
+        ),
+        (.violated(.noSerial), true, false, Array(repeating: "violation A request came with serial 0.", count: 2)),
+        (.saidByPeer(SessionGoodbye(.closed)), false, false, [nil, nil]),
+        (.saidByPeer(SessionGoodbye(.refused)), true, false, [nil, nil]),
+    ]
+
+    @Test func whatEachMeans() {
+        for (end, isFailure, dropsWork, told) in Self.meanings {
+            #expect(end.isFailure == isFailure && end.dropsWork == dropsWork, "\(end)")
+            for (machine, told) in zip([TestMachine.openClient(), TestMachine.openServer()], told) {
+                #expect(goodbye(of: machine, end) == told, "\(end)")
+            }
+        }
+    }
+
+    private func goodbye(of machine: TestMachine, _ end: SessionEnd) -> String? {
+        var machine = machine
+        _ = machine.end(end, now: .ms(0))
+        guard case .goodbye(let goodbye)? = machine.nextFrame(now: .ms(0))?.0, let code = goodbye.code else {
+            return nil
+        }
+        return "\(code)" + (goodbye.message.isEmpty ? "" : " \(goodbye.message)")
+    }
+}
