@@ -41,13 +41,13 @@ final class Room: Sample_Room_V1_RoomHandler {
 
     // MARK: Who is there
 
-    func joined(_ session: ServerSession) {
+    func joined(_ session: SessionServerEnd) {
         let mailbox = NewsMailbox(session)
         state.withLock { $0.visitors[session.id] = Visitor(mailbox: mailbox) }
         tell("\(session.visitorName.escaped()) joined")
     }
 
-    func left(_ session: ServerSession) {
+    func left(_ session: SessionServerEnd) {
         guard let visitor = state.withLock({ $0.visitors.removeValue(forKey: session.id) }) else { return }
         visitor.mailbox.close()
         let status = visitor.status.isEmpty ? "" : "; last status: \(visitor.status.escaped(limit: .max))"
@@ -68,7 +68,7 @@ final class Room: Sample_Room_V1_RoomHandler {
         return .with { ($0.number, $0.text, $0.count) = (request.number, request.text, count) }
     }
 
-    private func append(_ number: UInt64, of session: ServerSession) throws(SessionStatus) {
+    private func append(_ number: UInt64, of session: SessionServerEnd) throws(SessionStatus) {
         do {
             try record?.append(session: session.id, number: number)
             state.withLock { $0.hasRecordFailed = false }
@@ -135,7 +135,7 @@ final class Room: Sample_Room_V1_RoomHandler {
 private struct NewsMailbox {
     private let news: AsyncStream<Sample_Room_V1_NewsItem>.Continuation
 
-    init(_ session: ServerSession) {
+    init(_ session: SessionServerEnd) {
         let policy = AsyncStream<Sample_Room_V1_NewsItem>.Continuation.BufferingPolicy.bufferingNewest(
             Room.keptNewsCount
         )
@@ -156,7 +156,7 @@ private struct NewsMailbox {
     func close() { news.finish() }
 }
 
-extension ServerSession {
+extension SessionServerEnd {
     /// Its name, or one for those who have none.
     fileprivate var visitorName: String { name.isEmpty ? "guest-\(id.prefix(8))" : name }
 }

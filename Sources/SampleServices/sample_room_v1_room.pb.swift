@@ -146,10 +146,10 @@ extension Sample_Room_V1_RoomHandler {
 /// What a server of `sample.room.v1.Room` pushes.
 public struct Sample_Room_V1_RoomPushes: Sendable {
     /// The session that it is pushed to.
-    public let session: Lifeline.ServerSession
+    public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
-    public init(_ session: Lifeline.ServerSession) {
+    public init(_ session: Lifeline.SessionServerEnd) {
         self.session = session
     }
 

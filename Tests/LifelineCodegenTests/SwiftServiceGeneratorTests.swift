@@ -98,7 +98,7 @@ import Testing
             "    \(modifier)var aBRoomMethods: [Lifeline.SessionMethod] {",
             "    \(modifier)var methods: [Lifeline.SessionMethod] { aBRoomMethods }",
             "\(modifier)struct A_B_RoomPushes: Sendable {",
-            "    \(modifier)init(_ session: Lifeline.ServerSession) {",
+            "    \(modifier)init(_ session: Lifeline.SessionServerEnd) {",
             "    \(modifier)nonisolated(nonsending) func news(",
         ] {
             #expect(swift.contains("\n\(line)\n"), "\(line)")

@@ -575,10 +575,10 @@ extension Test_Services_Names_MethodsHandler {
 /// What a server of `test.services.names.Methods` pushes.
 public struct Test_Services_Names_MethodsPushes: Sendable {
     /// The session that it is pushed to.
-    public let session: Lifeline.ServerSession
+    public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
-    public init(_ session: Lifeline.ServerSession) {
+    public init(_ session: Lifeline.SessionServerEnd) {
         self.session = session
     }
 
@@ -1222,10 +1222,10 @@ extension Test_Services_Names_KeywordsHandler {
 /// What a server of `test.services.names.Keywords` pushes.
 public struct Test_Services_Names_KeywordsPushes: Sendable {
     /// The session that it is pushed to.
-    public let session: Lifeline.ServerSession
+    public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
-    public init(_ session: Lifeline.ServerSession) {
+    public init(_ session: Lifeline.SessionServerEnd) {
         self.session = session
     }
 

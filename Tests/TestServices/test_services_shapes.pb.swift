@@ -255,10 +255,10 @@ extension Test_Services_ShapesHandler {
 /// What a server of `test.services.Shapes` pushes.
 public struct Test_Services_ShapesPushes: Sendable {
     /// The session that it is pushed to.
-    public let session: Lifeline.ServerSession
+    public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
-    public init(_ session: Lifeline.ServerSession) {
+    public init(_ session: Lifeline.SessionServerEnd) {
         self.session = session
     }
 
@@ -457,10 +457,10 @@ extension Test_Services_PartlyDeprecatedHandler {
 /// What a server of `test.services.PartlyDeprecated` pushes.
 public struct Test_Services_PartlyDeprecatedPushes: Sendable {
     /// The session that it is pushed to.
-    public let session: Lifeline.ServerSession
+    public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
-    public init(_ session: Lifeline.ServerSession) {
+    public init(_ session: Lifeline.SessionServerEnd) {
         self.session = session
     }
 
@@ -552,10 +552,10 @@ extension Test_Services_DeprecatedHandler {
 @available(*, deprecated)
 public struct Test_Services_DeprecatedPushes: Sendable {
     /// The session that it is pushed to.
-    public let session: Lifeline.ServerSession
+    public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
-    public init(_ session: Lifeline.ServerSession) {
+    public init(_ session: Lifeline.SessionServerEnd) {
         self.session = session
     }
 
@@ -601,10 +601,10 @@ public struct Test_Services_OnlyPushesClient: Sendable {
 /// What a server of `test.services.OnlyPushes` pushes.
 public struct Test_Services_OnlyPushesPushes: Sendable {
     /// The session that it is pushed to.
-    public let session: Lifeline.ServerSession
+    public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
-    public init(_ session: Lifeline.ServerSession) {
+    public init(_ session: Lifeline.SessionServerEnd) {
         self.session = session
     }
 

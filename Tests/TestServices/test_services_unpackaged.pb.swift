@@ -196,10 +196,10 @@ extension SessionServiceHandler {
 /// What a server of `Session` pushes.
 public struct SessionServicePushes: Sendable {
     /// The session that it is pushed to.
-    public let session: Lifeline.ServerSession
+    public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
-    public init(_ session: Lifeline.ServerSession) {
+    public init(_ session: Lifeline.SessionServerEnd) {
         self.session = session
     }
 

@@ -65,10 +65,10 @@ extension SwiftServiceGenerator {
         printer.withIndentation { printer in
             printer.print(
                 "/// The session that it is pushed to.",
-                "\(context.modifier)let session: \(session("ServerSession"))",
+                "\(context.modifier)let session: \(session("SessionServerEnd"))",
                 "",
                 "/// Pushes to the client of `session`.",
-                "\(context.modifier)init(_ session: \(session("ServerSession"))) {",
+                "\(context.modifier)init(_ session: \(session("SessionServerEnd"))) {",
                 "    self.session = session",
                 "}"
             )

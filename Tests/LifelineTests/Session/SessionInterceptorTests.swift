@@ -115,7 +115,7 @@ import Tracing
 
         func intercept(
             _ call: SessionCall,
-            session: ServerSession,
+            session: SessionServerEnd,
             next: @escaping @Sendable (SessionCall) async throws -> SessionReply
         ) async throws -> SessionReply {
             notes.add("\(name) \(call.metadata["way"] ?? "")")

@@ -15,10 +15,10 @@ import Testing
 
     private var push: SessionMethod { .push("t.T/Push") { (_: TestMessage, _) in } }
 
-    /// 20,000 pushes that are no message of their method: a few lines, and a count at the end.
+    /// 5,000 pushes that are no message of their method: a few lines, and a count at the end.
     @Test func malformedPushesDoNotFillTheLog() async throws {
         let log = TestLog()
-        let count = 20_000
+        let count = 5_000
         try await withServer(push, log: log) { server, _ in
             let client = try await RawSessionClient.connect(to: server)
             _ = try await client.hello { ($0.window.frames, $0.window.bytes) = (100_000, 100_000_000) }

@@ -33,7 +33,7 @@ struct SessionMemoryTests {
     /// A session whose client takes a message and acknowledges none.
     private static func withUnreadSession(
         _ method: SessionMethod,
-        _ body: (RawSessionClient, ServerSession) async throws -> Void
+        _ body: (RawSessionClient, SessionServerEnd) async throws -> Void
     ) async throws {
         try await withServer(method, configure: { $0.limits.maximumKeptByteCount = limit }) { server, _ in
             let client = try await RawSessionClient.connect(to: server)
@@ -43,7 +43,7 @@ struct SessionMemoryTests {
     }
 
     /// Whether another message would have to wait.
-    private static func isFull(_ session: ServerSession) -> Bool {
+    private static func isFull(_ session: SessionServerEnd) -> Bool {
         session.engine.state.withLockedValue { $0.machine.outbound.unadmittedCount > 0 }
     }
 

@@ -17,7 +17,7 @@ import Tracing
         client interceptors: [any SessionClientInterceptor] = [],
         server serverInterceptors: [any SessionServerInterceptor] = [],
         log: TestLog = TestLog(),
-        _ body: (SessionClient, ServerSession) async throws -> Void
+        _ body: (SessionClient, SessionServerEnd) async throws -> Void
     ) async throws {
         let service = TestService(
             .unary("t.T/Echo") { (message: TestMessage, _) in message },
@@ -63,11 +63,11 @@ import Tracing
 
     private struct AtServer: SessionServerInterceptor {
         typealias Next = @Sendable (SessionCall) async throws(SessionError) -> Void
-        let work: @Sendable (SessionCall, ServerSession, Next) async throws(SessionError) -> Void
+        let work: @Sendable (SessionCall, SessionServerEnd, Next) async throws(SessionError) -> Void
 
         func intercept(
             _ call: SessionCall,
-            session: ServerSession,
+            session: SessionServerEnd,
             next: @escaping @Sendable (SessionCall) async throws -> SessionReply
         ) async throws -> SessionReply {
             try await next(call)
@@ -75,7 +75,7 @@ import Tracing
 
         func interceptServerPush(
             _ push: SessionCall,
-            session: ServerSession,
+            session: SessionServerEnd,
             next: @escaping Next
         ) async throws(SessionError) {
             try await work(push, session, next)
@@ -242,7 +242,7 @@ import Tracing
     // MARK: Those that there are
 
     /// Pushes once in each direction, until both are processed.
-    private func pushBothWays(_ client: SessionClient, _ session: ServerSession) async throws {
+    private func pushBothWays(_ client: SessionClient, _ session: SessionServerEnd) async throws {
         let pushes = client.pushes(Self.news, of: TestMessage.self)
         async let taken: Void = {
             for try await _ in pushes { break }

@@ -12,7 +12,7 @@ import SessionCutSupport
     @Option(help: "What the handler of a push does wrong with one message: drop, double or swap.") var spoil: CutSpoil?
 
     func run() async throws {
-        let (askers, found) = AsyncStream.makeStream(of: ServerSession.self)
+        let (askers, found) = AsyncStream.makeStream(of: SessionServerEnd.self)
         let pace = CutPace()
         let service = CutService(
             record: try CutRecord(at: traffic.record),
@@ -49,7 +49,7 @@ import SessionCutSupport
         return configuration
     }
 
-    private func push(to session: ServerSession, _ pace: CutPace) async throws {
+    private func push(to session: SessionServerEnd, _ pace: CutPace) async throws {
         try await withThrowingTaskGroup { group in
             for flow in [CutFlow.news, .alerts] {
                 group.addTask {
@@ -71,7 +71,7 @@ private struct CutService: SessionService {
     let messageCount: Int
     let spoil: CutSpoil?
     let pace: CutPace
-    let begin: @Sendable (ServerSession) -> Void
+    let begin: @Sendable (SessionServerEnd) -> Void
 
     var methods: [SessionMethod] {
         [

@@ -22,7 +22,7 @@ final class InterceptedPush<Message: DelimitedMessage>: Sendable {
                     await letGo.waitUninterrupted()
                 }
             } catch {
-                client.host.failed(method, error, wasDelivered: delivery.value != nil)
+                client.clientEnd.failed(method, error, wasDelivered: delivery.value != nil)
             }
             client.engine.finish(item.receipt)
             delivery.open(with: nil)

@@ -77,7 +77,7 @@ extension SessionClient {
         _ method: String,
         of: Message.Type = Message.self
     ) -> SessionPushes<Message> {
-        SessionPushes(client: self, inbox: host.registerInbox(for: method), method: method)
+        SessionPushes(client: self, inbox: clientEnd.registerInbox(for: method), method: method)
     }
 
     /// Makes a call by way of the interceptors.

@@ -41,7 +41,7 @@ public final class SessionClient: Sendable {
     typealias Frame = Lifeline_Session_V1_Frame
 
     let engine: SessionEngine
-    let host: SessionClientHost
+    let clientEnd: SessionClientEnd
     let interceptors: [any SessionClientInterceptor]
     let configuration: SessionClientConfiguration
     private let keeper: ConnectionKeeper
@@ -95,7 +95,7 @@ public final class SessionClient: Sendable {
             environment: environment,
             logger: logger
         )
-        host = SessionClientHost(
+        clientEnd = SessionClientEnd(
             engine: engine,
             keeper: keeper,
             configuration: configuration.client.connection.forSessionFrames,
@@ -104,7 +104,7 @@ public final class SessionClient: Sendable {
             clock: environment.clock,
             logger: logger
         )
-        engine.attach(host)
+        engine.attach(clientEnd)
     }
 
     // MARK: Observing
@@ -119,12 +119,12 @@ public final class SessionClient: Sendable {
     public var history: [ClientEvent] { keeper.history.events }
 
     /// What becomes of the session, for any number of subscribers.
-    public var sessionEvents: SessionEvents { SessionEvents(history: host.history) }
+    public var sessionEvents: SessionEvents { SessionEvents(history: clientEnd.history) }
 
     /// What became of messages so far.
     public var statistics: SessionStatistics {
         var statistics = engine.statistics
-        statistics.unwantedPushCount = host.unwantedPushCount
+        statistics.unwantedPushCount = clientEnd.unwantedPushCount
         return statistics
     }
 
@@ -156,7 +156,7 @@ public final class SessionClient: Sendable {
         } onCancel: {
             engine.end(.abandoned)
         }
-        if let failure = host.failure { throw failure }
+        if let failure = clientEnd.failure { throw failure }
     }
 
     private func runUntilClosed(closingAfter shutdown: Latch<Void>) async throws {
@@ -167,7 +167,7 @@ public final class SessionClient: Sendable {
                 await self.close()
             }
             defer { group.cancelAll() }
-            try await keeper.run(for: host)
+            try await keeper.run(for: clientEnd)
         }
     }
 

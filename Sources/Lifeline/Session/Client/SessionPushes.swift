@@ -20,7 +20,7 @@ public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable 
 
     /// Stops to take the method's pushes: those that wait are dropped, and so are those that come, which are counted as
     /// unwanted. Its iterations end. `SessionClient.pushes` begins anew.
-    public func stop() { client.host.removeInbox(inbox, for: method) }
+    public func stop() { client.clientEnd.removeInbox(inbox, for: method) }
 
     /// Goes on with the next push.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pushes: self) }
@@ -48,7 +48,7 @@ public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable 
                     self.inHand = inHand
                     return message
                 } catch {
-                    pushes.client.host.failed(pushes.method, error)
+                    pushes.client.clientEnd.failed(pushes.method, error)
                 }
             }
             return nil

@@ -65,15 +65,15 @@ final class SessionEngine: Sendable {
 
     let clock: any ClientClock
     /// The owner of the session. Weak, as it has the engine.
-    private let host: NIOLockedValueBox<WeakHost>
+    private let owner: NIOLockedValueBox<WeakOwner>
     /// What all sessions of the server share; nil at a client.
     let budget: SharedSessionBudget?
     /// Opens when the owner has been told that the session is over.
     private let ended = Latch<Void>()
     let state: NIOLockedValueBox<State>
 
-    private struct WeakHost {
-        weak var host: (any SessionHost)?
+    private struct WeakOwner {
+        weak var owner: (any SessionOwner)?
     }
 
     init(
@@ -85,7 +85,7 @@ final class SessionEngine: Sendable {
     ) {
         self.clock = clock
         self.budget = budget
-        host = NIOLockedValueBox(WeakHost())
+        owner = NIOLockedValueBox(WeakOwner())
         var machine = Machine(role: role, options: options)
         if budget != nil { machine.allowance = .none }
         state = NIOLockedValueBox(State(machine: machine, details: details))
@@ -97,8 +97,8 @@ final class SessionEngine: Sendable {
     }
 
     /// Sets the owner of the session.
-    func attach(_ host: any SessionHost) {
-        self.host.withLockedValue { $0.host = host }
+    func attach(_ owner: any SessionOwner) {
+        self.owner.withLockedValue { $0.owner = owner }
     }
 
     var statistics: SessionStatistics {
@@ -167,24 +167,24 @@ final class SessionEngine: Sendable {
                 return state.effects
             }
             if effects.isEmpty { return }
-            let host = host.withLockedValue { $0.host }
-            for effect in effects { run(effect, host) }
+            let owner = owner.withLockedValue { $0.owner }
+            for effect in effects { run(effect, owner) }
         }
     }
 
-    private func run(_ effect: Effect, _ host: (any SessionHost)?) {
+    private func run(_ effect: Effect, _ owner: (any SessionOwner)?) {
         switch effect {
         case .resolve(let call, let result): call.resolve(with: result)
         case .admit(let latch, let error): latch.open(with: error)
         case .deliver(let push, let receipt, let call):
             let item = SessionInbox.Item(push: push, receipt: receipt)
-            let inbox = push.serial == 0 ? host?.inbox(for: push) : call?.inbox
+            let inbox = push.serial == 0 ? owner?.inbox(for: push) : call?.inbox
             if inbox?.append(item) != true { finish(receipt) }
-        case .begin(let request, let deadline, let content): host?.begin(request, deadline: deadline, content)
+        case .begin(let request, let deadline, let content): owner?.begin(request, deadline: deadline, content)
         case .refuse(let request, let refusal): respond(to: request, SessionStatus(refusal))
-        case .cancel(let request): host?.cancel(request)
+        case .cancel(let request): owner?.cancel(request)
         case .tell(let event):
-            host?.received(event)
+            owner?.received(event)
             if case .ended = event { ended.open(with: ()) }
         case .waitForRoom(let outlet, let pending):
             // Detached, as the timer is: this may be anybody's task, whose values and priority are its own.
@@ -222,7 +222,7 @@ enum SessionEngineEvent: Sendable {
 }
 
 /// The owner of a session: receives its events and starts handlers. Called in order, one call at a time, without a lock held.
-protocol SessionHost: AnyObject, Sendable {
+protocol SessionOwner: AnyObject, Sendable {
     /// Where a push that belongs to no request goes; nil when nobody wants it.
     func inbox(for push: Lifeline_Session_V1_Push) -> SessionInbox?
     func begin(_ request: IncomingRequest, deadline: MonotonicTime?, _ content: Lifeline_Session_V1_Request)

@@ -71,7 +71,7 @@ extension SessionLoggingInterceptor: SessionClientInterceptor {
 extension SessionLoggingInterceptor: SessionServerInterceptor {
     public func intercept(
         _ call: SessionCall,
-        session: ServerSession,
+        session: SessionServerEnd,
         next: @escaping @Sendable (SessionCall) async throws -> SessionReply
     ) async throws -> SessionReply {
         try await log(call) { try await next(call) }
@@ -79,7 +79,7 @@ extension SessionLoggingInterceptor: SessionServerInterceptor {
 
     public func interceptServerPush(
         _ push: SessionCall,
-        session: ServerSession,
+        session: SessionServerEnd,
         next: @escaping @Sendable (SessionCall) async throws(SessionError) -> Void
     ) async throws(SessionError) {
         _ = try await log(push) { () async throws(SessionError) in

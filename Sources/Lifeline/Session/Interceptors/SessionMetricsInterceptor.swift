@@ -8,7 +8,8 @@ public import Metrics
 /// | `lifeline.session.call.duration` | timer | `role`, `method` |
 ///
 /// The role is the side that counts. A push takes until it has come to its stage where it is sent, and until it is processed
-/// where it came in. All methods that a server does not have are `(unimplemented)`: names that clients make up would fill the memory.
+/// where it came in. All methods that a server does not have are `(unimplemented)`: names that clients make up would fill the
+/// memory.
 public struct SessionMetricsInterceptor: Sendable {
     private let factory: any MetricsFactory
 
@@ -73,7 +74,7 @@ extension SessionMetricsInterceptor: SessionClientInterceptor {
 extension SessionMetricsInterceptor: SessionServerInterceptor {
     public func intercept(
         _ call: SessionCall,
-        session: ServerSession,
+        session: SessionServerEnd,
         next: @escaping @Sendable (SessionCall) async throws -> SessionReply
     ) async throws -> SessionReply {
         try await record(call, "server") { try await next(call) }
@@ -81,7 +82,7 @@ extension SessionMetricsInterceptor: SessionServerInterceptor {
 
     public func interceptServerPush(
         _ push: SessionCall,
-        session: ServerSession,
+        session: SessionServerEnd,
         next: @escaping @Sendable (SessionCall) async throws(SessionError) -> Void
     ) async throws(SessionError) {
         _ = try await record(push, "server") { () async throws(SessionError) in

@@ -68,7 +68,7 @@ extension SessionTracingInterceptor: SessionClientInterceptor {
 extension SessionTracingInterceptor: SessionServerInterceptor {
     public func intercept(
         _ call: SessionCall,
-        session: ServerSession,
+        session: SessionServerEnd,
         next: @escaping @Sendable (SessionCall) async throws -> SessionReply
     ) async throws -> SessionReply {
         try await receiving(call) { try await next(call) }
@@ -76,7 +76,7 @@ extension SessionTracingInterceptor: SessionServerInterceptor {
 
     public func interceptServerPush(
         _ push: SessionCall,
-        session: ServerSession,
+        session: SessionServerEnd,
         next: @escaping @Sendable (SessionCall) async throws(SessionError) -> Void
     ) async throws(SessionError) {
         _ = try await sending(push) { (push) async throws(SessionError) in

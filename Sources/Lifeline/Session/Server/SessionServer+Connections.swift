@@ -7,8 +7,8 @@ internal import NIOConcurrencyHelpers
 // Connections.
 extension SessionServer {
     /// Stays with a connection to its end.
-    func serve(_ opened: OpenedConnection<SessionLink>) async {
-        let (connection, link) = (opened.connection, opened.inbox)
+    func serve(_ opened: OpenedConnection<SessionServerIntake>) async {
+        let (connection, intake) = (opened.connection, opened.inbox)
         let id = state.withLockedValue { state in
             state.lastConnection += 1
             state.connections[state.lastConnection] = connection
@@ -17,14 +17,14 @@ extension SessionServer {
         await withTaskGroup { group in
             group.addTask {
                 // The client has ended its side; nobody says anything more.
-                _ = try? await link.inputOver.wait()
+                _ = try? await intake.inputOver.wait()
                 if !Task.isCancelled { connection.close() }
             }
-            let session = await admit(link, connection, id)
+            let session = await admit(intake, connection, id)
             if session == nil { connection.close() }
             _ = await connection.waitUntilClosed()
             group.cancelAll()
-            link.end()
+            intake.end()
             if let (session, claim) = session {
                 session.engine.disconnected(claim)
                 let (now, wasUsed) = (clock.now, session.engine.isUsed)
@@ -43,10 +43,10 @@ extension SessionServer {
 
     /// Lets a client in, or says why not. Nil: the connection is of no use.
     private func admit(
-        _ link: SessionLink,
+        _ intake: SessionServerIntake,
         _ connection: any TransportConnection,
         _ id: UInt64
-    ) async -> (ServerSession, claim: UInt64)? {
+    ) async -> (SessionServerEnd, claim: UInt64)? {
         let deadline = clock.now + configuration.helloTimeout.clamped(atLeast: .zero)
         let timeout = Task {
             try await clock.sleep(until: deadline)
@@ -54,15 +54,15 @@ extension SessionServer {
         }
         defer { timeout.cancel() }
         do {
-            let hello = try await link.hello.waitUninterrupted().get()
+            let hello = try await intake.hello.waitUninterrupted().get()
             let candidate = SessionCandidate(
                 name: hello.name,
                 metadata: hello.metadata,
                 remoteEndpoint: connection.remoteEndpoint,
                 isReturning: hello.hello.session != nil
             )
-            let identity = try await authenticate(candidate, link)
-            return attach(hello, SessionDescription(hello, identity), link, connection, id)
+            let identity = try await authenticate(candidate, intake)
+            return attach(hello, SessionDescription(hello, identity), intake, connection, id)
         } catch {
             if let goodbye = goodbye(for: error, connection) { SessionEngine.say(goodbye, on: connection) }
             return nil
@@ -70,17 +70,19 @@ extension SessionServer {
     }
 
     /// Asks who it is, for as long as the client is there.
-    private func authenticate(_ candidate: SessionCandidate, _ link: SessionLink) async throws -> SessionIdentity? {
+    private func authenticate(_ candidate: SessionCandidate, _ intake: SessionServerIntake) async throws
+        -> SessionIdentity?
+    {
         try await withThrowingTaskGroup(of: SessionIdentity?.self) { group in
             group.addTask { try await self.configuration.authenticate(candidate) }
             group.addTask {
-                try await link.inputOver.wait()
-                throw SessionLinkError.ended
+                try await intake.inputOver.wait()
+                throw SessionHelloError.ended
             }
             defer { group.cancelAll() }
             let identity = try await group.next() ?? nil
             // Both may have come to an end.
-            if link.inputOver.value != nil { throw SessionLinkError.ended }
+            if intake.inputOver.value != nil { throw SessionHelloError.ended }
             return identity
         }
     }
@@ -88,9 +90,9 @@ extension SessionServer {
     private func goodbye(for error: any Error, _ connection: any TransportConnection) -> SessionGoodbye? {
         let remote: Logger.Metadata = ["remote": "\(connection.remoteEndpoint)", "error": "\("\(error)".escaped())"]
         switch error {
-        case SessionLinkError.ended:
+        case SessionHelloError.ended:
             return nil
-        case SessionLinkError.violation(let message):
+        case SessionHelloError.violation(let message):
             logger.info("A client opened no session", metadata: remote)
             return SessionGoodbye(.violation, message)
         case let status as SessionStatus where status.code == .unauthenticated || status.code == .permissionDenied:
@@ -108,12 +110,12 @@ extension SessionServer {
     }
 
     private func attach(
-        _ hello: SessionLink.Hello,
+        _ hello: SessionServerIntake.Hello,
         _ description: SessionDescription,
-        _ link: SessionLink,
+        _ intake: SessionServerIntake,
         _ connection: any TransportConnection,
         _ id: UInt64
-    ) -> (ServerSession, claim: UInt64)? {
+    ) -> (SessionServerEnd, claim: UInt64)? {
         var hello = hello
         let (action, claim, forgotten, drainDeadline) = state.withLockedValue { state in
             state.lastClaim += 1
@@ -135,7 +137,7 @@ extension SessionServer {
                 besides: state.sessions.count - state.registry.count,
                 fresh: fresh
             ) {
-                ServerSession($0.id, description, of: self) { [weak self] in self?.sessionEnded($0) }
+                SessionServerEnd($0.id, description, of: self) { [weak self] in self?.sessionEnded($0) }
             }
             switch action {
             case .create(_, let session): state.sessions[session.sessionID] = session
@@ -150,25 +152,25 @@ extension SessionServer {
             SessionEngine.say(goodbye, on: connection)
             return nil
         case .create(let credentials, let session):
-            return open(session, credentials, hello, isResumed: false, link, connection, claim)
+            return open(session, credentials, hello, isResumed: false, intake, connection, claim)
         case .resume(let credentials, let session, let drainPause):
-            let opened = open(session, credentials, hello, isResumed: true, link, connection, claim)
+            let opened = open(session, credentials, hello, isResumed: true, intake, connection, claim)
             if let drainPause, let drainDeadline { session.engine.drain(pause: drainPause, by: drainDeadline) }
             return opened
         }
     }
 
     private func open(
-        _ session: ServerSession,
+        _ session: SessionServerEnd,
         _ credentials: SessionCredentials,
-        _ hello: SessionLink.Hello,
+        _ hello: SessionServerIntake.Hello,
         isResumed: Bool,
-        _ link: SessionLink,
+        _ intake: SessionServerIntake,
         _ connection: any TransportConnection,
         _ claim: UInt64
-    ) -> (ServerSession, claim: UInt64)? {
+    ) -> (SessionServerEnd, claim: UInt64)? {
         // Before the welcome, which the client may answer at once.
-        guard link.attach(to: session.engine, as: claim) else { return (session, claim) }
+        guard intake.attach(to: session.engine, as: claim) else { return (session, claim) }
         connection.admitPeer()
         let refusal = session.engine.opened(
             by: hello.hello,

@@ -10,9 +10,9 @@ public final class SessionServer: Sendable {
     public let endpoints: [Endpoint]
 
     struct State {
-        var registry: SessionRegistry<ServerSession>
+        var registry: SessionRegistry<SessionServerEnd>
         /// Sessions of which something is left: handlers that have not returned, for some.
-        var sessions: [SessionID: ServerSession] = [:]
+        var sessions: [SessionID: SessionServerEnd] = [:]
         var connections: [UInt64: any TransportConnection] = [:]
         var lastConnection: UInt64 = 0
         /// Of two connections that claim a session the later claim counts.
@@ -75,19 +75,19 @@ public final class SessionServer: Sendable {
     // MARK: Sessions
 
     /// The sessions, those that have no connection at present included; in no order.
-    public var sessions: [ServerSession] {
+    public var sessions: [SessionServerEnd] {
         state.withLockedValue { state in state.registry.ids.compactMap { state.registry[$0] } }
     }
 
-    /// The session of an id, as `ServerSession.id` has it; nil when there is none.
-    public func session(id: String) -> ServerSession? {
+    /// The session of an id, as `SessionServerEnd.id` has it; nil when there is none.
+    public func session(id: String) -> SessionServerEnd? {
         guard let id = SessionID(hexadecimal: id) else { return nil }
         return state.withLockedValue { $0.registry[id] }
     }
 
     /// The session of a name, which is its identity's or, without one, what its client calls itself; nil when there is none. Of
     /// several with one name, the newest has it.
-    public func session(named name: String) -> ServerSession? {
+    public func session(named name: String) -> SessionServerEnd? {
         state.withLockedValue { $0.registry[name: name]?.session }
     }
 
@@ -183,7 +183,7 @@ extension SessionServer {
 
     private func timerFired(_ deadline: MonotonicTime) {
         let now = clock.now
-        let expired = state.withLockedValue { state -> [ServerSession] in
+        let expired = state.withLockedValue { state -> [SessionServerEnd] in
             guard state.armedDeadline == deadline else { return [] }
             state.armedDeadline = nil
             return state.registry.timerFired(now: now).map(\.session)

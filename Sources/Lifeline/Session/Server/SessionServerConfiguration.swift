@@ -73,17 +73,17 @@ public struct SessionServerConfiguration: Sendable {
     /// This, `whenInDoubt` and `whenEnded` are called for one session in order, on any thread, and others of the session's
     /// events wait for them: they are to be quick, and to wait for no lock that is held while a task is cancelled or a message
     /// is sent.
-    public var whenOpened: @Sendable (_ session: ServerSession, _ isResumed: Bool) -> Void = { _, _ in }
+    public var whenOpened: @Sendable (_ session: SessionServerEnd, _ isResumed: Bool) -> Void = { _, _ in }
 
     /// Called when a session has ended with pushes of the server's of which it is not known that the client has processed
     /// them: it did not come back in time, left, or the server shut down. Messages of streams are not among them: whoever
     /// asked for those knows that they did not come to their end. Also called when a session begins whose client takes no
     /// frames that are long enough for pushes which were accepted a moment before. Default: nothing.
-    public var whenInDoubt: @Sendable (_ session: ServerSession, [SessionMessageInDoubt]) -> Void = { _, _ in }
+    public var whenInDoubt: @Sendable (_ session: SessionServerEnd, [SessionMessageInDoubt]) -> Void = { _, _ in }
 
     /// Called once for each session that is over: its client has left or did not come back in time, or the server has shut
     /// down. Handlers of it may still run. Default: nothing.
-    public var whenEnded: @Sendable (_ session: ServerSession) -> Void = { _ in }
+    public var whenEnded: @Sendable (_ session: SessionServerEnd) -> Void = { _ in }
 
     /// Makes a configuration with the default values.
     public init() {}

@@ -1,5 +1,6 @@
-/// Stands between a server's sessions and its handlers: sees every call, and may refuse it, watch it, or change its metadata and
-/// its payload; what else is changed in a call has no effect any more. Sees the server's own pushes on their way to clients, too.
+/// Stands between a server's sessions and its handlers: sees every call, and may refuse it, watch it, or change its metadata
+/// and its payload; what else is changed in a call has no effect any more. Sees the server's own pushes on their way to
+/// clients, too.
 ///
 /// The first interceptor of a server is the outermost. For a stream, `next` returns when the handler has. Requests for methods
 /// that the server does not have come by as unary ones; `next` throws `unimplemented`. Not among them are requests above
@@ -13,11 +14,11 @@ public protocol SessionServerInterceptor: Sendable {
     /// - Throws: what becomes the call's status, as `SessionMethod` says. What is thrown for a push is logged.
     func intercept(
         _ call: SessionCall,
-        session: ServerSession,
+        session: SessionServerEnd,
         next: @escaping @Sendable (SessionCall) async throws -> SessionReply
     ) async throws -> SessionReply
 
-    /// `ServerSession.push` was called: something is pushed to a client. Default: `next` is called with the push as it is.
+    /// `SessionServerEnd.push` was called: something is pushed to a client. Default: `next` is called with the push as it is.
     ///
     /// Runs in the task that pushes. Messages of streams do not come by here, as they belong to their call.
     ///
@@ -26,10 +27,10 @@ public protocol SessionServerInterceptor: Sendable {
     ///   - session: whose client it is for.
     ///   - next: sends it: by way of the next interceptor, or over the session. Returns when the push has come to its
     ///     `SessionCall.stage`.
-    /// - Throws: what `ServerSession.push` throws then.
+    /// - Throws: what `SessionServerEnd.push` throws then.
     func interceptServerPush(
         _ push: SessionCall,
-        session: ServerSession,
+        session: SessionServerEnd,
         next: @escaping @Sendable (SessionCall) async throws(SessionError) -> Void
     ) async throws(SessionError)
 }
@@ -37,7 +38,7 @@ public protocol SessionServerInterceptor: Sendable {
 extension SessionServerInterceptor {
     public func interceptServerPush(
         _ push: SessionCall,
-        session: ServerSession,
+        session: SessionServerEnd,
         next: @escaping @Sendable (SessionCall) async throws(SessionError) -> Void
     ) async throws(SessionError) {
         try await next(push)
@@ -48,7 +49,7 @@ extension ArraySlice<any SessionServerInterceptor> {
     /// Handles a call by way of these, and by `last` in the end.
     func make(
         _ call: SessionCall,
-        session: ServerSession,
+        session: SessionServerEnd,
         by last: @escaping @Sendable (SessionCall) async throws -> SessionReply
     ) async throws -> SessionReply {
         guard let first else { return try await last(call) }
@@ -61,7 +62,7 @@ extension ArraySlice<any SessionServerInterceptor> {
     /// Sends a push by way of these, and by `last` in the end.
     func send(
         _ push: SessionCall,
-        session: ServerSession,
+        session: SessionServerEnd,
         by last: @escaping @Sendable (SessionCall) async throws(SessionError) -> Void
     ) async throws(SessionError) {
         guard let first else { return try await last(push) }

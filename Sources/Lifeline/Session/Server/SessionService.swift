@@ -77,7 +77,7 @@ public struct SessionContext: Sendable {
     /// cancelled then.
     public let deadline: MonotonicTime?
     /// The session that the request came in.
-    public let session: ServerSession
+    public let session: SessionServerEnd
     /// The server, which knows the other sessions.
     public var server: SessionServer { session.server }
     /// Who the client is, as `SessionServerConfiguration.authenticate` found out when it connected last; nil when nothing was.

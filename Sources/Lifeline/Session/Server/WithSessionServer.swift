@@ -97,7 +97,7 @@ package nonisolated(nonsending) func withSessionServer<Result>(
     }
 }
 
-private typealias Listener = any TransportListener<SessionLink>
+private typealias Listener = any TransportListener<SessionServerIntake>
 
 private func listen(
     on endpoints: [Endpoint],
@@ -136,7 +136,7 @@ private func listen(
         carrying: CarriedTypes(receiving: Frame.self, sending: Frame.self),
         logger: logger
     )
-    options.openingFrameLimit = SessionLink.openingFrameLimit
+    options.openingFrameLimit = SessionServerIntake.openingFrameLimit
     options.memoryBudget = memoryBudget
     return try await transport.listen(
         on: endpoint,

@@ -616,7 +616,7 @@ import Testing
                 server.peer.close(nil)
                 try await harness.waitForBackoff()
             }
-            try await until { client.host.leftovers.isHeldUp }
+            try await until { client.clientEnd.leftovers.isHeldUp }
             #expect(harness.transport.attemptCount == 2)
             var iterator = pushes.makeAsyncIterator()
             for _ in 1...2 { _ = try await iterator.next() }

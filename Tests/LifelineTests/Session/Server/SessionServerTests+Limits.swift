@@ -106,7 +106,7 @@ extension SessionServerTests {
     // MARK: Connections in memory
 
     /// A connection to a server which has room for 1,000 bytes, and its client's end.
-    private func connect() async throws -> (OpenedConnection<SessionLink>, ScriptedSessionServer) {
+    private func connect() async throws -> (OpenedConnection<SessionServerIntake>, ScriptedSessionServer) {
         let transport = ScriptedTransport()
         var configuration = ConnectionConfiguration()
         configuration.outboundWaterMarks = WaterMarks(low: 500, high: 1_000)

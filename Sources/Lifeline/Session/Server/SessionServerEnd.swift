@@ -6,8 +6,8 @@ internal import LifelineTransport
 internal import Logging
 internal import NIOConcurrencyHelpers
 
-/// A client's session, as its server sees it: it goes on while connections come and go.
-public final class ServerSession: Sendable {
+/// The server's end of a session with one client. It goes on while connections come and go.
+public final class SessionServerEnd: Sendable {
     /// What names the session: 32 hexadecimal digits, chosen by the server.
     public let id: String
 
@@ -119,8 +119,8 @@ public final class ServerSession: Sendable {
     }
 
     /// Ends the session as `end()` does, and at once when it goes on after `gracePeriod`: its handlers are cancelled then, and
-    /// what the client has not processed is in doubt. Returns when the session has ended. Cancelling the task ends the session at
-    /// once, too.
+    /// what the client has not processed is in doubt. Returns when the session has ended. Cancelling the task ends the session
+    /// at once, too.
     ///
     /// The client, where there is one, is told, and does not come back by itself.
     public func end(gracePeriod: Duration) async {
@@ -134,7 +134,7 @@ public final class ServerSession: Sendable {
 }
 
 // What its server does with it.
-extension ServerSession {
+extension SessionServerEnd {
     /// A client has come back.
     func renew(_ description: SessionDescription) {
         state.withLockedValue { $0.description = description }
@@ -181,7 +181,7 @@ extension ServerSession {
     }
 }
 
-extension ServerSession: SessionHost {
+extension SessionServerEnd: SessionOwner {
     /// What runs handlers that begin now; those of pushes go on there when the connection is another one.
     private var executor: (any TaskExecutor)? {
         engine.connection.flatMap { server.configuration.server.handlerExecutor.executor(of: $0) }
@@ -273,7 +273,7 @@ extension ServerSession: SessionHost {
 }
 
 // Handlers.
-extension ServerSession {
+extension SessionServerEnd {
     private nonisolated(nonsending) func handle(
         _ call: SessionCall,
         _ method: SessionMethod,
@@ -391,7 +391,7 @@ struct SessionDescription: Sendable {
     let identity: SessionIdentity?
 
     /// - Parameter identity: decides the name, where there is one.
-    init(_ hello: SessionLink.Hello, _ identity: SessionIdentity?) {
+    init(_ hello: SessionServerIntake.Hello, _ identity: SessionIdentity?) {
         name = identity?.sessionName ?? hello.name
         metadata = hello.metadata
         self.identity = identity

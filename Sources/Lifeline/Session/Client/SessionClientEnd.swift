@@ -5,8 +5,8 @@ internal import LifelineTransport
 internal import Logging
 internal import NIOConcurrencyHelpers
 
-/// What a client's session and its connections tell one another, and the inboxes of its pushes.
-final class SessionClientHost: Sendable {
+/// The client's end of a session: learns what becomes of the session, makes its connections, and has the inboxes of its pushes.
+final class SessionClientEnd: Sendable {
     typealias Frame = Lifeline_Session_V1_Frame
 
     private struct State {
@@ -63,7 +63,7 @@ final class SessionClientHost: Sendable {
             return inbox
         }
         // One that is registered later is not among those that end with the session.
-        if let end = engine.end { inbox.finish(SessionClientHost.result(end)) }
+        if let end = engine.end { inbox.finish(SessionClientEnd.result(end)) }
         return inbox
     }
 
@@ -93,7 +93,7 @@ final class SessionClientHost: Sendable {
     }
 }
 
-extension SessionClientHost: SessionHost {
+extension SessionClientEnd: SessionOwner {
     func inbox(for push: Lifeline_Session_V1_Push) -> SessionInbox? {
         let method = push.method
         let inbox = state.withLockedValue { state in
@@ -146,7 +146,7 @@ extension SessionClientHost: SessionHost {
         if let failure { logger.error("The session is over", metadata: ["error": "\(failure)"]) }
         history.append(.ended(failure, inDoubt: inDoubt))
         for inbox in state.withLockedValue({ Array($0.inboxes.values) }) {
-            inbox.finish(SessionClientHost.result(end))
+            inbox.finish(SessionClientEnd.result(end))
         }
         log.tellLeftOut()
         // The goodbye is on the way.
@@ -155,7 +155,7 @@ extension SessionClientHost: SessionHost {
 }
 
 // The connections that the session goes over.
-extension SessionClientHost: ConnectionUser {
+extension SessionClientEnd: ConnectionUser {
     func connect(as id: ClientMachine.ConnectionID) async throws -> any TransportConnection {
         try await leftovers.waitForRoom {
             logger.warning("Not connecting until pushes that have arrived are taken; see SessionClient.pushes")
@@ -173,7 +173,7 @@ extension SessionClientHost: ConnectionUser {
                 )
             }
         }
-        let sink = SessionClientSink(id: id, host: self)
+        let sink = SessionClientSink(id: id, clientEnd: self)
         return try await keeper.connect { [configuration] in
             MessageReceiver(configuration: configuration, heartbeat: .session, sink: sink)
         }
@@ -190,7 +190,7 @@ extension SessionClientHost: ConnectionUser {
     }
 }
 
-extension SessionClientHost: MessageIntake {
+extension SessionClientEnd: MessageIntake {
     /// They acknowledge.
     var seesHeartbeats: Bool { true }
 
@@ -214,12 +214,12 @@ extension SessionClientHost: MessageIntake {
 /// Where the frames of one of a session's connections go.
 private struct SessionClientSink: MessageSink {
     let id: ClientMachine.ConnectionID
-    let host: SessionClientHost
+    let clientEnd: SessionClientEnd
 
-    var intake: (any MessageIntake<SessionClientHost.Frame>)? { host }
+    var intake: (any MessageIntake<SessionClientEnd.Frame>)? { clientEnd }
 
     /// All frames were taken before.
-    func receive(_ frames: [SessionClientHost.Frame], cost: Int) -> ReadDemand { .more }
+    func receive(_ frames: [SessionClientEnd.Frame], cost: Int) -> ReadDemand { .more }
 
-    func finish(throwing error: ConnectionError?) { host.inputEnded(error, on: id) }
+    func finish(throwing error: ConnectionError?) { clientEnd.inputEnded(error, on: id) }
 }

@@ -1,4 +1,4 @@
-extension ServerSession {
+extension SessionServerEnd {
     /// Pushes by way of the server's interceptors. Apart from `push`, whose task would have room for the call otherwise.
     @inline(never)
     nonisolated(nonsending) func pushIntercepted(

@@ -5,8 +5,8 @@ internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
-/// One of a server's connections, from its hello on.
-final class SessionLink: Sendable {
+/// Takes the frames of one of a server's connections: the hello, then those of the session that the connection belongs to.
+final class SessionServerIntake: Sendable {
     typealias Frame = Lifeline_Session_V1_Frame
 
     /// What a client says first.
@@ -30,7 +30,7 @@ final class SessionLink: Sendable {
     static let openingFrameLimit = 64 << 10
 
     /// Opens with the hello, or with what came instead.
-    let hello = Latch<Result<Hello, SessionLinkError>>()
+    let hello = Latch<Result<Hello, SessionHelloError>>()
     /// Opens when the client has ended its side, or the connection has failed.
     let inputOver = Latch<Void>()
     private let state = NIOLockedValueBox(State.waiting)
@@ -78,7 +78,7 @@ final class SessionLink: Sendable {
 }
 
 /// Why a connection led to no session.
-enum SessionLinkError: Error {
+enum SessionHelloError: Error {
     /// The client left.
     case ended
     /// It said something else than hello.
@@ -86,7 +86,7 @@ enum SessionLinkError: Error {
 }
 
 // On the connection's loop.
-extension SessionLink: MessageIntake {
+extension SessionServerIntake: MessageIntake {
     /// They acknowledge.
     var seesHeartbeats: Bool { true }
 
@@ -113,7 +113,7 @@ extension SessionLink: MessageIntake {
     }
 }
 
-extension SessionLink: MessageSink {
+extension SessionServerIntake: MessageSink {
     var intake: (any MessageIntake<Frame>)? { self }
 
     /// All frames were taken before.
@@ -136,11 +136,11 @@ extension ConnectionConfiguration {
     }
 }
 
-/// Takes the frames of one of a server's connections to its link.
-typealias SessionReceiver = MessageReceiver<SessionLink>
+/// Takes the frames of one of a server's connections to its intake.
+typealias SessionReceiver = MessageReceiver<SessionServerIntake>
 
 extension SessionReceiver {
     init(configuration: ConnectionConfiguration) {
-        self.init(configuration: configuration.forSessionFrames, heartbeat: .session, sink: SessionLink())
+        self.init(configuration: configuration.forSessionFrames, heartbeat: .session, sink: SessionServerIntake())
     }
 }
