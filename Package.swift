@@ -290,7 +290,8 @@ let unitTests: [Target] = [
         .nioPosix,
         .serviceLifecycle,
         .serviceLifecycleTestKit,
-        .tracing
+        .tracing,
+        .unixSignals
     ),
     tests(
         "LifelineOlderFramingsTests",

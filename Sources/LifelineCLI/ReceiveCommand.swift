@@ -79,7 +79,7 @@ struct ReceiveCommand: AsyncParsableCommand {
             ) { connection in
                 for try await batch in connection.messages.batches { try await printer.print(batch) }
             } _: { server in
-                writeError("listening on \(server.endpoint)\n")
+                try await writeError("listening on \(server.boundEndpoint)\n")
                 try await printer.untilDone(or: interruption)
             }
         }

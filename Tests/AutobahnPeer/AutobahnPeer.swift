@@ -33,7 +33,8 @@ struct Serve: AsyncParsableCommand {
             handler: AutobahnPeer.echo
         ) { server in
             // Not held back until the buffer is full.
-            FileHandle.standardOutput.write(Data("\(server.endpoint)\n".utf8))
+            let line = try await "\(server.boundEndpoint)\n"
+            FileHandle.standardOutput.write(Data(line.utf8))
             while readLine() != nil {}
         }
     }

@@ -56,7 +56,7 @@ typealias ChatMessage = Sample_Chat_V1_ChatMessage
         ) { connection in
             for try await message in connection.messages { try await connection.send(message) }
         } _: { server in
-            let port = try #require(server.endpoint.port)
+            let port = try #require(await server.boundEndpoint.port)
             try await peer.run(["echo-client", "\(port)", corpus.rawValue])
         }
     }

@@ -59,7 +59,7 @@ import Testing
                 try await connection.send(request.response(content: request.content))
             }
         } _: { server in
-            try await check(server.endpoint)
+            try await check(server.boundEndpoint)
         }
     }
 

@@ -22,7 +22,7 @@ import Testing
         ) { connection in
             for try await message in connection.messages { try await connection.send(message) }
         } _: { server in
-            try await body(UInt16(try #require(server.endpoint.port)))
+            try await body(UInt16(try #require(await server.boundEndpoint.port)))
         }
     }
 

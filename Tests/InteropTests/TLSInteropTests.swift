@@ -61,7 +61,7 @@ import Testing
                 if count == messageCount { return }
             }
         } _: { server in
-            try await body(try #require(server.endpoint.port))
+            try await body(try #require(await server.boundEndpoint.port))
         }
     }
 

@@ -180,7 +180,7 @@ import Testing
                 for try await _ in connection.messages {}
             } _: { server in
                 try await Browser.run { browser in
-                    let page = try await browser.open("\(origin)/?server=\(server.endpoint)")
+                    let page = try await browser.open("\(origin)/?server=\(server.boundEndpoint)")
                     try await page.type("Ada", into: "#name")
                     try await page.pressEnter()
                     try await page.wait(until: "document.querySelector('.problem')")

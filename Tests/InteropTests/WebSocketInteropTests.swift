@@ -120,7 +120,7 @@ import Testing
         ) { connection in
             for try await message in connection.messages { try await connection.send(message) }
         } _: { server in
-            try await runClient("echo-client", "\(server.endpoint)", corpus.rawValue)
+            try await runClient("echo-client", "\(server.boundEndpoint)", corpus.rawValue)
         }
     }
 
@@ -135,7 +135,7 @@ import Testing
         ) { connection in
             for try await message in connection.messages { try await connection.send(message) }
         } _: { server in
-            try await runClient("texts", "\(server.endpoint)")
+            try await runClient("texts", "\(server.boundEndpoint)")
         }
     }
 
@@ -148,9 +148,9 @@ import Testing
         ) { connection in
             for try await _ in connection.messages {}
         } _: { server in
-            try await runClient("refused", "\(server.endpoint)", "403")
-            try await runClient("refused", "\(server.endpoint)elsewhere", "404")
-            try await runClient("closed", "\(server.endpoint)", "1003")
+            try await runClient("refused", "\(server.boundEndpoint)", "403")
+            try await runClient("refused", "\(server.boundEndpoint)elsewhere", "404")
+            try await runClient("closed", "\(server.boundEndpoint)", "1003")
         }
     }
 

@@ -190,7 +190,7 @@ import Testing
         ) { connection in
             for try await message in connection.messages { try await connection.send(message) }
         } _: { server in
-            try await withHeadLineClient(to: server.endpoint) { client in
+            try await withHeadLineClient(to: server.boundEndpoint) { client in
                 try await withThrowingTaskGroup { group in
                     for number in 0..<1000 {
                         group.addTask {
@@ -228,7 +228,7 @@ import Testing
             configuration.backoff.initialDelay = .milliseconds(1)
             configuration.backoff.cap = .milliseconds(1)
             configuration.backoff.maximumAttempts = nil
-            try await withHeadLineClient(to: server.endpoint, configuration: configuration) { client in
+            try await withHeadLineClient(to: server.boundEndpoint, configuration: configuration) { client in
                 let ends = await withTaskGroup { group in
                     for task in 0..<10 {
                         group.addTask {

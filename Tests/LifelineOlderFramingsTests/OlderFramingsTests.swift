@@ -43,7 +43,7 @@ import Testing
                 )
             }
         } _: {
-            try await body($0.endpoint)
+            try await body($0.boundEndpoint)
         }
     }
 
@@ -81,7 +81,7 @@ import Testing
         } _: { server in
             var configuration = ClientConfiguration()
             configuration.connection = try scene.client
-            try await withHeadLineClient(to: server.endpoint, configuration: configuration) { client in
+            try await withHeadLineClient(to: server.boundEndpoint, configuration: configuration) { client in
                 for content in [[], [UInt8](repeating: 5, count: 200_000)] {
                     let answer = try await client.request(type: "grüezi \"", content: content, timeout: timeout)
                     #expect(answer == HeadLineMessage(type: "grüezi \"", content: content))
@@ -104,7 +104,7 @@ import Testing
             ) { connection in
                 for try await message in connection.messages { try await connection.send(message) }
             } _: { server in
-                try await withHeadLineClient(to: server.endpoint) { client in
+                try await withHeadLineClient(to: server.boundEndpoint) { client in
                     let answer = try await client.request(type: "q", content: [1])
                     #expect(answer.content == [1])
                 }

@@ -42,7 +42,7 @@ import Testing
                 configuration: server,
                 handler: echo
             ) { server in
-                try await withTestConnection(to: server.endpoint, configuration: configuration) { connection in
+                try await withTestConnection(to: server.boundEndpoint, configuration: configuration) { connection in
                     let reply = try await roundTrip(TestMessage(number: 1), on: connection)
                     #expect(reply?.number == 1)
                 }
@@ -78,7 +78,7 @@ import Testing
             client.webSocket.origin = "https://chat.example.org"
             client.webSocket.credentials = WebSocketCredentials(user: "ada", password: "ada")
             return try await withConnection(
-                to: server.endpoint,
+                to: server.boundEndpoint,
                 configuration: client,
                 receiving: WebSocketMessage.self,
                 sending: WebSocketMessage.self

@@ -68,13 +68,13 @@ import Testing
             #expect(own.contains { $0.contains(example) }, "\(block)")
         }
     }
+}
 
-    /// Without comments and blanks, which the formatter has its own mind about.
-    private func code(of text: String) -> String {
-        text.split(separator: "\n")
-            .map { $0.components(separatedBy: "  //")[0].filter { !$0.isWhitespace } }
-            .joined()
-    }
+/// Returns code without comments and blanks, which the formatter has its own mind about.
+func code(of text: String) -> String {
+    text.split(separator: "\n")
+        .map { $0.components(separatedBy: "  //")[0].filter { !$0.isWhitespace } }
+        .joined()
 }
 
 /// The README's code with what it leaves out: messages, what the server answers, and where it listens.
@@ -135,7 +135,7 @@ struct ReadmeExample: Sendable {
         ) { connection in
             for try await request in connection.messages { try await connection.send(answer(to: request)) }
         } _: { server in
-            print("listening on \(server.endpoint)")
+            try await print("listening on \(server.boundEndpoint)")
             try await server.waitUntilShutDown()
         }
     }
@@ -150,7 +150,7 @@ struct ReadmeExample: Sendable {
         try await withFrameServer(listeningOn: Endpoint("tcp://0.0.0.0:7000")) { connection in
             Echo()
         } _: { server in
-            print("listening on \(server.endpoint)")
+            try await print("listening on \(server.boundEndpoint)")
             try await server.waitUntilShutDown()
         }
     }

@@ -44,7 +44,7 @@ internal import UnixSignals
                 sending: RawMessage.self,
                 handler: room.serve
             ) { programs in
-                print("listening on \(browsers.endpoint) and \(programs.endpoint)")
+                try await print("listening on \(browsers.boundEndpoint) and \(programs.boundEndpoint)")
                 // Not held back until the buffer is full.
                 fflush(nil)
                 for await _ in await UnixSignalsSequence(trapping: .sigint, .sigterm) { break }

@@ -1,40 +1,140 @@
 public import LifelineCore
+public import LifelineMessages
 internal import LifelineRuntime
 internal import LifelineTransport
+public import Logging
 internal import NIOConcurrencyHelpers
+public import ServiceLifecycle
 
-/// A running server, as the body of `withServer` sees it.
+/// A server of connections: listens on an endpoint, and runs a handler for each connection, each in a task of its own.
+///
+/// `run()` drives it. Run it as a service of a `ServiceGroup` of swift-service-lifecycle, whose graceful shutdown drains it:
+///
+///     let server = Server(listeningOn: endpoint, receiving: Request.self, sending: Reply.self) { connection in
+///         for try await request in connection.messages { try await connection.send(answer(to: request)) }
+///     }
+///     try await ServiceGroup(services: [server], gracefulShutdownSignals: [.sigterm], logger: logger).run()
+///
+/// `withServer` runs one for as long as a function takes, and `withFrameServer` one for frames.
+///
+/// Connections are spread over the process's event loops, one a core. When the handler returns, its connection is closed
+/// gracefully, as `withConnection` does; when it throws, the connection is cut, and the error and the peer are logged.
+/// Other connections go on either way.
+///
+/// A Unix socket's file is removed at the end. One that a killed server left behind is replaced; one on which a server
+/// answers is not.
 public final class Server: Sendable {
-    /// Where it listens, with the real port when 0 was asked for.
-    public let endpoint: Endpoint
+    let lifecycle: ServerLifecycle
+    private let certificates = NIOLockedValueBox<ServerCertificates?>(nil)
+    /// Listens, and serves to the end.
+    private let runToEnd: @Sendable (Server) async throws -> Void
 
-    private struct State {
-        var connections: [UInt64: any TransportConnection] = [:]
-        var nextID: UInt64 = 0
-        var isShuttingDown = false
-        var hasStoppedAccepting = false
+    /// Makes a server that does nothing until it is run.
+    ///
+    /// - Parameters:
+    ///   - heartbeat: which messages ask the peer for a sign of life, and answer it; they do not reach the handler. With nil,
+    ///     the kernel's keepalive watches the peer (on a WebSocket, its pings do).
+    ///   - logger: gets what happens to single connections. Errors of `accept`: `error`; connections that failed, and
+    ///     certificates that cannot be loaded again: `warning`; the connection limit, and certificates that were: `notice`;
+    ///     handshakes that failed: `info`. Of lines with one message, 100 in ten seconds are written; how many were left out,
+    ///     the next one says, or a line at the end.
+    ///   - handler: called for each connection.
+    public convenience init<Received: DelimitedMessage, Sent: DelimitedMessage>(
+        listeningOn endpoint: Endpoint,
+        configuration: ServerConfiguration = ServerConfiguration(),
+        logger: Logger = Logger(label: "lifeline.server"),
+        receiving: Received.Type,
+        sending: Sent.Type,
+        heartbeat: HeartbeatMessages<Received, Sent>? = nil,
+        handler: @escaping @Sendable (Connection<Received, Sent>) async throws -> Void
+    ) {
+        // Not the configuration, which each connection's task would have room for.
+        let (encoder, marks) = (
+            configuration.connection.encoder(for: Sent.self), configuration.connection.outboundWaterMarks
+        )
+        self.init(
+            listeningOn: endpoint,
+            configuration: configuration,
+            maximumFrameLength: configuration.connection.frameLimit(for: Received.self),
+            hasHeartbeat: heartbeat?.ping != nil,
+            carrying: CarriedTypes(receiving: Received.self, sending: Sent.self),
+            logger: logger,
+            makeReceiver: { MessageReceiver(configuration: configuration.connection, heartbeat: heartbeat) },
+            serve: { opened in
+                let connection = Connection<Received, Sent>(opened, encoder, outboundWaterMarks: marks)
+                try await opened.connection.closing { try await handler(connection) }
+            }
+        )
     }
 
-    private let shutdownOrder: ShutdownOrder
-    private let certificates: ServerCertificates?
-    private let stopAccepting: @Sendable () async -> Void
-    private let state = NIOLockedValueBox(State())
-    private let shutdownRequest = Latch<Duration>()
-    /// A later call wants it over before the first one's grace period is.
-    private let cutRequest = Latch<Void>()
-    private let idle = Latch<Void>()
-    private let finished = Latch<Void>()
-
-    init(
-        endpoint: Endpoint,
-        shutdownOrder: ShutdownOrder,
-        certificates: ServerCertificates? = nil,
-        stopAccepting: @escaping @Sendable () async -> Void
+    /// - Parameter serve: handles a connection. Returns when it is closed.
+    init<Receiver: FrameReceiver>(
+        listeningOn endpoint: Endpoint,
+        configuration: ServerConfiguration,
+        maximumFrameLength: Int,
+        hasHeartbeat: Bool,
+        carrying types: CarriedTypes,
+        logger: Logger,
+        makeReceiver: @escaping @Sendable () -> Receiver,
+        serve: @escaping @Sendable (OpenedConnection<Receiver.Inbox>) async throws -> Void
     ) {
-        self.endpoint = endpoint
-        self.shutdownOrder = shutdownOrder
-        self.certificates = certificates
-        self.stopAccepting = stopAccepting
+        let lifecycle = ServerLifecycle(gracePeriod: configuration.shutdownGracePeriod, clock: BootTimeClock())
+        self.lifecycle = lifecycle
+        runToEnd = { server in
+            let log = LimitedLog.ofServer(logger) { lifecycle.clock.now }
+            defer { log.tellLeftOut() }
+            try await lifecycle.run { () -> [any TransportListener<Receiver.Inbox>] in
+                var options = configuration.connection.transportOptions(
+                    maximumFrameLength: maximumFrameLength,
+                    hasHeartbeat: hasHeartbeat || endpoint.isWebSocket,
+                    metrics: TransportMetrics(role: "server")
+                )
+                options.layers = try configuration.layers(on: endpoint, carrying: types, logger: log.logger)
+                options.memoryBudget = MemoryBudget(limit: configuration.memoryBudget)
+                let certificates = options.layers.lazy.compactMap { ($0 as? TLSServerLayer)?.certificates }.first
+                server.certificates.withLockedValue { $0 = certificates }
+                return [
+                    try await NIOTransport.shared.listen(
+                        on: endpoint,
+                        options: configuration.listenerOptions(connection: options, logger: log.logger),
+                        makeReceiver: makeReceiver
+                    )
+                ]
+            } serve: { listeners in
+                let loop = ServerLoop(
+                    listener: listeners[0],
+                    lifecycle: lifecycle,
+                    shutdownOrder: configuration.shutdownOrder,
+                    handlerExecutor: configuration.handlerExecutor,
+                    logger: log.logger,
+                    serve: serve
+                )
+                await loop.run()
+            }
+        }
+    }
+
+    /// Where the server listens, with the real port when 0 was asked for. Waits until it does.
+    ///
+    /// - Throws: `ConnectionError`: why it does not listen, `closedLocally` when it was shut down before it was run.
+    ///   `CancellationError`.
+    public var boundEndpoint: Endpoint {
+        get async throws { try await lifecycle.boundEndpoints[0] }
+    }
+
+    // MARK: Running
+
+    /// Listens, and serves connections until the server is shut down or the task is cancelled. In a `ServiceGroup`, graceful
+    /// shutdown does what `shutdown(gracePeriod:)` does with `ServerConfiguration.shutdownGracePeriod`. Cancelling cuts all
+    /// connections at once, and cancels their handlers.
+    ///
+    /// Returns when all handlers have: one that ignores cancellation holds it up. A server runs once; one that was shut down
+    /// before returns at once.
+    ///
+    /// - Throws: `ConnectionError` when listening fails, `alreadyRun` for a second call. `CancellationError` when the task is
+    ///   cancelled.
+    public func run() async throws {
+        try await runToEnd(self)
     }
 
     /// Shuts the server down, within `gracePeriod`:
@@ -49,104 +149,23 @@ public final class Server: Sendable {
     /// Returns when all handlers have returned, or the task is cancelled. A further call changes nothing but the end of
     /// the grace period, when its own is over earlier.
     public func shutdown(gracePeriod: Duration) async {
-        let connections = state.withLockedValue { state in
-            state.isShuttingDown = true
-            return Array(state.connections.values)
-        }
-        if shutdownRequest.open(with: gracePeriod) {
-            await stopAccepting()
-            for connection in connections { beginClosing(connection) }
-            try? await finished.wait()
-        } else if await !isOpen(finished, within: gracePeriod), !Task.isCancelled {
-            cutRequest.open(with: ())
-            try? await finished.wait()
-        }
-    }
-
-    /// Loads the files of `ServerConfiguration.tls` again, for connections that are accepted from now on; those that
-    /// stand go on. A server without TLS has nothing to load.
-    ///
-    /// - Throws: `ConnectionError` `invalidConfiguration` when they cannot be used; what was loaded before stays in use.
-    public func reloadCertificate() async throws(ConnectionError) {
-        try await certificates?.reload()
+        await lifecycle.shutdown(gracePeriod: gracePeriod)
     }
 
     /// Waits until the server has shut down. Use it as the body of a server that runs until its task is cancelled.
     ///
     /// - Throws: `CancellationError`.
     public func waitUntilShutDown() async throws {
-        try await finished.wait()
+        try await lifecycle.waitUntilShutDown()
+    }
+
+    /// Loads the files of `ServerConfiguration.tls` again, for connections that are accepted from now on; those that
+    /// stand go on. A server without TLS has nothing to load, nor one that does not run yet.
+    ///
+    /// - Throws: `ConnectionError` `invalidConfiguration` when they cannot be used; what was loaded before stays in use.
+    public func reloadCertificate() async throws(ConnectionError) {
+        try await certificates.withLockedValue { $0 }?.reload()
     }
 }
 
-// MARK: What the serving task reports and asks
-
-extension Server {
-    /// A connection was accepted. Returns its name for `remove(_:)`.
-    func add(_ connection: any TransportConnection) -> UInt64 {
-        let (id, isShuttingDown) = state.withLockedValue { state in
-            state.nextID += 1
-            state.connections[state.nextID] = connection
-            return (state.nextID, state.isShuttingDown)
-        }
-        if isShuttingDown { beginClosing(connection) }
-        return id
-    }
-
-    /// A connection is closed and its handler has returned.
-    func remove(_ id: UInt64) {
-        let isIdle = state.withLockedValue { state in
-            state.connections[id] = nil
-            return state.hasStoppedAccepting && state.connections.isEmpty
-        }
-        if isIdle { idle.open(with: ()) }
-    }
-
-    /// No more connections are accepted: waits until the handlers have returned or the grace period is over, and cuts
-    /// the connections that are left.
-    func drain() async {
-        let isIdle = state.withLockedValue { state in
-            state.hasStoppedAccepting = true
-            return state.connections.isEmpty
-        }
-        if isIdle { idle.open(with: ()) }
-        // A listener that failed by itself lets the connections go on until somebody shuts the server down.
-        guard let gracePeriod = try? await shutdownRequest.wait() else { return cutConnections() }
-        await withTaskGroup { group in
-            group.addTask { _ = await self.isOpen(self.idle, within: gracePeriod) }
-            group.addTask { try? await self.cutRequest.wait() }
-            await group.next()
-            group.cancelAll()
-        }
-        cutConnections()
-    }
-
-    /// All handlers have returned.
-    func finish() {
-        finished.open(with: ())
-    }
-
-    private func beginClosing(_ connection: any TransportConnection) {
-        switch shutdownOrder {
-        case .handlersFirst: connection.stopReceiving()
-        case .peersFirst: connection.endSending()
-        }
-    }
-
-    /// Waits for a latch. False when the time, or the task, was over first.
-    private func isOpen(_ latch: Latch<Void>, within duration: Duration) async -> Bool {
-        await withTaskGroup { group in
-            group.addTask { try? await latch.wait() }
-            group.addTask { try? await Task.sleep(for: duration) }
-            await group.next()
-            group.cancelAll()
-        }
-        return latch.value != nil
-    }
-
-    private func cutConnections() {
-        for connection in state.withLockedValue({ Array($0.connections.values) }) {
-            connection.abort(ConnectionError(code: .closedLocally, message: "The server is shutting down."))
-        }
-    }
-}
+extension Server: Service {}

@@ -31,4 +31,15 @@ extension ServerConfiguration {
         }
         return layers
     }
+
+    /// Returns what the transport needs to know to listen for connections with `options`.
+    func listenerOptions(connection options: ConnectionOptions, logger: Logger) -> ListenerOptions {
+        ListenerOptions(
+            connection: options,
+            maximumConnections: maximumConnections,
+            closesSilentConnections: closesSilentConnections,
+            backlog: backlog,
+            logger: logger
+        )
+    }
 }

@@ -23,7 +23,7 @@ import Logging
             sending: Sample_Chat_V1_ChatMessage.self,
             handler: { connection in try await serve(connection, gate) },
             { server in
-                FaultEvent.listening(on: server.endpoint.description).print()
+                try await FaultEvent.listening(on: server.boundEndpoint.description).print()
                 while let command = try await CommandLines.next() {
                     switch command {
                     case ["pause"]:

@@ -170,7 +170,7 @@ import Testing
         try await withTestServer { connection in
             for try await message in connection.messages { received.withLockedValue { $0.append(message.number) } }
         } _: { server in
-            let last = try await withTestClient(to: server.endpoint, configuration: configuration) { client in
+            let last = try await withTestClient(to: server.boundEndpoint, configuration: configuration) { client in
                 for number in 0..<1000 { try await client.send(TestMessage(number: number)) }
                 await client.close()
                 return client.history.last

@@ -13,7 +13,7 @@ import Testing
 
     @Test func onTheMainActor() async throws {
         try await withTestServer(handler: echo) { server in
-            try await withTestConnection(to: server.endpoint, configuration: configuration) { connection in
+            try await withTestConnection(to: server.boundEndpoint, configuration: configuration) { connection in
                 try await exchangeOnTheMainActor(connection)
             }
         }
@@ -42,7 +42,7 @@ import Testing
 
     @Test func onAnActor() async throws {
         try await withTestServer(handler: echo) { server in
-            try await withTestConnection(to: server.endpoint, configuration: configuration) { connection in
+            try await withTestConnection(to: server.boundEndpoint, configuration: configuration) { connection in
                 let user = User()
                 async let sending: Void = user.send(to: connection)
                 try await user.take(from: connection)
@@ -54,7 +54,7 @@ import Testing
 
     @Test func aLoopOnAnActorIsCancelled() async throws {
         try await withTestServer(handler: echo) { server in
-            try await withTestConnection(to: server.endpoint) { connection in
+            try await withTestConnection(to: server.boundEndpoint) { connection in
                 let user = User()
                 let taking = Task { try await user.take(from: connection) }
                 taking.cancel()

@@ -42,7 +42,7 @@ import Testing
         try await withTestServer {
             try await consumer.consume($0)
         } _: { server in
-            try await withTestConnection(to: server.endpoint) { try await consumer.checkSender($0) }
+            try await withTestConnection(to: server.boundEndpoint) { try await consumer.checkSender($0) }
         }
         #expect(consumer.receivedCount == Self.count)
     }
@@ -85,7 +85,7 @@ import Testing
         var configuration = ConnectionConfiguration()
         configuration.outboundWaterMarks = WaterMarks(low: 0, high: 1)
         try await withTestServer(handler: echo) { server in
-            try await withTestConnection(to: server.endpoint, configuration: configuration) { connection in
+            try await withTestConnection(to: server.boundEndpoint, configuration: configuration) { connection in
                 let sends = (0..<cancelled.count).map { number in
                     Task { try await connection.send(TestMessage(number: number)) }
                 }
@@ -161,7 +161,7 @@ import Testing
         var configuration = ConnectionConfiguration()
         configuration.maximumFrameLength = 10
         try await withTestServer(handler: echo) { server in
-            try await withTestConnection(to: server.endpoint, configuration: configuration) { connection in
+            try await withTestConnection(to: server.boundEndpoint, configuration: configuration) { connection in
                 let messages = [
                     TestMessage([1]), TestMessage([2]), TestMessage(repeatElement(3, count: 9)), TestMessage([4]),
                 ]

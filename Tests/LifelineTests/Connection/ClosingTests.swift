@@ -29,7 +29,7 @@ import Testing
             for try await _ in connection.messages { count += 1 }
             try await connection.send(TestMessage(number: count))
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
             try await peer.write(TestMessage(number: 1).delimitedBytes + [0, 0])
             try peer.finish()
             #expect(try await peer.read() == TestMessage(number: 3).delimitedBytes)
@@ -38,7 +38,7 @@ import Testing
 
     @Test func sendingAfterTheEndIsRefused() async throws {
         try await withTestServer(handler: echo) { server in
-            try await withTestConnection(to: server.endpoint) { connection in
+            try await withTestConnection(to: server.boundEndpoint) { connection in
                 try await connection.finishSending()
                 try await connection.finishSending()
                 #expect(await connectionError { try await connection.send(TestMessage()) }?.code == .sendingFinished)

@@ -84,9 +84,10 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct ListeningTests {
     @Test func portInUse() async throws {
         try await withTestServer(handler: echo) { server in
-            let error = await connectionError { try await withTestServer(on: server.endpoint, handler: echo) { _ in } }
+            let endpoint = try await server.boundEndpoint
+            let error = await connectionError { try await withTestServer(on: endpoint, handler: echo) { _ in } }
             #expect(error?.code == .addressInUse)
-            #expect(error?.message.contains("\(server.endpoint)") == true)
+            #expect(error?.message.contains("\(endpoint)") == true)
         }
     }
 
@@ -94,10 +95,11 @@ import Testing
         let port = try TestPort.next()
         let endpoint = Endpoint.tcp(host: "127.0.0.1", port: port)
         try await withTestServer(on: endpoint, handler: echo) { server in
-            try await withTestConnection(to: server.endpoint) { _ = try await roundTrip(TestMessage(), on: $0) }
+            try await withTestConnection(to: server.boundEndpoint) { _ = try await roundTrip(TestMessage(), on: $0) }
         }
         try await TestPort.waitUntilFree(port)
-        try await withTestServer(on: endpoint, handler: echo) { #expect($0.endpoint == endpoint) }
+        let boundEndpoint = try await withTestServer(on: endpoint, handler: echo) { try await $0.boundEndpoint }
+        #expect(boundEndpoint == endpoint)
     }
 
     @Test func foreignAddress() async {
@@ -114,7 +116,7 @@ import Testing
             try await RawSocket.bindAndAbandon(path: path)
             #expect(fileExists(at: path))
             try await withTestServer(on: .unix(path: path), handler: echo) { server in
-                try await withTestConnection(to: server.endpoint) { connection in
+                try await withTestConnection(to: server.boundEndpoint) { connection in
                     let reply = try await roundTrip(TestMessage(number: 1), on: connection)
                     #expect(reply?.number == 1)
                 }
@@ -126,11 +128,11 @@ import Testing
         try await withTemporaryPath { path in
             try await withTestServer(on: .unix(path: path), handler: echo) { server in
                 let error = await connectionError {
-                    try await withTestServer(on: server.endpoint, handler: echo) { _ in }
+                    try await withTestServer(on: server.boundEndpoint, handler: echo) { _ in }
                 }
                 #expect(error?.code == .addressInUse)
                 // The one that was there first goes on.
-                try await withTestConnection(to: server.endpoint) { connection in
+                try await withTestConnection(to: server.boundEndpoint) { connection in
                     let reply = try await roundTrip(TestMessage(number: 1), on: connection)
                     #expect(reply?.number == 1)
                 }

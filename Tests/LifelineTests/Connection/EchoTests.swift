@@ -5,9 +5,9 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct EchoTests {
     @Test func overTCP() async throws {
         try await withTestServer(handler: echo) { server in
-            #expect(server.endpoint.port != 0)
-            try await withTestConnection(to: server.endpoint) { connection in
-                #expect(connection.remoteEndpoint == server.endpoint)
+            #expect(try await server.boundEndpoint.port != 0)
+            try await withTestConnection(to: server.boundEndpoint) { connection in
+                #expect(try await connection.remoteEndpoint == server.boundEndpoint)
                 #expect(connection.localEndpoint.port != 0)
                 for size in [0, 1, 127, 128, 300, 70_000, 1 << 20] {
                     let message = TestMessage((0..<size).map { UInt8(truncatingIfNeeded: $0) })
@@ -20,8 +20,8 @@ import Testing
 
     @Test func overIPv6() async throws {
         try await withTestServer(on: .tcp(host: "::1", port: 0), handler: echo) { server in
-            #expect(server.endpoint.description.hasPrefix("tcp://[::1]:"))
-            try await withTestConnection(to: server.endpoint) { connection in
+            #expect(try await server.boundEndpoint.description.hasPrefix("tcp://[::1]:"))
+            try await withTestConnection(to: server.boundEndpoint) { connection in
                 let reply = try await roundTrip(TestMessage(number: 6), on: connection)
                 #expect(reply?.number == 6)
             }
@@ -31,8 +31,8 @@ import Testing
     @Test func overAUnixSocket() async throws {
         try await withTemporaryPath { path in
             try await withTestServer(on: .unix(path: path), handler: echo) { server in
-                #expect(server.endpoint == .unix(path: path))
-                try await withTestConnection(to: server.endpoint) { connection in
+                #expect(try await server.boundEndpoint == .unix(path: path))
+                try await withTestConnection(to: server.boundEndpoint) { connection in
                     #expect(connection.remoteEndpoint == .unix(path: path))
                     let message = TestMessage(repeatElement(7, count: 500_000))
                     let reply = try await roundTrip(message, on: connection)
@@ -49,7 +49,8 @@ import Testing
         configuration.connection.outboundWaterMarks = WaterMarks(low: 100, high: 1000)
         let count = 100_000
         try await withTestServer(configuration: configuration, handler: echo) { server in
-            try await withTestConnection(to: server.endpoint, configuration: configuration.connection) { connection in
+            try await withTestConnection(to: server.boundEndpoint, configuration: configuration.connection) {
+                connection in
                 async let sent: Void = {
                     try await connection.send(contentsOf: (0..<count).lazy.map { TestMessage(number: $0) })
                     try await connection.finishSending()
@@ -71,7 +72,7 @@ import Testing
         var configuration = ConnectionConfiguration()
         configuration.outboundWaterMarks = WaterMarks(low: 10, high: 100)
         try await withTestServer(handler: echo) { server in
-            try await withTestConnection(to: server.endpoint, configuration: configuration) { connection in
+            try await withTestConnection(to: server.boundEndpoint, configuration: configuration) { connection in
                 try await withThrowingTaskGroup { group in
                     for sender in 0..<senders {
                         group.addTask {
@@ -98,7 +99,7 @@ import Testing
         try await withTestServer { connection in
             try await connection.send(contentsOf: (0..<10).map { TestMessage(number: $0) })
         } _: { server in
-            try await withTestConnection(to: server.endpoint) { connection in
+            try await withTestConnection(to: server.boundEndpoint) { connection in
                 var numbers: [Int?] = []
                 for try await message in connection.messages {
                     numbers.append(message.number)

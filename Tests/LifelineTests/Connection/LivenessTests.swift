@@ -23,7 +23,7 @@ import Testing
             try await echo(connection)
         } _: { server in
             try await withTestConnection(
-                to: server.endpoint,
+                to: server.boundEndpoint,
                 configuration: configuration.connection,
                 heartbeat: heartbeat
             ) { connection in
@@ -65,7 +65,7 @@ import Testing
         try await withTestServer(heartbeat: .test()) { connection in
             for try await message in connection.messages { received.withLockedValue { $0.append(message.number) } }
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
             let texts = ["1", "ping 1", "2", "pong 8", "ping 2", "ping 3", "3", "pong 9"]
             try await peer.write(texts.flatMap { try TestMessage($0.utf8).delimitedBytes })
             let answers = try await peer.read(3 * pingLength)
@@ -173,7 +173,7 @@ import Testing
             ] as [(KeepaliveConfiguration?, HeartbeatMessages<TestMessage, TestMessage>?, [CInt?])] {
                 var client = ConnectionConfiguration()
                 client.keepalive = keepalive
-                try await withTestConnection(to: server.endpoint, configuration: client, heartbeat: heartbeat) {
+                try await withTestConnection(to: server.boundEndpoint, configuration: client, heartbeat: heartbeat) {
                     _ = try await roundTrip(TestMessage(number: 1), on: $0)
                     let watch = try #require($0.watch)
                     for (value, expected) in zip(watch.values, expected) {
@@ -200,7 +200,7 @@ extension LivenessTests {
             for (heartbeat, milliseconds) in [(nil, 120_000), (.test(), 2500)]
                 as [(HeartbeatMessages<TestMessage, TestMessage>?, CInt)]
             {
-                try await withTestConnection(to: server.endpoint, heartbeat: heartbeat) {
+                try await withTestConnection(to: server.boundEndpoint, heartbeat: heartbeat) {
                     _ = try await roundTrip(TestMessage(number: 1), on: $0)
                     for (watch, milliseconds) in [($0.watch, milliseconds), (serverSide.withLockedValue { $0 }, 3000)] {
                         let retransmission = try #require(watch?.retransmission)
@@ -271,7 +271,7 @@ private func codeOfServer(
             failure.withLockedValue { $0 = error as? ConnectionError }
         }
     } _: { server in
-        try await body(try await RawSocket.connect(toPort: server.endpoint.port!))
+        try await body(try await RawSocket.connect(toPort: server.boundEndpoint.port!))
         await server.shutdown(gracePeriod: .seconds(60))
     }
     return failure.withLockedValue { $0?.code }

@@ -111,7 +111,7 @@ import Testing
             try await withTestServer(on: .unix(path: path), handler: echo) { server in
                 var configuration = ConnectionConfiguration()
                 configuration.proxy = .http(host: "proxy.invalid", port: 1)
-                try await withTestConnection(to: server.endpoint, configuration: configuration) {
+                try await withTestConnection(to: server.boundEndpoint, configuration: configuration) {
                     let reply = try await roundTrip(TestMessage(number: 3), on: $0)
                     #expect(reply?.number == 3)
                 }

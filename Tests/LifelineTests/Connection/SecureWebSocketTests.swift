@@ -29,9 +29,9 @@ import Testing
 
     @Test func messagesGoToAndFro() async throws {
         try await withSecureServer { server in
-            #expect(server.endpoint.description.hasPrefix("wss://127.0.0.1:"))
-            try await scene.withConnection(to: server.endpoint) { connection in
-                #expect(connection.remoteEndpoint == server.endpoint)
+            #expect(try await server.boundEndpoint.description.hasPrefix("wss://127.0.0.1:"))
+            try await scene.withConnection(to: server.boundEndpoint) { connection in
+                #expect(try await connection.remoteEndpoint == server.boundEndpoint)
                 #expect(connection.webSocket?.target == "/")
                 for size in [0, 1, 16_383, 16_384, 65_536, 70_000, 3 << 20] {
                     let message = TestMessage((0..<size).map { UInt8(truncatingIfNeeded: $0) })
@@ -54,7 +54,7 @@ import Testing
             for try await message in connection.messages { try await connection.send(message) }
         } _: { server in
             let echoed = try await withConnection(
-                to: server.endpoint,
+                to: server.boundEndpoint,
                 configuration: try scene.client,
                 receiving: WebSocketMessage.self,
                 sending: WebSocketMessage.self
@@ -75,7 +75,7 @@ import Testing
         var server = try scene.server
         server.connection.connectTimeout = .seconds(100)
         try await withTestServer(on: wss, configuration: server, handler: echo) { server in
-            let relay = try await Relay(to: server.endpoint, chunk: 5)
+            let relay = try await Relay(to: server.boundEndpoint, chunk: 5)
             async let relaying: Void = relay.run { _, _ in }
             try await scene.withConnection(to: relay.webSocketEndpoint) {
                 $0.connectTimeout = .seconds(100)
@@ -95,15 +95,15 @@ import Testing
         configuration.maximumConnections = 1
         configuration.webSocket.authorize = { $0.password == "right" }
         try await withTestServer(on: wss, configuration: configuration, log: log, handler: echo) { server in
-            let stranger = await scene.refusal(of: server.endpoint) { $0.tls.trust = .system }
+            let stranger = try await scene.refusal(of: server.boundEndpoint) { $0.tls.trust = .system }
             #expect(stranger?.code == .certificateUntrusted)
-            let wrong = await scene.refusal(of: server.endpoint) {
+            let wrong = try await scene.refusal(of: server.boundEndpoint) {
                 $0.webSocket.credentials = WebSocketCredentials(user: "ada", password: "wrong")
             }
             #expect(wrong?.code == .webSocketRefused)
             #expect((wrong?.cause as? WebSocketRefusal)?.status == 401)
             // The place of each was released.
-            let right = await scene.refusal(of: server.endpoint) {
+            let right = try await scene.refusal(of: server.boundEndpoint) {
                 $0.webSocket.credentials = WebSocketCredentials(user: "ada", password: "right")
             }
             #expect(right == nil)
@@ -113,7 +113,7 @@ import Testing
 
     @Test func whoSpeaksTheWrongSchemeIsTold() async throws {
         try await withSecureServer { server in
-            let port = UInt16(try #require(server.endpoint.port))
+            let port = UInt16(try #require(await server.boundEndpoint.port))
             // The server takes what comes for no TLS, and hangs up.
             let plain = Endpoint(
                 address: .tcp(host: "127.0.0.1", port: Int(port)),
@@ -135,7 +135,7 @@ import Testing
         try await withSecureServer(log: log) { connection in
             for try await message in connection.messages { received.withLockedValue { $0 += message.payload.count } }
         } _: { server in
-            try await scene.withConnection(to: server.endpoint) {
+            try await scene.withConnection(to: server.boundEndpoint) {
                 // However slow the machine is, the peer is given the time to read.
                 $0.closeTimeout = .seconds(100)
             } _: { connection in
@@ -157,7 +157,7 @@ import Testing
             if !byServer { for try await _ in connection.messages {} }
         } _: { server in
             for _ in 0..<40 {
-                try await scene.withConnection(to: server.endpoint) {
+                try await scene.withConnection(to: server.boundEndpoint) {
                     $0.closeTimeout = .seconds(3600)
                 } _: { connection in
                     var messages = connection.messages.makeAsyncIterator()
@@ -182,7 +182,7 @@ import Testing
             hasEnded.signal()
         } _: { server in
             await #expect(throws: Stop.self) {
-                try await scene.withConnection(to: server.endpoint) { connection in
+                try await scene.withConnection(to: server.boundEndpoint) { connection in
                     #expect(connection.webSocket != nil)
                     throw Stop()
                 }
@@ -194,7 +194,7 @@ import Testing
 
     @Test func aCutBelowTLSIsNoRegularEnd() async throws {
         try await withSecureServer { server in
-            let relay = try await Relay(to: server.endpoint)
+            let relay = try await Relay(to: server.boundEndpoint)
             let cut = Event()
             async let relaying: Void = relay.run { client, _ in
                 try await cut.wait()
@@ -218,7 +218,7 @@ import Testing
         try await withSecureServer(log: log) { server in
             let error = await connectionError {
                 try await withConnection(
-                    to: server.endpoint,
+                    to: server.boundEndpoint,
                     configuration: try scene.client,
                     receiving: WebSocketMessage.self,
                     sending: WebSocketMessage.self
@@ -237,7 +237,7 @@ import Testing
         try await withSecureServer { server in
             let error = await connectionError {
                 try await withConnection(
-                    to: server.endpoint,
+                    to: server.boundEndpoint,
                     configuration: try scene.client,
                     receiving: WebSocketMessage.self,
                     sending: WebSocketMessage.self
@@ -256,7 +256,7 @@ import Testing
     @Test func throughAProxy() async throws {
         let scene = try TLSScene { ($0.names, $0.addresses) = (["chat.invalid"], []) }
         try await withSecureServer(of: scene) { server in
-            let relay = try await Relay(to: server.endpoint, isProxy: true)
+            let relay = try await Relay(to: server.boundEndpoint, isProxy: true)
             async let relaying = relay.run { _, _ in }
             let endpoint = try Endpoint("wss://chat.invalid:7443/")
             try await scene.withConnection(to: endpoint) {
@@ -275,7 +275,7 @@ import Testing
 
     @Test func aClientConnectsAgain() async throws {
         try await withSecureServer { server in
-            let relay = try await Relay(to: server.endpoint, isProxy: true)
+            let relay = try await Relay(to: server.boundEndpoint, isProxy: true)
             let cuts = [Event(), Event()]
             async let relaying: Void = {
                 for cut in cuts {
@@ -292,7 +292,7 @@ import Testing
             configuration.connection.proxy = .http(host: "127.0.0.1", port: UInt16(relay.listener.port))
             configuration.backoff.initialDelay = .milliseconds(1)
             configuration.watchesNetwork = false
-            try await withTestClient(to: server.endpoint, configuration: configuration) { client in
+            try await withTestClient(to: server.boundEndpoint, configuration: configuration) { client in
                 var events = client.events.makeAsyncIterator()
                 var messages = client.messages.makeAsyncIterator()
                 for number in 0...cuts.count {

@@ -21,7 +21,7 @@ import Testing
         var configuration = ConnectionConfiguration()
         configuration.outboundWaterMarks = marks
         try await withTestServer(handler: echo) { server in
-            try await withTestConnection(to: server.endpoint, configuration: configuration) { connection in
+            try await withTestConnection(to: server.boundEndpoint, configuration: configuration) { connection in
                 async let sending: Void = {
                     try await connection.send(Self.messages, as: shape)
                     try await connection.finishSending()
@@ -47,7 +47,7 @@ import Testing
                 if try peer.value?.unreadByteCount != 0 { wasWritten.open(with: ()) }
             }
         } _: { server in
-            let socket = try await RawSocket.connect(toPort: #require(server.endpoint.port))
+            let socket = try await RawSocket.connect(toPort: #require(try await server.boundEndpoint.port))
             peer.open(with: socket)
             let byteCount = try messages.reduce(0) { try $0 + $1.delimitedBytes.count }
             for _ in 0..<1_000 where wasWritten.value == nil {
@@ -61,7 +61,7 @@ import Testing
 
     @Test(arguments: Shape.allCases) func nothingIsSentOfNoMessages(shape: Shape) async throws {
         try await withTestServer(handler: echo) { server in
-            try await withTestConnection(to: server.endpoint) { connection in
+            try await withTestConnection(to: server.boundEndpoint) { connection in
                 try await connection.send([], as: shape)
                 try await connection.finishSending()
                 for try await _ in connection.messages { Issue.record("nothing was sent") }
@@ -75,7 +75,7 @@ import Testing
         var configuration = ConnectionConfiguration()
         configuration.maximumFrameLength = limit
         try await withTestServer(handler: echo) { server in
-            try await withTestConnection(to: server.endpoint, configuration: configuration) { connection in
+            try await withTestConnection(to: server.boundEndpoint, configuration: configuration) { connection in
                 let short = Array(repeating: TestMessage([1]), count: count)
                 let messages = short + [TestMessage(repeatElement(2, count: limit + 1))] + short
                 for shape in Shape.allCases {
@@ -97,7 +97,7 @@ import Testing
         // Two go out together.
         let messages = (1...4).map { TestMessage(repeatElement($0, count: 7_000)) }
         try await withTestServer(handler: echo) { server in
-            try await withTestConnection(to: server.endpoint) { connection in
+            try await withTestConnection(to: server.boundEndpoint) { connection in
                 try await connection.send(contentsOf: Shrinking(messages, kept: kept))
                 try await connection.finishSending()
                 var received: [TestMessage] = []
@@ -109,7 +109,7 @@ import Testing
 
     @Test(arguments: Shape.allCases) func afterTheEndNoneIsAccepted(shape: Shape) async throws {
         try await withTestServer(handler: echo) { server in
-            try await withTestConnection(to: server.endpoint) { connection in
+            try await withTestConnection(to: server.boundEndpoint) { connection in
                 try await connection.finishSending()
                 for messages in [[TestMessage([1])], Self.messages] {
                     let error = await #expect(throws: PartialSendError.self) {
@@ -126,7 +126,7 @@ import Testing
         try await withTestServer { connection in
             try await connection.send(contentsOf: (0..<100).map { TestMessage(number: $0) })
         } _: { server in
-            try await withTestConnection(to: server.endpoint) { connection in
+            try await withTestConnection(to: server.boundEndpoint) { connection in
                 var numbers: [Int?] = []
                 while numbers.count < 100 {
                     for try await message in connection.messages {

@@ -38,7 +38,7 @@ import Testing
         configuration.connection.connectTimeout = TLSScene.handshakeTimeout
         try await withTestServer(on: .tls(host: "127.0.0.1", port: 0), configuration: configuration, handler: echo) {
             server in
-            let (reason, attemptCount) = try await onlyAttempt(at: server.endpoint, pins: pins)
+            let (reason, attemptCount) = try await onlyAttempt(at: server.boundEndpoint, pins: pins)
             #expect(reason.code == .tlsRejected)
             #expect(reason.error?.code == code)
             #expect(reason.error?.message.contains("CN=leaf") == true, "\(reason)")
@@ -91,7 +91,7 @@ import Testing
                 var configuration = ClientConfiguration()
                 configuration.connection.tls.trust = .roots(.file(path))
                 configuration.watchesNetwork = false
-                try await withTestClient(to: server.endpoint, configuration: configuration) { client in
+                try await withTestClient(to: server.boundEndpoint, configuration: configuration) { client in
                     var events = client.events.makeAsyncIterator()
                     let event = try await events.reach(.gaveUp)
                     #expect(event.transition.reason.error?.code == .invalidConfiguration)

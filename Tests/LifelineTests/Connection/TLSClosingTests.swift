@@ -20,7 +20,7 @@ import Testing
             counted.signal()
             try await connection.send(TestMessage(number: count))
         } _: { server in
-            try await scene.withConnection(to: server.endpoint) { connection in
+            try await scene.withConnection(to: server.boundEndpoint) { connection in
                 for number in 0..<3 { try await connection.send(TestMessage(number: number)) }
                 try await connection.finishSending()
                 try await counted.wait()
@@ -42,7 +42,7 @@ import Testing
             }
             done.signal()
         } _: { server in
-            try await scene.withConnection(to: server.endpoint) { connection in
+            try await scene.withConnection(to: server.boundEndpoint) { connection in
                 var messages = connection.messages.makeAsyncIterator()
                 #expect(try await messages.next() == nil)
                 for _ in 0..<16 { try await connection.send(TestMessage(payload)) }
@@ -60,7 +60,7 @@ import Testing
             for try await _ in connection.messages { count.add(1, ordering: .relaxed) }
         } _: { server in
             for _ in 0..<20 {
-                try await scene.withConnection(to: server.endpoint) { connection in
+                try await scene.withConnection(to: server.boundEndpoint) { connection in
                     for _ in 0..<100 { try await connection.send(TestMessage(repeatElement(1, count: 1000))) }
                 }
             }
@@ -79,7 +79,7 @@ import Testing
                 throw error
             }
         } _: { server in
-            let relay = try await Relay(to: server.endpoint)
+            let relay = try await Relay(to: server.boundEndpoint)
             let (cut, cutDone) = (Event(), Event())
             async let relaying: Void = relay.run { client, server in
                 try await cut.wait()
@@ -117,7 +117,7 @@ import Testing
             do { try await echo(connection) } catch { ended.set(error) }
         } _: { server in
             await #expect(throws: Stop.self) {
-                try await scene.withConnection(to: server.endpoint) { connection in
+                try await scene.withConnection(to: server.boundEndpoint) { connection in
                     let reply = try await roundTrip(TestMessage(number: 1), on: connection)
                     #expect(reply?.number == 1)
                     throw Stop()
@@ -134,7 +134,7 @@ import Testing
             throw Stop()
         } _: { server in
             let error = await connectionError {
-                try await scene.withConnection(to: server.endpoint) { connection in
+                try await scene.withConnection(to: server.boundEndpoint) { connection in
                     for try await _ in connection.messages {}
                 }
             }
@@ -145,7 +145,7 @@ import Testing
 
     @Test func aDamagedRecordIsNoRecord() async throws {
         try await scene.withServer { server in
-            let relay = try await Relay(to: server.endpoint)
+            let relay = try await Relay(to: server.boundEndpoint)
             let damage = Event()
             async let relaying: Void = relay.run { client, _ in
                 try await damage.wait()
@@ -177,7 +177,7 @@ import Testing
         try await scene.withServer {
             try await consumer.consume($0)
         } _: { server in
-            try await scene.withConnection(to: server.endpoint) { try await consumer.checkSender($0) }
+            try await scene.withConnection(to: server.boundEndpoint) { try await consumer.checkSender($0) }
         }
         #expect(consumer.receivedCount == Self.count)
     }

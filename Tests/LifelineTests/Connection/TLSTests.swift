@@ -14,10 +14,10 @@ import Testing
 
     @Test(arguments: ["localhost", "127.0.0.1"]) func messagesGoToAndFro(host: String) async throws {
         try await scene.withServer { server in
-            #expect(server.endpoint.isEncrypted)
-            let endpoint = Endpoint.tls(host: host, port: UInt16(try #require(server.endpoint.port)))
+            #expect(try await server.boundEndpoint.isEncrypted)
+            let endpoint = Endpoint.tls(host: host, port: UInt16(try #require(await server.boundEndpoint.port)))
             try await scene.withConnection(to: endpoint) { connection in
-                #expect(connection.remoteEndpoint == server.endpoint)
+                #expect(try await connection.remoteEndpoint == server.boundEndpoint)
                 #expect(connection.applicationProtocol == nil)
                 for size in [0, 1, 16_383, 16_384, 65_536, 70_000, 3 << 20] {
                     let message = TestMessage((0..<size).map { UInt8(truncatingIfNeeded: $0) })
@@ -42,7 +42,7 @@ import Testing
         try await scene.withConfiguredServer {
             $0.connection.connectTimeout = .seconds(100)
         } _: { server in
-            let relay = try await Relay(to: server.endpoint, chunk: 5)
+            let relay = try await Relay(to: server.boundEndpoint, chunk: 5)
             async let relaying: Void = relay.run { _, _ in }
             try await scene.withConnection(to: relay.endpoint) {
                 $0.connectTimeout = .seconds(100)
@@ -66,7 +66,7 @@ import Testing
             #expect(connection.applicationProtocol == agreed)
             try await echo(connection)
         } _: { server in
-            try await scene.withConnection(to: server.endpoint) {
+            try await scene.withConnection(to: server.boundEndpoint) {
                 $0.tls.applicationProtocols = offered
             } _: { connection in
                 #expect(connection.applicationProtocol == agreed)
@@ -79,8 +79,9 @@ import Testing
     @Test func anotherNameThanTheEndpoints() async throws {
         let scene = try TLSScene { ($0.names, $0.addresses) = (["chat.example"], []) }
         try await scene.withServer { server in
-            #expect(await scene.refusal(of: server.endpoint)?.code == .certificateHostMismatch)
-            #expect(await scene.refusal(of: server.endpoint) { $0.tls.serverName = "chat.example" } == nil)
+            let endpoint = try await server.boundEndpoint
+            #expect(await scene.refusal(of: endpoint)?.code == .certificateHostMismatch)
+            #expect(await scene.refusal(of: endpoint) { $0.tls.serverName = "chat.example" } == nil)
         }
     }
 
@@ -91,7 +92,8 @@ import Testing
         try await scene.withConfiguredServer {
             $0.tls?.clientRoots = [.bytes(try scene.root.pem)]
         } _: { server in
-            #expect(await scene.refusal(of: server.endpoint) { $0.tls.identity = try client.identity } == nil)
+            let endpoint = try await server.boundEndpoint
+            #expect(await scene.refusal(of: endpoint) { $0.tls.identity = try client.identity } == nil)
         }
     }
 
@@ -102,7 +104,7 @@ import Testing
             $0.tls?.clientRoots = [.bytes(try scene.root.pem)]
         } _: { server in
             for _ in 0..<50 {
-                try await scene.withConnection(to: server.endpoint) {
+                try await scene.withConnection(to: server.boundEndpoint) {
                     $0.tls.identity = try client.identity
                 } _: { connection in
                     try await connection.send(TestMessage(number: 1))
@@ -125,7 +127,7 @@ import Testing
         } _: { server in
             for _ in 0..<3 {
                 let error = await connectionError {
-                    try await scene.withConnection(to: server.endpoint) {
+                    try await scene.withConnection(to: server.boundEndpoint) {
                         if hasCertificate { $0.tls.identity = try stranger.identity }
                         $0.tls.minimumVersion = .tls13
                     } _: { connection in
@@ -150,7 +152,7 @@ import Testing
         } _: { server in
             for _ in 0..<5 {
                 let error = await connectionError {
-                    try await scene.withConnection(to: server.endpoint) {
+                    try await scene.withConnection(to: server.boundEndpoint) {
                         $0.tls.identity = try stranger.identity
                     } _: { connection in
                         while true { try await connection.send(TestMessage([UInt8](repeating: 1, count: 100_000))) }
@@ -177,7 +179,7 @@ import Testing
 
     @Test func noCommonVersion() async throws {
         try await scene.withServer { server in
-            let peer = try await RawSocket.connect(toPort: try #require(server.endpoint.port))
+            let peer = try await RawSocket.connect(toPort: try #require(await server.boundEndpoint.port))
             // A hello of TLS 1.1 that offers one cipher, and nothing else.
             let hello: [UInt8] = [3, 2] + [UInt8](repeating: 7, count: 32) + [0, 0, 2, 0, 0x2F, 1, 0]
             let body = [1, 0, 0, UInt8(hello.count)] + hello
@@ -221,7 +223,7 @@ import Testing
             $0.maximumConnections = 1
             $0.connection.connectTimeout = .milliseconds(50)
         } _: { server in
-            let port = try #require(server.endpoint.port)
+            let port = try #require(await server.boundEndpoint.port)
             for bytes in [
                 "", "GET / HTTP/1.1\r\n\r\n", "\u{16}\u{3}\u{1}\u{1}", String(repeating: "\u{0}", count: 1000),
             ] {
@@ -231,9 +233,10 @@ import Testing
                 _ = try? await peer.read()
             }
             try await RawSocket.connect(toPort: port).reset()
+            let endpoint = try await server.boundEndpoint
             // A slow machine may need more than one attempt in this time.
             try await untilAsync {
-                await scene.refusal(of: server.endpoint) { $0.connectTimeout = .seconds(60) } == nil
+                await scene.refusal(of: endpoint) { $0.connectTimeout = .seconds(60) } == nil
             }
         }
         #expect(log.entries.contains { $0.text.contains("the TLS handshake was not done in time") })
@@ -256,14 +259,14 @@ import Testing
             try await scene.withConfiguredServer {
                 $0.tls = TLSServerConfiguration(identity: files)
             } _: { server in
-                try await scene.withConnection(to: server.endpoint) { connection in
+                try await scene.withConnection(to: server.boundEndpoint) { connection in
                     let renewed = try TestCertificate(issuedBy: .authority("New root"), keyOf: scene.certificate) {
                         $0.addresses = [[127, 0, 0, 1]]
                     }
                     writeFile(try renewed.pem, to: path)
                     try await server.reloadCertificate()
                     #expect(
-                        await scene.refusal(of: server.endpoint)?.code == .certificateUntrusted,
+                        try await scene.refusal(of: server.boundEndpoint)?.code == .certificateUntrusted,
                         "it is the new one"
                     )
                     let reply = try await roundTrip(TestMessage(number: 1), on: connection)
@@ -271,7 +274,7 @@ import Testing
                     writeFile([], to: path)
                     let error = await connectionError { try await server.reloadCertificate() }
                     #expect(error?.code == .invalidConfiguration)
-                    #expect(await scene.refusal(of: server.endpoint)?.code == .certificateUntrusted, "still")
+                    #expect(try await scene.refusal(of: server.boundEndpoint)?.code == .certificateUntrusted, "still")
                 }
             }
         }

@@ -151,7 +151,7 @@ import Testing
 
     @Test func byteByByte() async throws {
         try await withTestServer(on: webSocket, configuration: .patient, handler: echo) { server in
-            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
             let frame = try TestMessage(number: 7).delimitedBytes
             let mask: [UInt8] = [1, 2, 3, 4]
             let masked = frame.enumerated().map { $1 ^ mask[$0 % 4] }
@@ -182,7 +182,7 @@ import Testing
         configuration.maximumConnections = 1
         configuration.connection = .patient
         try await withTestServer(on: webSocket, configuration: configuration, handler: echo) { server in
-            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
             try await peer.write(Array(request.utf8))
             let answer = String(decoding: try await peer.read(), as: UTF8.self)
             #expect(answer.hasPrefix("HTTP/1.1 \(status) "))
@@ -190,7 +190,7 @@ import Testing
             // It may have been given up meanwhile.
             try? peer.finish()
             // Its place is another one's.
-            try await withTestConnection(to: server.endpoint, configuration: .patient) { connection in
+            try await withTestConnection(to: server.boundEndpoint, configuration: .patient) { connection in
                 let reply = try await roundTrip(TestMessage(number: 1), on: connection)
                 #expect(reply?.number == 1)
             }
@@ -204,7 +204,7 @@ import Testing
         let log = TestLog()
         try await withTestServer(on: webSocket, configuration: configuration, log: log, handler: echo) { server in
             for start in ["", "GET / HTT", RawSocket.request.dropLast(2)] as [Substring] {
-                let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+                let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
                 try await peer.write(Array(start.utf8))
                 // A reset, when the server has not come to read it.
                 let answer = try? await peer.read()
@@ -230,7 +230,7 @@ import Testing
             return true
         }
         try await withTestServer(on: webSocket, configuration: configuration, handler: echo) { server in
-            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
             let request = RawSocket.request.dropLast() + "Authorization: Basic YTpi\r\n\r\n"
             try await peer.write(Array(request.utf8))
             try await asked.wait()
@@ -254,7 +254,7 @@ import Testing
             return true
         }
         try await withTestServer(on: webSocket, configuration: configuration, handler: echo) { server in
-            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
             let request = RawSocket.request.dropLast() + "Authorization: Basic YTpi\r\n\r\n"
             let frame = try TestMessage(number: 7).delimitedBytes
             let message = [0x82, 0x80 | UInt8(frame.count), 0, 0, 0, 0] + frame
@@ -279,7 +279,7 @@ import Testing
     func violationsAreAnsweredWithTheirCode(bytes: [UInt8], code: Int) async throws {
         let log = TestLog()
         try await withTestServer(on: webSocket, configuration: .patient, log: log, handler: echo) { server in
-            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
             // What follows does not keep the answer from being read.
             try await peer.requestHandshake(early: bytes + [UInt8](repeating: 0, count: 50_000))
             let answer = try await peer.read()
@@ -294,7 +294,7 @@ import Testing
 
     @Test func pingsAreAnsweredBetweenFragments() async throws {
         try await withTestServer(on: webSocket, configuration: .patient, handler: echo) { server in
-            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
             try await peer.requestHandshake()
             let frame = try TestMessage(number: 77).delimitedBytes
             let (head, tail) = (Array(frame.prefix(2)), Array(frame.dropFirst(2)))
@@ -325,7 +325,7 @@ import Testing
             }
             #expect(error?.code == .closedByPeer)
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
             try await peer.requestHandshake()
             try await peer.write([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xE8])
             return try await peer.read()

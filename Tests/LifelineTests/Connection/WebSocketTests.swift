@@ -22,9 +22,9 @@ import Testing
             TestMessage(random.bytes(index % 50 == 0 ? 100_000 : Int.random(in: 0...100, using: &random)))
         }
         try await withTestServer(on: webSocket, configuration: configuration, handler: echo) { server in
-            #expect(server.endpoint.description.hasPrefix("ws://127.0.0.1:"))
+            #expect(try await server.boundEndpoint.description.hasPrefix("ws://127.0.0.1:"))
             try await withTestConnection(
-                to: server.endpoint,
+                to: server.boundEndpoint,
                 configuration: configuration.connection
             ) { connection in
                 async let sending: Void = connection.send(contentsOf: messages)
@@ -42,9 +42,10 @@ import Testing
     @Test func oneHandlerServesWebSocketsAndPlainConnections() async throws {
         try await withTestServer(handler: echo) { plain in
             try await withTestServer(on: webSocket, handler: echo) { webSocket in
-                for endpoint in [plain.endpoint, webSocket.endpoint] {
+                let (plain, webSocket) = try await (plain.boundEndpoint, webSocket.boundEndpoint)
+                for endpoint in [plain, webSocket] {
                     let reply = try await withTestConnection(to: endpoint) { connection in
-                        #expect((connection.webSocket == nil) == (endpoint == plain.endpoint))
+                        #expect((connection.webSocket == nil) == (endpoint == plain))
                         return try await roundTrip(TestMessage(number: 5), on: connection)
                     }
                     #expect(reply?.number == 5)
@@ -63,7 +64,7 @@ import Testing
             for try await _ in connection.messages {}
         } _: { server in
             try await withTestServer(handler: echo) { other in
-                try await withTestConnection(to: server.endpoint) { connection in
+                try await withTestConnection(to: server.boundEndpoint) { connection in
                     let sending = Task {
                         for _ in 0..<count {
                             try await connection.send(message)
@@ -82,7 +83,7 @@ import Testing
 
     /// Returns when `count` has not changed while messages went to and fro on the same event loops a hundred times.
     private func settle(_ count: NIOLockedValueBox<Int>, on other: Server) async throws {
-        try await withTestConnection(to: other.endpoint) { connection in
+        try await withTestConnection(to: other.boundEndpoint) { connection in
             var last = -1
             while count.withLockedValue({ $0 }) != last {
                 last = count.withLockedValue { $0 }
@@ -99,7 +100,7 @@ import Testing
             .binary([UInt8](repeating: 7, count: 70_000)),
         ]
         try await withMessageServer { server in
-            try await withMessageConnection(to: server.endpoint) { connection in
+            try await withMessageConnection(to: server.boundEndpoint) { connection in
                 for message in messages { try await connection.send(message) }
                 var received: [WebSocketMessage] = []
                 for try await message in connection.messages {
@@ -116,7 +117,7 @@ import Testing
         configuration.connection.maximumFrameLength = 1000
         try await withMessageServer(configuration: configuration) { server in
             try await withMessageConnection(
-                to: server.endpoint,
+                to: server.boundEndpoint,
                 configuration: configuration.connection
             ) { connection in
                 let largest = WebSocketMessage.binary([UInt8](repeating: 1, count: 1000))
@@ -127,7 +128,7 @@ import Testing
                 #expect(await connectionError { try await connection.send(tooLarge) }?.code == .messageRefused)
             }
             let error = await connectionError {
-                try await withMessageConnection(to: server.endpoint) { connection in
+                try await withMessageConnection(to: server.boundEndpoint) { connection in
                     try await connection.send(.text(String(repeating: "x", count: 1001)))
                     for try await _ in connection.messages {}
                 }
@@ -141,7 +142,7 @@ import Testing
         let log = TestLog()
         try await withTestServer(on: webSocket, log: log, handler: echo) { server in
             let error = await connectionError {
-                try await withMessageConnection(to: server.endpoint) { connection in
+                try await withMessageConnection(to: server.boundEndpoint) { connection in
                     try await connection.send(.text("Hello"))
                     for try await _ in connection.messages {}
                 }
@@ -153,7 +154,7 @@ import Testing
 
     @Test func framesOfOneSideAreBinaryMessagesOfTheOther() async throws {
         try await withTestServer(on: webSocket, handler: echo) { server in
-            try await withMessageConnection(to: server.endpoint) { connection in
+            try await withMessageConnection(to: server.boundEndpoint) { connection in
                 // A message may hold two frames, and a frame may be in two messages.
                 let bytes = try TestMessage(number: 1).delimitedBytes + TestMessage(number: 22).delimitedBytes
                 try await connection.send(.binary(Array(bytes.prefix(7))))
@@ -185,7 +186,7 @@ import Testing
             seen.withLockedValue { $0 = connection.webSocket }
             for try await _ in connection.messages {}
         } _: { server in
-            let endpoint = try Endpoint("\(server.endpoint)room?id=7")
+            let endpoint = try await Endpoint("\(server.boundEndpoint)room?id=7")
             try await withTestConnection(to: endpoint, configuration: configuration.connection) { connection in
                 #expect(connection.webSocket?.subprotocol == "chat.v2")
                 #expect(connection.webSocket?.target == "/room?id=7")
@@ -207,7 +208,7 @@ import Testing
             for (path, password, status) in [("", "wrong", 401), ("", nil, 401), ("elsewhere", "right", 404)] {
                 var client = ConnectionConfiguration()
                 client.webSocket.credentials = password.map { WebSocketCredentials(user: "ada", password: $0) }
-                let endpoint = try Endpoint("\(server.endpoint)\(path)")
+                let endpoint = try await Endpoint("\(server.boundEndpoint)\(path)")
                 let error = await connectionError {
                     try await withTestConnection(to: endpoint, configuration: client) { _ in }
                 }
@@ -216,7 +217,7 @@ import Testing
             }
             var client = ConnectionConfiguration()
             client.webSocket.credentials = WebSocketCredentials(user: "ada", password: "right")
-            try await withTestConnection(to: server.endpoint, configuration: client) { connection in
+            try await withTestConnection(to: server.boundEndpoint, configuration: client) { connection in
                 let reply = try await roundTrip(TestMessage(number: 1), on: connection)
                 #expect(reply?.number == 1)
             }
@@ -237,14 +238,14 @@ import Testing
             try await withTestServer(on: webSocket, configuration: configuration, handler: echo) { _ in true }
         }
         #expect(listening?.code == .invalidConfiguration)
-        let plain = try await withTestServer(configuration: configuration, handler: echo) { $0.endpoint }
+        let plain = try await withTestServer(configuration: configuration, handler: echo) { try await $0.boundEndpoint }
         #expect(plain.port != nil, "other endpoints do not look at it")
     }
 
     @Test func aClientDoesNotRepeatWhatIsRefused() async throws {
         try await withTestServer(on: webSocket, handler: echo) { server in
             try await withClient(
-                to: Endpoint("\(server.endpoint)elsewhere"),
+                to: Endpoint("\(server.boundEndpoint)elsewhere"),
                 receiving: TestMessage.self,
                 sending: TestMessage.self,
                 logger: TestLog().logger
@@ -267,7 +268,7 @@ import Testing
         try await withTestServer(on: webSocket) { connection in
             for try await message in connection.messages { received.withLockedValue { $0 += message.payload.count } }
         } _: { server in
-            try await withTestConnection(to: server.endpoint, configuration: configuration) { connection in
+            try await withTestConnection(to: server.boundEndpoint, configuration: configuration) { connection in
                 for _ in 0..<100 { try await connection.send(TestMessage([UInt8](repeating: 1, count: 10_000))) }
             }
         }
@@ -278,7 +279,7 @@ import Testing
         try await withTestServer(on: webSocket) { connection in
             try await connection.send(TestMessage(number: 1))
         } _: { server in
-            try await withTestConnection(to: server.endpoint) { connection in
+            try await withTestConnection(to: server.boundEndpoint) { connection in
                 var messages = connection.messages.makeAsyncIterator()
                 let first = try await messages.next()
                 #expect(first?.number == 1)
@@ -299,7 +300,7 @@ import Testing
             }
             end.open(with: error)
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
             try await peer.requestHandshake()
             let frame = try TestMessage([7]).delimitedBytes
             let message: [UInt8] = [0x82, 0x80 | UInt8(frame.count), 0, 0, 0, 0] + frame
@@ -322,7 +323,7 @@ import Testing
             hasEnded.signal()
         } _: { server in
             await #expect(throws: Stop.self) {
-                try await withTestConnection(to: server.endpoint) { connection in
+                try await withTestConnection(to: server.boundEndpoint) { connection in
                     #expect(connection.webSocket != nil)
                     throw Stop()
                 }
@@ -342,7 +343,7 @@ import Testing
             var configuration = ClientConfiguration()
             configuration.backoff.initialDelay = .milliseconds(1)
             configuration.backoff.maximumAttempts = nil
-            try await withTestClient(to: server.endpoint, configuration: configuration) { client in
+            try await withTestClient(to: server.boundEndpoint, configuration: configuration) { client in
                 var messages = client.messages.makeAsyncIterator()
                 var events = client.events.makeAsyncIterator()
                 for number in 0..<5 {
@@ -387,7 +388,7 @@ import Testing
         try await withTestServer(on: webSocket, configuration: configuration) { connection in
             for try await _ in connection.messages {}
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
             try await peer.requestHandshake()
             for _ in 0..<20 {
                 // A ping of eight bytes, unmasked.

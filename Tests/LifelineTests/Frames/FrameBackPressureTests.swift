@@ -33,7 +33,7 @@ import Testing
                     handled.add(frames.count, ordering: .relaxed)
                 }
             } _: { server in
-                let peer = try await RawSocket.connect(toPort: #require(server.endpoint.port))
+                let peer = try await RawSocket.connect(toPort: #require(try await server.boundEndpoint.port))
                 async let written: Void = {
                     for _ in 0..<Self.count { try await peer.write(frame) }
                     try peer.finish()
@@ -147,7 +147,7 @@ import Testing
             }
             return TestHandler.echo()
         } _: { server in
-            try await withTestConnection(to: server.endpoint) { connection in
+            try await withTestConnection(to: server.boundEndpoint) { connection in
                 async let sending: Void = connection.send(contentsOf: (0..<count).lazy.map { TestMessage(number: $0) })
                 var next = [Int](repeating: 0, count: senderCount + 1)
                 for try await message in connection.messages {

@@ -13,7 +13,7 @@ import Testing
         try await withTestFrameServer(log: log) { _ in
             TestHandler.echo(end: end)
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: #require(server.endpoint.port))
+            let peer = try await RawSocket.connect(toPort: #require(try await server.boundEndpoint.port))
             try await peer.write([2, 1, 2, 0])
             try peer.finish()
             #expect(try await peer.read() == [2, 1, 2, 0], "up to the end of the stream")
@@ -31,7 +31,7 @@ import Testing
                 connection.close()
             }
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: #require(server.endpoint.port))
+            let peer = try await RawSocket.connect(toPort: #require(try await server.boundEndpoint.port))
             try await peer.write([0])
             let received = try messages(in: try await peer.read())
             #expect(Set(received.map(\.number)) == [1, 2])
@@ -44,7 +44,7 @@ import Testing
         try await withTestFrameServer(log: log) { _ in
             TestHandler.echo(end: end)
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: #require(server.endpoint.port))
+            let peer = try await RawSocket.connect(toPort: #require(try await server.boundEndpoint.port))
             try await peer.write([1, 5])
             #expect(try await peer.read(2) == [1, 5])
             async let shutdown: Void = server.shutdown(gracePeriod: .seconds(3_600))
@@ -72,7 +72,7 @@ import Testing
                 }
             }
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: #require(server.endpoint.port))
+            let peer = try await RawSocket.connect(toPort: #require(try await server.boundEndpoint.port))
             try await peer.write([0])
             #expect(try await peer.read(1) == [0])
             async let shutdown: Void = server.shutdown(gracePeriod: .seconds(3_600))
@@ -96,7 +96,7 @@ import Testing
                 for payload in frames { try replies.write(payload) }
             }
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: #require(server.endpoint.port))
+            let peer = try await RawSocket.connect(toPort: #require(try await server.boundEndpoint.port))
             try await peer.write([0])
             #expect(try await peer.read(1) == [0])
             async let shutdown: Void = server.shutdown(gracePeriod: .seconds(3_600))

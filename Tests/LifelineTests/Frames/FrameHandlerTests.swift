@@ -19,7 +19,7 @@ import Testing
         try await withTestFrameServer(on: endpoint, configuration: configuration) { _ in
             TestHandler.echo()
         } _: { server in
-            try await withTestConnection(to: server.endpoint, configuration: client) { connection in
+            try await withTestConnection(to: server.boundEndpoint, configuration: client) { connection in
                 for size in Self.sizes {
                     let message = TestMessage((0..<size).map { UInt8(truncatingIfNeeded: $0) })
                     let reply = try await roundTrip(message, on: connection)
@@ -69,12 +69,12 @@ import Testing
         try await withTestFrameServer { _ in
             TestHandler.echo()
         } _: { server in
-            try await withFrameConnection(to: server.endpoint) { _ in
+            try await withFrameConnection(to: server.boundEndpoint) { _ in
                 TestHandler(end: end) { frames, _ in
                     for payload in frames { received.withLockedValue { $0.append(Array(payload)) } }
                 }
             } _: { connection in
-                #expect(connection.remoteEndpoint == server.endpoint)
+                #expect(try await connection.remoteEndpoint == server.boundEndpoint)
                 try connection.send(bytes: [1, 2, 3])
                 try connection.send(TestMessage(number: 7))
                 try await until { received.withLockedValue { $0.count } == 2 }
@@ -91,7 +91,7 @@ import Testing
             try? connection.send(bytes: [0xA1])
             return TestHandler.echo()
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: #require(server.endpoint.port))
+            let peer = try await RawSocket.connect(toPort: #require(try await server.boundEndpoint.port))
             #expect(try await peer.read(2) == [1, 0xA1])
             try await peer.write([1, 0xA2])
             #expect(try await peer.read(2) == [1, 0xA2])
@@ -115,7 +115,7 @@ import Testing
             Counter()
         } _: { server in
             for _ in 0..<2 {
-                let peer = try await RawSocket.connect(toPort: #require(server.endpoint.port))
+                let peer = try await RawSocket.connect(toPort: #require(try await server.boundEndpoint.port))
                 try await peer.write([0, 0])
                 #expect(try await peer.read(4) == [1, 1, 1, 2])
                 try await peer.write([0])
@@ -139,7 +139,7 @@ import Testing
         try await withTestFrameServer {
             Holder($0, released)
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: #require(server.endpoint.port))
+            let peer = try await RawSocket.connect(toPort: #require(try await server.boundEndpoint.port))
             try peer.finish()
             #expect(try await peer.read().isEmpty)
             try await released.wait()
@@ -152,7 +152,7 @@ import Testing
         try await withTestFrameServer(log: log) { _ in
             TestHandler(end: end) { _, _ in throw Trouble() }
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: #require(server.endpoint.port))
+            let peer = try await RawSocket.connect(toPort: #require(try await server.boundEndpoint.port))
             try await peer.write([0])
             let error = try await end.wait()
             #expect(error?.code == .closedLocally)
@@ -169,7 +169,7 @@ import Testing
                 for payload in frames { _ = try TestMessage(serializedBytes: payload) }
             }
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: #require(server.endpoint.port))
+            let peer = try await RawSocket.connect(toPort: #require(try await server.boundEndpoint.port))
             try await peer.write([1, 0xFF])
             let error = try await end.wait()
             #expect(error?.code == .protocolViolation)
@@ -192,7 +192,7 @@ import Testing
         try await withTestFrameServer(configuration: configuration) { _ in
             TestHandler(end: end) { frames, _ in received.withLockedValue { $0 += frames.count } }
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: #require(server.endpoint.port))
+            let peer = try await RawSocket.connect(toPort: #require(try await server.boundEndpoint.port))
             try await peer.write([0, 1, 7] + bytes)
             let error = try await end.wait()
             #expect(error?.code == .protocolViolation)
@@ -207,7 +207,7 @@ import Testing
         try await withTestFrameServer { _ in
             TestHandler.echo(end: end)
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: #require(server.endpoint.port))
+            let peer = try await RawSocket.connect(toPort: #require(try await server.boundEndpoint.port))
             try await peer.write([3, 1])
             try peer.finish()
             #expect((try await end.wait()?.cause as? FramingError)?.code == .truncatedFrame)
@@ -230,7 +230,7 @@ import Testing
                 try replies.write(TestMessage(number: frames.count))
             }
         } _: { server in
-            try await withTestConnection(to: server.endpoint) { connection in
+            try await withTestConnection(to: server.boundEndpoint) { connection in
                 let reply = try await roundTrip(TestMessage(), on: connection)
                 #expect(reply?.number == 1)
             }

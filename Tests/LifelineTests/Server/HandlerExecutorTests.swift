@@ -15,7 +15,7 @@ import Testing
         try await withTestServer(configuration: configuration) { connection in
             for try await _ in connection.messages { try await connection.send(TestMessage(number: loopThreadCount())) }
         } _: { server in
-            try await withTestConnection(to: server.endpoint) { connection in
+            try await withTestConnection(to: server.boundEndpoint) { connection in
                 for _ in 0..<3 {
                     let reply = try await roundTrip(TestMessage(number: 7), on: connection)
                     #expect(reply?.number == loopCount)
@@ -49,7 +49,7 @@ import Testing
         try await withTestServer { connection in
             for try await message in connection.messages { try await connection.send(message) }
         } _: { server in
-            try await withTestConnection(to: server.endpoint) { connection in
+            try await withTestConnection(to: server.boundEndpoint) { connection in
                 try await withTaskExecutorPreference(connection.executor) {
                     #expect(loopThreadCount() == 1)
                     _ = try await roundTrip(TestMessage(), on: connection)

@@ -34,11 +34,11 @@ import Testing
         }
         let peer = try await RawSocket.connect(toPort: #require(listener.endpoint.port))
         let opened = try #require(try await listener.nextConnection())
-        let shutdownBegan = Event()
-        let server = Server(endpoint: listener.endpoint, shutdownOrder: .handlersFirst) { shutdownBegan.signal() }
+        let lifecycle = ServerLifecycle(gracePeriod: .zero, clock: BootTimeClock())
         let loop = ServerLoop(
-            server: server,
             listener: LastConnection(opened, of: listener.endpoint),
+            lifecycle: lifecycle,
+            shutdownOrder: .handlersFirst,
             handlerExecutor: .eventLoop,
             logger: log.logger
         ) { opened in
@@ -47,14 +47,16 @@ import Testing
                 try await connection.send(TestMessage(number: 1))
             }
         }
-        async let shutdown: Void = server.shutdown(gracePeriod: .seconds(3_600))
-        try await shutdownBegan.wait()
-        // One after the other: the handler's task begins when the loop waits.
-        async let serving: Void = withTaskExecutorPreference(SerialExecutor()) { await loop.run() }
+        async let serving: Void = lifecycle.run {
+            lifecycle.requestShutdown(gracePeriod: .seconds(3_600))
+            return [listener]
+        } serve: { _ in
+            // One after the other: the handler's task begins when the loop waits.
+            await withTaskExecutorPreference(SerialExecutor()) { await loop.run() }
+        }
         #expect(try await peer.read() == TestMessage(number: 1).delimitedBytes)
         try peer.finish()
-        await serving
-        await shutdown
+        try await serving
         #expect(!log.entries.contains { $0.level == .warning })
         await listener.close()
     }
@@ -63,16 +65,16 @@ import Testing
     @Test(arguments: [true, false]) func connectionsAreTakenWhereHandlersRun(areOnLoop: Bool) async throws {
         let executor = SerialExecutor()
         let listener = NoConnections(executor: executor)
-        let server = Server(endpoint: listener.endpoint, shutdownOrder: .handlersFirst) {}
+        let lifecycle = ServerLifecycle(gracePeriod: .zero, clock: BootTimeClock())
         let loop = ServerLoop<Void>(
-            server: server,
             listener: listener,
+            lifecycle: lifecycle,
+            shutdownOrder: .handlersFirst,
             handlerExecutor: areOnLoop ? .eventLoop : .globalPool,
             logger: TestLog().logger
         ) { _ in }
-        async let serving: Void = loop.run()
-        await server.shutdown(gracePeriod: .zero)
-        await serving
+        lifecycle.requestShutdown(gracePeriod: .zero)
+        await loop.run()
         #expect(listener.wasAskedOnExecutor.value == areOnLoop)
     }
 }

@@ -16,10 +16,10 @@ import Testing
                 try await connection.send(message)
             }
         } _: { server in
-            try await withTestConnection(to: server.endpoint) { other in
+            try await withTestConnection(to: server.boundEndpoint) { other in
                 var remote: Endpoint?
                 let error = await connectionError {
-                    try await withTestConnection(to: server.endpoint) { connection in
+                    try await withTestConnection(to: server.boundEndpoint) { connection in
                         remote = connection.localEndpoint
                         _ = try await roundTrip(TestMessage(), on: connection)
                     }
@@ -54,9 +54,9 @@ import Testing
                 throw error
             }
         } _: { server in
-            try await withTestConnection(to: server.endpoint) { other in
+            try await withTestConnection(to: server.boundEndpoint) { other in
                 for bytes in attacks {
-                    let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+                    let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
                     // The server may cut the connection at any moment.
                     try? await peer.write(bytes)
                     try? peer.finish()
@@ -102,7 +102,7 @@ import Testing
                 for _ in 0..<20 {
                     group.addTask {
                         // The kernel accepts at once; the handler's greeting comes when there is room.
-                        try await withTestConnection(to: server.endpoint) { connection in
+                        try await withTestConnection(to: server.boundEndpoint) { connection in
                             var messages = connection.messages.makeAsyncIterator()
                             let greeting = try await messages.next()
                             #expect(greeting != nil)
@@ -127,13 +127,13 @@ import Testing
                 codes.withLockedValue { $0.append(error.code) }
             }
         } _: { server in
-            let port = try #require(server.endpoint.port)
-            try await withTestConnection(to: server.endpoint) { speaking in
+            let port = try #require(await server.boundEndpoint.port)
+            try await withTestConnection(to: server.boundEndpoint) { speaking in
                 _ = try await roundTrip(TestMessage(number: 1), on: speaking)
                 var silent: [RawSocket] = []
                 for _ in 0..<20 { silent.append(try await RawSocket.connect(toPort: port)) }
                 for number in 2..<5 {
-                    try await withTestConnection(to: server.endpoint) { other in
+                    try await withTestConnection(to: server.boundEndpoint) { other in
                         let reply = try await roundTrip(TestMessage(number: number), on: other)
                         #expect(reply?.number == number)
                     }
@@ -161,7 +161,7 @@ import Testing
                 if overloaded.add(1, ordering: .relaxed).newValue == 12 { cut.signal() }
             }
         } _: { server in
-            let port = try #require(server.endpoint.port)
+            let port = try #require(await server.boundEndpoint.port)
             let half: [UInt8] = [0x80, 0x80, 0x10] + [UInt8](repeating: 0, count: 128 << 10)
             var peers: [RawSocket] = []
             for _ in 0..<20 {
@@ -170,7 +170,7 @@ import Testing
                 peers.append(peer)
             }
             try await cut.wait()
-            try await withTestConnection(to: server.endpoint) { other in
+            try await withTestConnection(to: server.boundEndpoint) { other in
                 let reply = try await roundTrip(TestMessage(number: 1), on: other)
                 #expect(reply?.number == 1)
             }
@@ -193,7 +193,7 @@ import Testing
             try await connection.send(TestMessage(number: (last?.number ?? 0) + 100))
             served.signal()
         } _: { server in
-            try await withTestConnection(to: server.endpoint) { connection in
+            try await withTestConnection(to: server.boundEndpoint) { connection in
                 _ = try await roundTrip(TestMessage(number: 1), on: connection)
                 async let shutdown: Void = server.shutdown(gracePeriod: .seconds(60))
                 var messages = connection.messages.makeAsyncIterator()
@@ -201,7 +201,7 @@ import Testing
                 #expect(try await messages.next() == nil, "a regular end")
                 try await served.wait()
                 try await TestPort.waitUntilFree(port)
-                let error = await connectionError { try await withTestConnection(to: server.endpoint) { _ in } }
+                let error = await connectionError { try await withTestConnection(to: server.boundEndpoint) { _ in } }
                 #expect(error?.code == .connectFailed, "nobody listens any more")
                 try await connection.finishSending()
                 await shutdown
@@ -223,7 +223,7 @@ import Testing
             try await mayFinish.wait()
             try await connection.send(TestMessage(number: 100))
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
             let first = try TestMessage(number: 1).delimitedBytes
             try await peer.write(first)
             #expect(try await peer.read(first.count) == first)
@@ -250,7 +250,7 @@ import Testing
             try await connection.send(TestMessage(number: 0))
             for try await message in connection.messages { received.withLockedValue { $0.append(message.number) } }
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
             let greeting = try TestMessage(number: 0).delimitedBytes
             #expect(try await peer.read(greeting.count) == greeting)
             try await peer.write(TestMessage(number: 1).delimitedBytes)
@@ -279,7 +279,7 @@ import Testing
             var configuration = ClientConfiguration()
             // However slow the machine is, the server is given the time to read.
             configuration.connection.closeTimeout = .seconds(100)
-            try await withTestClient(to: server.endpoint, configuration: configuration) { client in
+            try await withTestClient(to: server.boundEndpoint, configuration: configuration) { client in
                 var events = client.events.makeAsyncIterator()
                 _ = try await events.reach(.ready)
                 let sending = Task {
@@ -309,7 +309,7 @@ import Testing
             ended.signal()
             try await never.wait()
         } _: { server in
-            let peer = try await RawSocket.connect(toPort: server.endpoint.port!)
+            let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
             // Who is not accepted yet is not served any more.
             try await started.wait()
             async let first: Void = server.shutdown(gracePeriod: .seconds(3_600))
@@ -329,7 +329,7 @@ import Testing
             cancelled.signal()
             try await connection.send(TestMessage())
         } _: { server in
-            try await withTestConnection(to: server.endpoint) { connection in
+            try await withTestConnection(to: server.boundEndpoint) { connection in
                 try await started.wait()
                 await server.shutdown(gracePeriod: .zero)
                 try await cancelled.wait()
@@ -371,7 +371,8 @@ import Testing
                 started.signal()
                 for try await _ in connection.messages {}
             } _: { server in
-                port.withLockedValue { $0 = server.endpoint.port! }
+                let endpoint = try await server.boundEndpoint
+                port.withLockedValue { $0 = endpoint.port! }
                 listening.signal()
                 try await server.waitUntilShutDown()
             }

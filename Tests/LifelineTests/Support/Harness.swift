@@ -73,7 +73,7 @@ func roundTrip(_ message: TestMessage, on connection: TestConnection) async thro
 
 /// Returns when `count` has not changed while messages went to and fro on the same event loops a hundred times.
 func settle(_ count: borrowing Atomic<Int>, on other: Server) async throws {
-    try await withTestConnection(to: other.endpoint) { connection in
+    try await withTestConnection(to: other.boundEndpoint) { connection in
         var last = -1
         while count.load(ordering: .relaxed) != last {
             last = count.load(ordering: .relaxed)

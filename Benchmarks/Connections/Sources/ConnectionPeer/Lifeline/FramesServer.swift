@@ -10,7 +10,7 @@ func runFramesServer(_ mode: ServerMode) async throws {
 }
 
 private nonisolated(nonsending) func serve(_ server: Server) async throws {
-    sayPort(of: server.endpoint)
+    try await sayPort(of: server.boundEndpoint)
     try await server.waitUntilShutDown()
 }
 

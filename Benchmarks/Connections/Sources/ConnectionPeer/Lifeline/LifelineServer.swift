@@ -26,7 +26,7 @@ struct LifelineServer<Message: BenchmarkMessage> {
                 }
             }
         } _: { server in
-            sayPort(of: server.endpoint)
+            try await sayPort(of: server.boundEndpoint)
             try await server.waitUntilShutDown()
         }
     }
