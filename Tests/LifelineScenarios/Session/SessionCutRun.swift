@@ -116,6 +116,8 @@ package final class SessionCutRun {
             server.disconnected(link, now: now)
         }
         exchange(over: next, upTo: .never, piece: .max)
+        // The server has closed it for the next one.
+        if death == .seenByClient { server.disconnected(link, now: now) }
         return came
     }
 
