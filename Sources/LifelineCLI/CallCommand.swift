@@ -33,7 +33,7 @@ struct CallCommand: AsyncParsableCommand {
 
             Exit codes: 0 done, 64 wrong usage, 65 bad data, 69 the server is unavailable (or no connection for \
             --give-up-after), 70 the server failed, 74 the session was lost with something in doubt (or output failed), 75 no \
-            answer by --deadline, 76 the other side does not speak the session protocol, 77 the server does not let this \
+            answer within --timeout, 76 the other side does not speak the session protocol, 77 the server does not let this \
             client in, 130 and 143 interrupted; but chat, and watch without --count, exit with 0 then.
             """,
         subcommands: [CallEcho.self, CallWatch.self, CallReport.self, CallChat.self],

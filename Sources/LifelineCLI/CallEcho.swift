@@ -21,7 +21,7 @@ struct CallEcho: AsyncParsableCommand {
             Examples:
               lifeline call --text "Hello"
               lifeline call --count 10000
-              lifeline call --count 10000 --concurrency 1 --deadline 5
+              lifeline call --count 10000 --concurrency 1 --timeout 5
             """
     )
 
@@ -36,7 +36,7 @@ struct CallEcho: AsyncParsableCommand {
     @Option(help: "How many to ask for at once: 1 to \(Self.maximumConcurrency).")
     var concurrency = 64
 
-    @OptionGroup var deadline: DeadlineOption
+    @OptionGroup var timeout: TimeoutOption
 
     @OptionGroup var call: CallOptions
 
@@ -49,7 +49,7 @@ struct CallEcho: AsyncParsableCommand {
 
     func run() async throws {
         try await exitingOnFailure {
-            let run = EchoRun(count: count, text: text, deadline: try deadline.duration, isQuiet: call.quiet)
+            let run = EchoRun(count: count, text: text, timeout: try timeout.duration, isQuiet: call.quiet)
             let concurrency = min(concurrency, count)
             do {
                 try await call.withRoom(describe: EchoRun.describe, afterLoss: "; asking again") { room in
@@ -75,13 +75,13 @@ struct CallEcho: AsyncParsableCommand {
 /// Asks for echoes until all are there.
 private actor EchoRun {
     private let text: String?
-    private let deadline: Duration?
+    private let timeout: Duration?
     private var tally: EchoTally
     private var progress: Progress
 
-    init(count: Int, text: String?, deadline: Duration?, isQuiet: Bool) {
+    init(count: Int, text: String?, timeout: Duration?, isQuiet: Bool) {
         self.text = text
-        self.deadline = deadline
+        self.timeout = timeout
         tally = EchoTally(count: count)
         progress = Progress(verb: "replied:", noun: "calls", isQuiet: isQuiet)
     }
@@ -118,7 +118,7 @@ private actor EchoRun {
         let request = Sample_Room_V1_EchoRequest.with { ($0.number, $0.text) = (number, text ?? "") }
         while true {
             do throws(SessionError) {
-                let reply = try await room.echo(request, deadline: deadline)
+                let reply = try await room.echo(request, deadline: timeout)
                 if reply.number == number, reply.text == request.text { return reply }
             } catch {
                 guard error.code == .sessionLost else { throw error }

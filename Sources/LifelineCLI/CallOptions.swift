@@ -29,13 +29,14 @@ struct CallOptions: ParsableArguments {
     var quiet = false
 
     func validate() throws {
-        _ = try patience
+        _ = try connectionTimeout
         try tls.validate(for: endpoint)
     }
 
     var endpoint: Endpoint { get throws { try parseEndpoint(to) } }
 
-    var patience: Duration { get throws { try parseSeconds(giveUpAfter, of: "--give-up-after") } }
+    /// How long there may be no connection.
+    var connectionTimeout: Duration { get throws { try parseSeconds(giveUpAfter, of: "--give-up-after") } }
 
     /// - Parameter name: of the session.
     func configuration(name: String) throws -> SessionClientConfiguration {
@@ -54,9 +55,9 @@ struct CallOptions: ParsableArguments {
 }
 
 /// What a call of `lifeline call` may take.
-struct DeadlineOption: ParsableArguments {
+struct TimeoutOption: ParsableArguments {
     @Option(
-        name: .customLong("deadline"),
+        name: .customLong("timeout"),
         help: ArgumentHelp(
             "How long an answer may take, with the wait for a connection. Without it: as long as it takes.",
             valueName: "seconds"
@@ -66,5 +67,5 @@ struct DeadlineOption: ParsableArguments {
 
     func validate() throws { _ = try duration }
 
-    var duration: Duration? { get throws { try seconds.map { try parseSeconds($0, of: "--deadline") } } }
+    var duration: Duration? { get throws { try seconds.map { try parseSeconds($0, of: "--timeout") } } }
 }

@@ -22,7 +22,7 @@ struct CallReport: AsyncParsableCommand {
     @Option(help: "Who reports.")
     var name = ""
 
-    @OptionGroup var deadline: DeadlineOption
+    @OptionGroup var timeout: TimeoutOption
 
     @OptionGroup var call: CallOptions
 
@@ -32,8 +32,7 @@ struct CallReport: AsyncParsableCommand {
         try await exitingOnFailure {
             let report = Sample_Room_V1_Status.with { $0.text = text }
             // Closing waits until the server has processed it.
-            let undelivered = try await call.withRoom(name: name, closingWithin: try deadline.duration ?? Self.forever)
-            {
+            let undelivered = try await call.withRoom(name: name, closeTimeout: try timeout.duration ?? Self.forever) {
                 room in
                 room.news.stop()
                 try await room.report(report)

@@ -10,7 +10,7 @@ extension CallOptions {
     ///
     /// - Parameters:
     ///   - name: of the session.
-    ///   - timeLimit: how long the session may take to close.
+    ///   - closeTimeout: how long the session may take to close.
     ///   - describe: what messages that are in doubt, or were not sent, are, in words.
     ///   - afterLoss: what becomes of those in doubt, to go on with behind these words.
     /// - Returns: The first message that was in doubt when a session was lost or ended, where there was one.
@@ -19,13 +19,13 @@ extension CallOptions {
     @discardableResult
     func withRoom(
         name: String = "",
-        closingWithin timeLimit: Duration = .seconds(10),
+        closeTimeout: Duration = .seconds(10),
         describe: @escaping @Sendable ([SessionMessageInDoubt]) -> String = CallWatcher.count,
         afterLoss: String = "",
         _ body: @escaping @Sendable (RoomClient) async throws -> Void
     ) async throws -> SessionMessageInDoubt? {
         var configuration = try configuration(name: name)
-        configuration.closeTimeout = timeLimit
+        configuration.closeTimeout = closeTimeout
         let client = SessionClient(
             to: try endpoint,
             configuration: configuration,
@@ -34,7 +34,7 @@ extension CallOptions {
         )
         let watcher = CallWatcher(
             client: client,
-            patience: try patience,
+            timeout: try connectionTimeout,
             isQuiet: quiet,
             describe: describe,
             afterLoss: afterLoss
@@ -51,7 +51,7 @@ extension CallOptions {
                 return .watcher
             }
             group.addTask {
-                try await watcher.watchPatience()
+                try await watcher.watchTimeout()
                 return .watcher
             }
             group.addTask {

@@ -25,7 +25,7 @@ struct CallWatch: AsyncParsableCommand {
     @Option(help: ArgumentHelp("From one tick to the next.", valueName: "seconds"))
     var interval = 1.0
 
-    @OptionGroup var deadline: DeadlineOption
+    @OptionGroup var timeout: TimeoutOption
 
     @OptionGroup var call: CallOptions
 
@@ -40,11 +40,11 @@ struct CallWatch: AsyncParsableCommand {
             let request = Sample_Room_V1_WatchRequest.with {
                 ($0.count, $0.interval) = (UInt32(count ?? 0), Google_Protobuf_Duration(interval))
             }
-            let deadline = try deadline.duration
+            let timeout = try timeout.duration
             do {
                 try await call.withRoom { room in
                     room.news.stop()
-                    for try await tick in room.watch(request, deadline: deadline) {
+                    for try await tick in room.watch(request, deadline: timeout) {
                         try await writeToStandardOutput(Array("\(tick.number) \(tick.time.clockTime)\n".utf8))
                     }
                     try Task.checkCancellation()

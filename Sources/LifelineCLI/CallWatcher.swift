@@ -21,7 +21,7 @@ final class CallWatcher: Sendable {
 
     private let client: SessionClient
     private let connectionEvents: ClientEvents.AsyncIterator
-    private let patience: Duration
+    private let timeout: Duration
     private let isQuiet: Bool
     private let describe: @Sendable ([SessionMessageInDoubt]) -> String
     private let afterLoss: String
@@ -30,14 +30,14 @@ final class CallWatcher: Sendable {
     /// Make it before the client runs, so that it misses no step.
     init(
         client: SessionClient,
-        patience: Duration,
+        timeout: Duration,
         isQuiet: Bool,
         describe: @escaping @Sendable ([SessionMessageInDoubt]) -> String,
         afterLoss: String
     ) {
         self.client = client
         connectionEvents = client.events.makeAsyncIterator()
-        self.patience = patience
+        self.timeout = timeout
         self.isQuiet = isQuiet
         self.describe = describe
         self.afterLoss = afterLoss
@@ -65,7 +65,7 @@ final class CallWatcher: Sendable {
             guard transition.isFailure else { continue }
             let openingCount = lostContact(by: transition)
             if transition.reason.code == .protocolViolation, openingCount == 0 { throw failure(for: transition.reason) }
-            try checkPatience()
+            try checkTimeout()
             if transition.reason.code == .closedByPeer, state.withLock({ $0.isLeaving }) { continue }
             tell(transition.news(after: lastNews))
             lastNews = transition
@@ -73,10 +73,10 @@ final class CallWatcher: Sendable {
     }
 
     /// Looks every second whether there has been no connection for too long.
-    func watchPatience() async throws {
+    func watchTimeout() async throws {
         while true {
             try await Task.sleep(for: .seconds(1))
-            try checkPatience()
+            try checkTimeout()
         }
     }
 
@@ -133,13 +133,13 @@ final class CallWatcher: Sendable {
         return openingCount
     }
 
-    private func checkPatience() throws(CommandFailure) {
+    private func checkTimeout() throws(CommandFailure) {
         let (isUsedUp, reason) = state.withLock { state in
             // The session is welcome over a connection.
             if client.statistics.openingCount > state.endCount { return (false, state.lastReason) }
             // An attempt that neither fails nor succeeds has 10 s.
-            let limit = state.hasAttemptFailed ? patience : max(patience, .seconds(10))
-            return (state.lastContact.duration(to: .now) >= limit, state.lastReason)
+            let timeout = state.hasAttemptFailed ? self.timeout : max(self.timeout, .seconds(10))
+            return (state.lastContact.duration(to: .now) >= timeout, state.lastReason)
         }
         if !isUsedUp { return }
         if let reason { throw failure(for: reason) }

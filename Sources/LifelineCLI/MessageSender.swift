@@ -75,7 +75,7 @@ struct MessageSender {
     private mutating func send(_ batch: [RawMessage]) async throws {
         for message in batch {
             // How long there may be no connection, the attempts to connect bound.
-            try await client.send(message, policy: .wait(upTo: .seconds(365 * 24 * 3600)))
+            try await client.send(message, policy: .wait(timeout: .seconds(365 * 24 * 3600)))
             sentCount += 1
         }
         progress.report(count: sentCount)

@@ -12,7 +12,7 @@ import Testing
         ["call", "--count", "0"],
         ["call", "--concurrency", "0"],
         ["call", "--concurrency", "1025"],
-        ["call", "--deadline", "-1"],
+        ["call", "--timeout", "-1"],
         ["call", "--to", "nowhere"],
         ["call", "--ca", "ca.pem"],
         ["call", "--proxy", "ftp://proxy"],
@@ -73,7 +73,7 @@ import Testing
     @Test func aDeadlineIs75() async throws {
         // It accepts, and says nothing.
         let listener = try await RawSocket.listen()
-        let to = ["--to", "tcp://127.0.0.1:\(listener.port)", "--deadline", "0.1"]
+        let to = ["--to", "tcp://127.0.0.1:\(listener.port)", "--timeout", "0.1"]
         for mode in [["echo"], ["watch"], ["report", "--text", "x"]] {
             let outcome = try await Program.product("lifeline", ["call"] + mode + to).outcome()
             #expect(outcome.status == 75, "\(mode): \(outcome.errorText)")

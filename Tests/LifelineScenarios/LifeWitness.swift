@@ -128,8 +128,8 @@ struct LifeWitness {
         let bound = max(heartbeat.interval, heartbeat.timeout) + misses
         check(now, watched.progress, bound, afterSleep: bound + heartbeat.timeout, "is silent", witness)
         if let overLimit = watched.overLimit {
-            // An acknowledgement is seen at the end of the heartbeat's time-out, which may have begun before, and is followed by
-            // another time-out after that under way.
+            // An acknowledgement is seen at the end of the heartbeat's timeout, which may have begun before, and is followed by
+            // another timeout after that under way.
             let isOnItsWay = watched.progress.time >= overLimit.time - heartbeat.timeout
             let bound = heartbeat.timeout * (isOnItsWay ? 3 : 1)
             let since = isOnItsWay ? watched.progress : overLimit
@@ -138,7 +138,7 @@ struct LifeWitness {
         // Who looks for sleep asks at once after a long one.
         let hasSlept = watched.life.time < host.lastSleepTime && host.lastSleepDuration >= heartbeat.interval
         let wake = host.lastWakeTime
-        // The time-out in which the last acknowledgement came is none of the misses.
+        // The timeout in which the last acknowledgement came is none of the misses.
         let question = watched.progress.time > wake ? watched.progress.time + heartbeat.timeout : wake
         if looksForSleep, hasSlept, now.time - question > misses {
             witness.fail("\(host.name): the peer has been silent since the machine slept, and nobody minds")

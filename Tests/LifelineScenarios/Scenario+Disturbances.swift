@@ -21,7 +21,7 @@ extension Scenario {
                 switch Int.random(in: 0..<4, using: &random) {
                 case 0: .fail
                 case 1: .drop(after: .milliseconds(Int.random(in: 0...20_000, using: &random)))
-                default: .wait(upTo: .milliseconds(Int.random(in: 0...60_000, using: &random)))
+                default: .wait(timeout: .milliseconds(Int.random(in: 0...60_000, using: &random)))
                 }
             // Mostly short; now and then longer than what kernels keep.
             let limit = [10, 300, 3_000, 150_000].randomElement(using: &random) ?? 0

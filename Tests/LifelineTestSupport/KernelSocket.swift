@@ -49,7 +49,7 @@ package struct KernelSocket: Sendable {
         }
     }
 
-    /// Number, local address, remote address, state, queues, timer:when, retransmissions, user, time-out, inode.
+    /// Number, local address, remote address, state, queues, timer:when, retransmissions, user, timeout, inode.
     private init?(_ columns: [Substring]) {
         guard columns.count > 9, let localPort = Int(columns[1].suffix(4), radix: 16),
             let remotePort = Int(columns[2].suffix(4), radix: 16)

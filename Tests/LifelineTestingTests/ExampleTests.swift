@@ -19,7 +19,7 @@ import Testing
 
         server.behavior = .refusing
         client.start()
-        client.send([1, 2, 3], policy: .wait(upTo: .seconds(120)))
+        client.send([1, 2, 3], policy: .wait(timeout: .seconds(120)))
         simulation.run(for: .seconds(60))
         server.behavior = .accepting
         simulation.run(for: .seconds(60))

@@ -284,7 +284,7 @@ import Testing
         #expect(test.reads.count == 1)
     }
 
-    // MARK: Time-outs and limits
+    // MARK: Timeouts and limits
 
     @Test func aPauseOfReadingIsNotHeldAgainstThePeer() throws {
         var options = heartbeat

@@ -19,7 +19,7 @@ import Testing
         #expect(counts(of: test) == [0, 0])
         test.advance(seconds: 30)
         #expect(counts(of: test) == [1, 0])
-        // One that is answered is no miss, nor is one that is followed by another before its time-out.
+        // One that is answered is no miss, nor is one that is followed by another before its timeout.
         try test.channel.writeInbound(ByteBuffer(bytes: [0x00]))
         test.advance(seconds: 1)
         test.handler.probe()

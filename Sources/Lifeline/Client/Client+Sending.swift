@@ -8,8 +8,8 @@ extension Client {
     ///
     /// While connected it waits, whatever its policy, as long as the bytes that the peer has not made room for are over the
     /// high-water mark. Without a connection it waits in a queue, first in, first out, which goes out before what is sent
-    /// later. Giving up does not end the waiting, as the network's return or `reconnect()` starts again; the policy's limit
-    /// does. The limit is looked at from `run()` on.
+    /// later. Giving up does not end the waiting, as the network's return or `reconnect()` starts again; the policy's timeout
+    /// does. Timeouts count from `run()` on.
     ///
     /// The messages of one task go out in the order of its calls. A send that waited for room when its connection was lost
     /// waits on with its policy, behind those that wait already.

@@ -64,7 +64,7 @@ struct WatchedNetwork: ClientNetwork {
             }
             var judgement = NetworkJudgement()
             while !Task.isCancelled {
-                await bell.wait(atMost: judgement.lookAgainAfter)
+                await bell.wait(timeout: judgement.lookAgainAfter)
                 guard let path = newest.withLockedValue({ $0 }) else { continue }
                 let (pathLeadsThere, isReachable) = await look(at: path)
                 if Task.isCancelled { break }
@@ -98,11 +98,11 @@ struct WatchedNetwork: ClientNetwork {
 }
 
 extension Doorbell {
-    /// Waits until it is rung, the time is up, or the task is cancelled. For one task at a time.
-    fileprivate func wait(atMost time: Duration) async {
+    /// Waits until it is rung, the timeout is over, or the task is cancelled. For one task at a time.
+    fileprivate func wait(timeout: Duration) async {
         await withTaskGroup { group in
             group.addTask { await self.wait() }
-            group.addTask { try? await Task.sleep(for: time) }
+            group.addTask { try? await Task.sleep(for: timeout) }
             await group.next()
             group.cancelAll()
         }

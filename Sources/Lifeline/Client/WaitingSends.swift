@@ -31,7 +31,7 @@ final class WaitingSends: Sendable {
 
     /// Queues a message until a connection takes it. Nil: the connection can be tried again.
     ///
-    /// - Parameter start: since when it waits, which counts for the policy's limit.
+    /// - Parameter start: since when it waits, which counts for the policy's timeout.
     /// - Throws: `ConnectionError`, `CancellationError`.
     nonisolated(nonsending) func wait(
         _ frame: [UInt8],

@@ -3,7 +3,7 @@
 extension ClientMachine {
     /// A message of so many bytes is to be sent.
     ///
-    /// - Parameter start: since when it waits: what it has waited for room on a connection counts for the policy's limit.
+    /// - Parameter start: since when it waits: what it has waited for room on a connection counts for the policy's timeout.
     package mutating func offered(
         byteCount: Int,
         policy: SendPolicy,

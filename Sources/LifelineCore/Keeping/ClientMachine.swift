@@ -262,7 +262,7 @@ extension ClientMachine {
         ended.map { .endSend($0, by: connection) }
     }
 
-    /// The connection's own time limit counts from the last progress, which a peer that has ended can make for ever.
+    /// The connection's own timeout counts from the last progress, which a peer that has ended can make for ever.
     func closeDeadline(from now: MonotonicTime) -> MonotonicTime { now + closeTimeout }
 }
 

@@ -10,8 +10,8 @@ public struct SendPolicy: Sendable, Hashable {
 
     /// It waits for a connection for so long at most; then the send fails with `sendTimedOut`. Default: 30 s, the
     /// longest delay between two attempts to connect. Values below 0 count as 0, those over 365 days as 365 days.
-    public static func wait(upTo limit: Duration = .seconds(30)) -> SendPolicy {
-        SendPolicy(kind: .wait(limit.clamped(atLeast: .zero)))
+    public static func wait(timeout: Duration = .seconds(30)) -> SendPolicy {
+        SendPolicy(kind: .wait(timeout.clamped(atLeast: .zero)))
     }
 
     /// The send fails at once with `notConnected`.
@@ -19,15 +19,15 @@ public struct SendPolicy: Sendable, Hashable {
 
     /// It waits for a connection and is dropped after so long, which is no failure: for what is worth nothing when it
     /// comes late. Values below 0 count as 0, those over 365 days as 365 days.
-    public static func drop(after limit: Duration) -> SendPolicy {
-        SendPolicy(kind: .drop(limit.clamped(atLeast: .zero)))
+    public static func drop(after timeout: Duration) -> SendPolicy {
+        SendPolicy(kind: .drop(timeout.clamped(atLeast: .zero)))
     }
 
-    /// What is left of its limit.
+    /// Returns the policy with what is left of its timeout.
     package func rest(after elapsed: Duration) -> SendPolicy {
         switch kind {
-        case .wait(let limit): .wait(upTo: limit - elapsed)
-        case .drop(let limit): .drop(after: limit - elapsed)
+        case .wait(let timeout): .wait(timeout: timeout - elapsed)
+        case .drop(let timeout): .drop(after: timeout - elapsed)
         case .fail: .fail
         }
     }

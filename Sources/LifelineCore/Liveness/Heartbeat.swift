@@ -5,7 +5,7 @@
 /// `probe`, which can bring the deadline forward; after signs of life it may stand, since coming early does no harm.
 ///
 /// A ping stands behind what was written before it, and TCP delivers in order: where packets are lost, or the peer reads
-/// slowly, it may be on its way for minutes. So where the driver can tell what the peer's TCP has acknowledged, a time-out
+/// slowly, it may be on its way for minutes. So where the driver can tell what the peer's TCP has acknowledged, a timeout
 /// in which that became more is no miss while the question is on its way. Once it has arrived, acknowledgements prove
 /// nothing: the kernel of a program that is stopped goes on with them.
 package struct Heartbeat: Sendable {
@@ -20,10 +20,10 @@ package struct Heartbeat: Sendable {
     private struct Series {
         /// When the first one was sent.
         let first: MonotonicTime
-        /// When the time-out under way ends.
+        /// When the timeout under way ends.
         var deadline: MonotonicTime
         var misses: Int
-        /// When a time-out came last in which the question had come further.
+        /// When a timeout came last in which the question had come further.
         var cameFurtherAt: MonotonicTime?
         /// Nil where nobody can tell what the peer has acknowledged.
         var question: Question?
@@ -38,14 +38,14 @@ package struct Heartbeat: Sendable {
     private struct Question {
         /// Where it ends in the stream of bytes; nil while it is not written.
         var end: UInt64?
-        /// How much was acknowledged when the time-out under way began.
+        /// How much was acknowledged when the timeout under way began.
         var acknowledged: UInt64
-        /// Whether the time-out under way is the one that began with the ping.
+        /// Whether the timeout under way is the one that began with the ping.
         var isNew = true
 
-        /// A time-out has come, and so many bytes are acknowledged. Tells whether the question came further in it.
+        /// A timeout has come, and so many bytes are acknowledged. Tells whether the question came further in it.
         ///
-        /// Not if it has come all the way in the time-out that began with it, which was there for the answer, too: so an
+        /// Not if it has come all the way in the timeout that began with it, which was there for the answer, too: so an
         /// idle connection's bound remains what it is.
         mutating func cameFurther(acknowledged total: UInt64) -> Bool {
             defer {
@@ -65,7 +65,7 @@ package struct Heartbeat: Sendable {
     private let allowedMisses: Int
     private var state = State.listening
     private var lastPingNumber: UInt64 = 0
-    /// How many times in all a ping's time-out has come without a sign of life.
+    /// How many times in all a ping's timeout has come without a sign of life.
     package private(set) var missCount = 0
     /// When the peer last gave a sign of life; at first, when the connection was made.
     package private(set) var lastLife: MonotonicTime
@@ -119,7 +119,7 @@ package struct Heartbeat: Sendable {
         state = .probing(series)
     }
 
-    /// Whether a question is on its way to the peer and came further since `time`, or since the time-out under way began.
+    /// Whether a question is on its way to the peer and came further since `time`, or since the timeout under way began.
     package func isQuestionComingFurther(since time: MonotonicTime, acknowledged: () -> UInt64?) -> Bool {
         guard case .probing(var series) = state else { return false }
         if let cameFurtherAt = series.cameFurtherAt, cameFurtherAt > time { return true }
@@ -130,7 +130,7 @@ package struct Heartbeat: Sendable {
     ///
     /// - Parameters:
     ///   - lastInboundAt: when bytes last came in, nil when none ever did.
-    ///   - acknowledged: tells how many bytes the peer's TCP has acknowledged so far; asked only when a time-out has come.
+    ///   - acknowledged: tells how many bytes the peer's TCP has acknowledged so far; asked only when a timeout has come.
     package mutating func timerFired(
         lastInboundAt: MonotonicTime?,
         now: MonotonicTime,

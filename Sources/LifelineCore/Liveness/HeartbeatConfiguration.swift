@@ -8,7 +8,7 @@
 /// reads slowly. Until the ping itself is acknowledged, every acknowledgement counts for that bound as the peer's last byte
 /// does. What the peer's kernel acknowledges afterwards does not: it goes on with that when the program has stopped.
 public struct HeartbeatConfiguration: Sendable, Hashable {
-    /// How long nothing may have come in before a ping is sent. Default: 30 s, below the idle time-outs of common
+    /// How long nothing may have come in before a ping is sent. Default: 30 s, below the idle timeouts of common
     /// NATs and load balancers, of which 60 s is the shortest usual one. From 1 ms to 365 days.
     public var interval = Duration.seconds(30)
 

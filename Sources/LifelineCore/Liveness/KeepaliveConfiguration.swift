@@ -5,7 +5,7 @@
 /// `unacknowledgedTimeout`, but not before the first probe, or, where that is nil, after `idle + probes × interval`. What
 /// is out of range counts as the nearest value in range.
 public struct KeepaliveConfiguration: Sendable, Hashable {
-    /// How long nothing may have come until the kernel probes (`TCP_KEEPIDLE`). Default: 30 s, below the idle time-outs
+    /// How long nothing may have come until the kernel probes (`TCP_KEEPIDLE`). Default: 30 s, below the idle timeouts
     /// of common NATs and load balancers, of which 60 s is the shortest usual one. From 1 s to 32,767 s, in whole
     /// seconds, rounded up.
     public var idle = Duration.seconds(30)

@@ -1,7 +1,7 @@
 /// Whether the peer of one connection still lives and takes part: it is asked for a sign of life, or given up.
 ///
 /// While this side does not read, the peer cannot show that it lives, so nothing is held against it, and reading on
-/// counts as a sign of life. A time-out whose timer comes late by more than a quarter of it starts anew: the machine slept,
+/// counts as a sign of life. A timeout whose timer comes late by more than a quarter of it starts anew: the machine slept,
 /// or this side was held up, and what the peer has sent could not be read. (`Heartbeat` has its own rule for that.)
 package struct Liveness: Sendable {
     private enum Input {
@@ -39,7 +39,7 @@ package struct Liveness: Sendable {
     private var input = Input.reading
     /// When the peer last gave a sign of life; at first, when the connection was made.
     private var lastLife: MonotonicTime
-    /// From when the idle time-out counts: after the last sign of life where that was begun anew, which is no sign of life.
+    /// From when the idle timeout counts: after the last sign of life where that was begun anew, which is no sign of life.
     private var idleSince: MonotonicTime
     private var unansweredByteCount = 0
     /// Until when a peer that was asked because of unanswered bytes has to answer.
@@ -258,10 +258,10 @@ extension Liveness {
             case .heartbeatTimeout:
                 "The peer was asked for a sign of life and gave none in time; it, or the way to it, is gone."
             case .idleTimeout:
-                "The peer sent nothing for \(idleTimeout ?? .zero), which is the idle time-out."
+                "The peer sent nothing for \(idleTimeout ?? .zero), which is the idle timeout."
             case .writeTimeout:
                 "The peer took none of the bytes that wait for it for \(writeTimeout ?? .zero), which is the write "
-                    + "time-out. It does not read, or is gone."
+                    + "timeout. It does not read, or is gone."
             case .tooManyUnansweredBytes:
                 "More than \(unansweredByteLimit ?? 0) bytes were written since the peer last sent one, which is the "
                     + "limit of unanswered bytes."

@@ -48,8 +48,8 @@ struct RequestClient<
         _ message: @escaping @Sendable (_ serial: UInt32) -> Sent
     ) async throws(RequestError) -> Received {
         try await exchange.request(answerKind: answerKind, timeout: timeout, avoiding: reserved) {
-            [client] serial, limit in
-            try await client.sendAndTell(message(serial), policy: .wait(upTo: limit)).connection
+            [client] serial, timeout in
+            try await client.sendAndTell(message(serial), policy: .wait(timeout: timeout)).connection
         }
     }
 

@@ -59,13 +59,13 @@ where Matching.Head == Message.Head {
     ///
     /// - Parameters:
     ///   - reserved: a serial that the request must not have.
-    ///   - send: sends the request with a serial, and may wait for so long at most until a connection takes it.
-    ///     Returns which one did.
+    ///   - send: sends the request with a serial, and may wait for a connection until the timeout. Returns the connection
+    ///     that accepted it.
     nonisolated(nonsending) func request(
         answerKind: Matching.AnswerKind,
         timeout: Duration,
         avoiding reserved: UInt32? = nil,
-        send: @escaping @Sendable (_ serial: UInt32, _ timeLimit: Duration) async throws -> ConnectionID?
+        send: @escaping @Sendable (_ serial: UInt32, _ timeout: Duration) async throws -> ConnectionID?
     ) async throws(RequestError) -> Message {
         let timeout = timeout.clamped(atLeast: .zero)
         let answer = Waiter()

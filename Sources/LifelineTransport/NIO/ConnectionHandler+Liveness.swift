@@ -34,7 +34,7 @@ extension ConnectionHandler {
         }
     }
 
-    /// Sees to it that several retransmissions fit into each of the heartbeat's time-outs: else a few packets that are lost
+    /// Sees to it that several retransmissions fit into each of the heartbeat's timeouts: else a few packets that are lost
     /// in a row would be taken for a peer that is gone.
     func boundRetransmission() {
         guard let channel = context?.channel, let timeout = livenessOptions.heartbeat?.timeout else { return }

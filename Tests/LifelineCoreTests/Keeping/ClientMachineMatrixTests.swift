@@ -57,7 +57,7 @@ import Testing
         case .idle, .idleOffline, .waitingForNetwork, .connecting:
             return (machine, at(1))
         case .connectingQueued:
-            _ = machine.offered(byteCount: 10, policy: .wait(upTo: .seconds(2)), since: at(0), now: at(0))
+            _ = machine.offered(byteCount: 10, policy: .wait(timeout: .seconds(2)), since: at(0), now: at(0))
             _ = machine.offered(byteCount: 10, policy: .drop(after: .seconds(3)), since: at(0), now: at(0))
         case .endedEarly:
             _ = machine.inputEnded(1, now: at(0))
@@ -70,9 +70,9 @@ import Testing
         case .gaveUp:
             _ = machine.connectFailed(1, .badCertificate, now: at(0))
         case .handing, .withdrawing, .endedHanding, .drainingHanding:
-            _ = machine.offered(byteCount: 10, policy: .wait(upTo: .seconds(20)), since: at(0), now: at(0))
+            _ = machine.offered(byteCount: 10, policy: .wait(timeout: .seconds(20)), since: at(0), now: at(0))
             if situation == .handing || situation == .withdrawing {
-                _ = machine.offered(byteCount: 10, policy: .wait(upTo: .seconds(30)), since: at(0), now: at(0))
+                _ = machine.offered(byteCount: 10, policy: .wait(timeout: .seconds(30)), since: at(0), now: at(0))
             }
             connect(&machine)
             if situation == .handing || situation == .withdrawing {
@@ -84,7 +84,7 @@ import Testing
         case .failed:
             connect(&machine)
             _ = machine.sendFailed(on: 1)
-            _ = machine.offered(byteCount: 10, policy: .wait(upTo: .seconds(20)), since: at(0), now: at(0))
+            _ = machine.offered(byteCount: 10, policy: .wait(timeout: .seconds(20)), since: at(0), now: at(0))
         case .ready, .stable, .endedNext, .ended, .lost, .cancelled, .replaced, .draining, .closedEnded,
             .closedEndedByUser, .over:
             connect(&machine)
@@ -143,7 +143,7 @@ import Testing
         case .close: return line(machine.closedByUser(now: now))
         case .cut: return line(machine.cutRequested(now: now))
         case .cancel: return line(machine.cancelled(now: now))
-        case .offerWait: return offer(.wait(upTo: .seconds(2)), to: &machine, now: now)
+        case .offerWait: return offer(.wait(timeout: .seconds(2)), to: &machine, now: now)
         case .offerFail: return offer(.fail, to: &machine, now: now)
         case .offerDrop: return offer(.drop(after: .seconds(3)), to: &machine, now: now)
         case .cancelFirst: return line(machine.sendCancelled(1))

@@ -112,8 +112,8 @@ import Testing
 
     @Test mutating func whatIsLateIsNotOffered() {
         _ = offer(.drop(after: .seconds(1)))
-        _ = offer(.wait(upTo: .seconds(5)))
-        _ = offer(.wait(upTo: .seconds(3)))
+        _ = offer(.wait(timeout: .seconds(5)))
+        _ = offer(.wait(timeout: .seconds(3)))
         #expect(line(machine.connected(1, now: at(1))).hasSuffix("m1 dropped, offer m2 to 1"))
         #expect(line(machine.handOverEnded(2, on: 1, isAccepted: true, now: at(3))) == "m2 sent by 1, m3 sendTimedOut")
     }
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test mutating func theTimeInAConnectionsLineCounts() {
-        _ = machine.offered(byteCount: 1, policy: .wait(upTo: .seconds(5)), since: at(0), now: at(3))
+        _ = machine.offered(byteCount: 1, policy: .wait(timeout: .seconds(5)), since: at(0), now: at(3))
         _ = machine.offered(byteCount: 1, policy: .drop(after: .seconds(2)), since: at(0), now: at(3))
         #expect(line(machine.timerFired(now: at(3))) == "m2 dropped")
         #expect(line(machine.timerFired(now: at(4.9))) == "")

@@ -63,7 +63,7 @@ import Testing
 
         mutating func offer() {
             let limit = Duration.milliseconds(Int.random(in: 0...5000, using: &random))
-            let policy = [SendPolicy.wait(upTo: limit), .drop(after: limit), .fail].randomElement(using: &random)!
+            let policy = [SendPolicy.wait(timeout: limit), .drop(after: limit), .fail].randomElement(using: &random)!
             let byteCount = Int.random(in: 0...60, using: &random)
             var expected = SendQueue.OfferAction.wait(model.lastID + 1)
             if let code = model.closeCode {
@@ -198,7 +198,7 @@ import Testing
         var configuration = SendQueueConfiguration()
         configuration.maximumMessageCount = 3
         var queue = SendQueue(configuration)
-        #expect(queue.offered(byteCount: 1, policy: .wait(upTo: .seconds(30)), now: at(0)) == .wait(1))
+        #expect(queue.offered(byteCount: 1, policy: .wait(timeout: .seconds(30)), now: at(0)) == .wait(1))
         for id in 2...10_000 as ClosedRange<UInt64> {
             #expect(queue.offered(byteCount: 1, policy: .drop(after: timeToLive), now: at(0)) == .wait(id))
             #expect(queue.cancelled(id) == .end(.init(id: id, outcome: .cancelled)))

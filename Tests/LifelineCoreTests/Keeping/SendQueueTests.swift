@@ -100,9 +100,9 @@ import Testing
 
     @Test func deadlines() {
         var queue = queue()
-        #expect(queue.offered(byteCount: 1, policy: .wait(upTo: .seconds(9)), now: at(0)) == .wait(1))
+        #expect(queue.offered(byteCount: 1, policy: .wait(timeout: .seconds(9)), now: at(0)) == .wait(1))
         #expect(queue.offered(byteCount: 1, policy: .drop(after: .seconds(5)), now: at(0)) == .wait(2))
-        #expect(queue.offered(byteCount: 1, policy: .wait(upTo: .seconds(5)), now: at(0)) == .wait(3))
+        #expect(queue.offered(byteCount: 1, policy: .wait(timeout: .seconds(5)), now: at(0)) == .wait(3))
         #expect(queue.nextDeadline == at(5))
         #expect(queue.timerFired(now: at(4.999)).isEmpty)
         #expect(queue.timerFired(now: at(5)) == [ended(2, .dropped), ended(3, .failed(.sendTimedOut))])
@@ -112,9 +112,9 @@ import Testing
     }
 
     @Test(arguments: [Duration.seconds(-1), .seconds(Int64.min), .zero, .seconds(Int64.max)])
-    func absurdDeadlinesCountAsTheNearest(limit: Duration) {
-        let nearest = limit > .zero ? at(365 * 24 * 3600) : at(0)
-        for policy in [SendPolicy.wait(upTo: limit), .drop(after: limit)] {
+    func absurdTimeoutsCountAsTheNearest(timeout: Duration) {
+        let nearest = timeout > .zero ? at(365 * 24 * 3600) : at(0)
+        for policy in [SendPolicy.wait(timeout: timeout), .drop(after: timeout)] {
             var queue = queue()
             #expect(queue.offered(byteCount: 1, policy: policy, now: at(0)) == .wait(1))
             #expect(queue.nextDeadline == nearest)

@@ -16,7 +16,7 @@ import Testing
         return heartbeat
     }
 
-    /// Each line is a time-out: when it comes, what is acknowledged by then, and what is to be done.
+    /// Each line is a timeout: when it comes, what is acknowledged by then, and what is to be done.
     private func expect(
         _ heartbeat: inout Heartbeat,
         _ lines: [(time: Double, acknowledged: UInt64?, action: Heartbeat.TimerAction)]

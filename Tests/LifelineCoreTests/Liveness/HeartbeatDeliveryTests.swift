@@ -21,7 +21,7 @@ import Testing
         var configuration = HeartbeatConfiguration()
         configuration.interval = .milliseconds(Int.random(in: 1...60, using: &random))
         configuration.timeout = .milliseconds(Int.random(in: 2...60, using: &random))
-        // With one alone, an answer would have to come by the end of the time-out in which its question arrives.
+        // With one alone, an answer would have to come by the end of the timeout in which its question arrives.
         configuration.allowedMisses = Int.random(in: 2...4, using: &random)
         let start = at(0)
         let end = start + .milliseconds(Int.random(in: 500..<3000, using: &random))
@@ -76,7 +76,7 @@ private struct Stream {
     mutating func step(timeout: Duration) {
         let timeout = Int(timeout / .milliseconds(1))
         now = now + .milliseconds(1)
-        // As much as makes a ping wait for several time-outs, and time and again nothing at all.
+        // As much as makes a ping wait for several timeouts, and time and again nothing at all.
         if !isPingQueued, written - acknowledged < 2000, now.nanoseconds / 1_000_000 % 400 < 200 {
             write(UInt64.random(in: 0..<50, using: &random), timeout)
         }
@@ -124,7 +124,7 @@ private struct Stream {
         if nextAcknowledgement == nil { scheduleAcknowledgement(timeout) }
     }
 
-    /// TCP stands still for less than a time-out.
+    /// TCP stands still for less than a timeout.
     private mutating func scheduleAcknowledgement(_ timeout: Int) {
         nextAcknowledgement = now + .milliseconds(Int.random(in: 1..<timeout, using: &random))
     }

@@ -44,7 +44,7 @@ import Testing
         #expect(liveness.timerFired(waitingByteCount: 0, now: at(60)) == .giveUp(.heartbeatTimeout))
     }
 
-    /// After a sleep the idle time-out begins anew. That is no answer to the question that was asked at once.
+    /// After a sleep the idle timeout begins anew. That is no answer to the question that was asked at once.
     @Test func anIdleTimeoutThatBeginsAnewIsNoSignOfLife() {
         var liveness = liveness(heartbeat: true, idle: .seconds(100))
         #expect(liveness.probe(now: at(1_000)) == .sendPing(number: 1))
@@ -68,7 +68,7 @@ import Testing
         #expect(liveness.deadline == at(89))
     }
 
-    /// The timer waits for the answer's time-out then, which may be longer than the interval.
+    /// The timer waits for the answer's timeout then, which may be longer than the interval.
     @Test func anAnswerIsTakenIntoAccountAtOnce() {
         var configuration = HeartbeatConfiguration()
         configuration.interval = .seconds(10)
@@ -135,7 +135,7 @@ import Testing
         #expect(liveness.deadline == nil, "the end is final")
     }
 
-    // MARK: Idle time-out
+    // MARK: Idle timeout
 
     @Test func anIdlePeerIsGivenUp() {
         var liveness = liveness(idle: .seconds(20))
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    // MARK: Write time-out
+    // MARK: Write timeout
 
     @Test func aPeerThatTakesNothingIsGivenUp() {
         var liveness = liveness(write: .seconds(20))
@@ -276,7 +276,7 @@ import Testing
         #expect(liveness.timerFired(waitingByteCount: 0, now: at(41)) { 2000 } == .giveUp(.tooManyUnansweredBytes))
     }
 
-    /// The heartbeat asked a moment before, and its time-out ends a moment before the answer is due.
+    /// The heartbeat asked a moment before, and its timeout ends a moment before the answer is due.
     @Test func theQuestionMayComeFurtherInTheHeartbeatsTimeoutToo() {
         var liveness = liveness(heartbeat: true, unanswered: 100)
         #expect(liveness.probe(now: at(0.99)) == .sendPing(number: 1))

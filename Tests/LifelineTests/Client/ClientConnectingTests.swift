@@ -220,7 +220,7 @@ import Testing
         #expect(harness.transport.maximumConnectionCount == 1)
     }
 
-    /// A peer that takes a little again and again keeps the next connection waiting for the close time-out only.
+    /// A peer that takes a little again and again keeps the next connection waiting for the close timeout only.
     @Test func cutsAPeerThatTakesTooLongAfterItsEnd() async throws {
         let harness = ClientHarness { $0.connection.closeTimeout = .seconds(3) }
         var events = harness.client.events.makeAsyncIterator()

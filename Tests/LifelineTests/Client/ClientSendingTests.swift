@@ -57,7 +57,7 @@ import Testing
         try await harness.run { client in
             async let dropped = client.send(TestMessage(number: 1), policy: .drop(after: .seconds(2)))
             async let failed = connectionError {
-                try await client.send(TestMessage(number: 2), policy: .wait(upTo: .seconds(3)))
+                try await client.send(TestMessage(number: 2), policy: .wait(timeout: .seconds(3)))
             }
             try await until { client.queuedMessageCount == 2 }
             harness.clock.advance(by: .seconds(2))
@@ -79,7 +79,7 @@ import Testing
         try await harness.run { client in
             async let first = client.send(TestMessage(number: 1))
             async let second = connectionError {
-                try await client.send(TestMessage(number: 2), policy: .wait(upTo: .seconds(1)))
+                try await client.send(TestMessage(number: 2), policy: .wait(timeout: .seconds(1)))
             }
             try await until { client.queuedMessageCount == 2 }
             try await harness.transport.nextAttempt().refuse()
@@ -299,7 +299,7 @@ import Testing
 
     /// Whether it was accepted. Any other end is fine, too.
     private func send(_ number: Int, to client: TestClient, _ random: inout SeededGenerator) async throws -> Bool {
-        let policies: [SendPolicy] = [.wait(), .fail, .drop(after: .seconds(30)), .wait(upTo: .seconds(90))]
+        let policies: [SendPolicy] = [.wait(), .fail, .drop(after: .seconds(30)), .wait(timeout: .seconds(90))]
         let policy = policies.randomElement(using: &random) ?? .fail
         let isCancelled = Int.random(in: 0..<8, using: &random) == 0
         let sending = Task { try await client.send(TestMessage(number: number), policy: policy) }

@@ -108,7 +108,7 @@ import Testing
         #expect(code == .messageRefused)
     }
 
-    // MARK: Time-outs and limits
+    // MARK: Timeouts and limits
 
     @Test func aServerGivesAnIdlePeerUp() async throws {
         var configuration = ServerConfiguration()
