@@ -157,7 +157,7 @@ package protocol FrameSource: AnyObject, Sendable {
 package protocol TransportListener<Inbox>: AnyObject, Sendable {
     associatedtype Inbox: Sendable
     /// Where it listens; with the real port when 0 was asked for.
-    var endpoint: Endpoint { get }
+    var boundEndpoint: Endpoint { get }
     /// Runs tasks on the event loop that accepts; nil where none run there.
     var executor: (any TaskExecutor)? { get }
     /// Waits for a connection; nil when the listener has stopped and all have been handed out. For one task at a time.

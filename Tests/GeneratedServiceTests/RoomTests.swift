@@ -7,7 +7,7 @@ import Testing
 func withSession(serving service: any SessionService, _ body: (SessionClient) async throws -> Void) async throws {
     let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
     try await withSessionServer(listeningOn: anyPort, services: [service]) { server in
-        try await withSessionClient(to: server.endpoints[0], body)
+        try await withSessionClient(to: server.boundEndpoints[0], body)
     }
 }
 

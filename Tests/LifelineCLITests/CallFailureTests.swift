@@ -240,7 +240,7 @@ private func withRoom(
         configuration: configuration,
         services: [room]
     ) { server in
-        try await body("\(server.endpoints[0])")
+        try await body("\(server.boundEndpoints[0])")
     }
 }
 

@@ -24,10 +24,10 @@ import Testing
             var slow = SessionClientConfiguration()
             slow.limits.maximumUnprocessedByteCount = 64 << 10
             slow.closeTimeout = .zero
-            try await withSessionClient(to: server.endpoints[0], configuration: slow) { session in
+            try await withSessionClient(to: server.boundEndpoints[0], configuration: slow) { session in
                 let slow = Sample_Room_V1_RoomClient(session)
                 _ = try await slow.echo(.init())
-                try await withSessionClient(to: server.endpoints[0]) { session in
+                try await withSessionClient(to: server.boundEndpoints[0]) { session in
                     let quick = Sample_Room_V1_RoomClient(session)
                     var news = quick.news.makeAsyncIterator()
                     let text = String(repeating: "x", count: 4096)
@@ -52,7 +52,7 @@ import Testing
     @Test func theRoomRefusesWhatItCannotDo() async throws {
         let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
         try await withSessionServer(listeningOn: anyPort, services: [Room(record: nil) { _ in }]) { server in
-            try await withSessionClient(to: server.endpoints[0]) { session in
+            try await withSessionClient(to: server.boundEndpoints[0]) { session in
                 let room = Sample_Room_V1_RoomClient(session)
                 let long = await #expect(throws: SessionError.self) {
                     try await room.say(.with { $0.text = String(repeating: "x", count: 4097) })

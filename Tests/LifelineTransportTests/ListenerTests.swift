@@ -11,7 +11,7 @@ import Testing
         _ body: (any TransportListener<Void>, _ peer: RawSocket) async throws -> Void
     ) async throws {
         let listener = try await listenAnswering(on: .shared)
-        let peer = try await RawSocket.connect(toPort: listener.endpoint.port ?? 0)
+        let peer = try await RawSocket.connect(toPort: listener.boundEndpoint.port ?? 0)
         try await peer.write([0x00])
         #expect(try await peer.read(1) == [0x00])
         try await body(listener, peer)

@@ -69,7 +69,7 @@ import Testing
                 if let work { await wait(for: .microseconds(work), of: loop) } else { await Task.yield() }
             }
         }
-        let peer = try await RawSocket.connect(toPort: listener.endpoint.port ?? 0)
+        let peer = try await RawSocket.connect(toPort: listener.boundEndpoint.port ?? 0)
         let before = rounds.withLockedValue { $0 }
         try await peer.write([0x00])
         #expect(try await peer.read(1) == [0x00])
@@ -162,7 +162,7 @@ import Testing
 
     @Test func connectionsTellOfTheirReads() async throws {
         let listener = try await listenAnswering(on: NIOTransport(group: MultiThreadedEventLoopGroup.singleton))
-        let peer = try await RawSocket.connect(toPort: listener.endpoint.port ?? 0)
+        let peer = try await RawSocket.connect(toPort: listener.boundEndpoint.port ?? 0)
         let executor = try #require(await listener.nextConnection()?.connection.executor as? LoopExecutor)
         // A loop that accepts a connection counts that, too.
         let before = executor.readCount

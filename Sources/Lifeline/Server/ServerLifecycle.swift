@@ -51,7 +51,7 @@ final class ServerLifecycle: Sendable {
             bound.open(with: .failure(error))
             throw error
         }
-        bound.open(with: .success(listeners.map(\.endpoint)))
+        bound.open(with: .success(listeners.map(\.boundEndpoint)))
         await withGracefulShutdownHandler {
             async let _: Void = stopAccepting(on: listeners)
             await serve(listeners)

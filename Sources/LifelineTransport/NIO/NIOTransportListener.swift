@@ -8,7 +8,7 @@ internal import NIOPosix
 final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
     typealias Inbox = Receiver.Inbox
 
-    let endpoint: Endpoint
+    let boundEndpoint: Endpoint
     let executor: (any TaskExecutor)?
 
     private let channel: any Channel
@@ -17,18 +17,18 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
     private let socketFile: UnixSocketFile?
 
     private init(
-        endpoint: Endpoint,
+        boundEndpoint: Endpoint,
         executor: LoopExecutor?,
         channel: any Channel,
         acceptor: NIOLoopBound<AcceptHandler>,
         accepted: BatchQueue<OpenedConnection<Inbox>>
     ) {
-        self.endpoint = endpoint
+        self.boundEndpoint = boundEndpoint
         self.executor = executor
         self.channel = channel
         self.acceptor = acceptor
         self.accepted = accepted
-        if case .unix(let path) = endpoint.address {
+        if case .unix(let path) = boundEndpoint.address {
             self.socketFile = UnixSocketFile(listeningAt: path)
         } else {
             self.socketFile = nil
@@ -93,7 +93,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
                 keepalive: options.connection.keepalive
             )
             return NIOTransportListener(
-                endpoint: Endpoint(channel.localAddress, spokenToAs: endpoint) ?? endpoint,
+                boundEndpoint: Endpoint(channel.localAddress, spokenToAs: endpoint) ?? endpoint,
                 executor: executors[loop],
                 channel: channel,
                 acceptor: acceptor,

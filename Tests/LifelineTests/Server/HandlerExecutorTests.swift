@@ -34,7 +34,7 @@ import Testing
             .push("t.T/Tell") { (_: TestMessage, _) in pushes.withLockedValue { $0.append(loopThreadCount()) } }
         )
         try await withSessionServer(listeningOn: anyPort, configuration: configuration, services: [service]) { server in
-            try await withSessionClient(to: server.endpoints[0]) { client in
+            try await withSessionClient(to: server.boundEndpoints[0]) { client in
                 for _ in 0..<3 {
                     let reply = try await client.call("t.T/Ask", TestMessage(), returning: TestMessage.self)
                     #expect(reply.number == loopCount)
@@ -59,7 +59,7 @@ import Testing
         }
         let service = TestService(.unary("t.T/Echo") { (message: TestMessage, _) in message })
         try await withSessionServer(listeningOn: anyPort, services: [service]) { server in
-            try await withSessionClient(to: server.endpoints[0]) { client in
+            try await withSessionClient(to: server.boundEndpoints[0]) { client in
                 try await withTaskExecutorPreference(client.executor) {
                     _ = try await client.call("t.T/Echo", TestMessage(), returning: TestMessage.self)
                     #expect(loopThreadCount() == 1)

@@ -32,11 +32,11 @@ import Testing
                 heartbeat: nil as HeartbeatMessages<TestMessage, TestMessage>?
             )
         }
-        let peer = try await RawSocket.connect(toPort: #require(listener.endpoint.port))
+        let peer = try await RawSocket.connect(toPort: #require(listener.boundEndpoint.port))
         let opened = try #require(try await listener.nextConnection())
         let lifecycle = ServerLifecycle(gracePeriod: .zero, clock: BootTimeClock())
         let loop = ServerLoop(
-            listener: LastConnection(opened, of: listener.endpoint),
+            listener: LastConnection(opened, of: listener.boundEndpoint),
             lifecycle: lifecycle,
             shutdownOrder: .handlersFirst,
             handlerExecutor: .eventLoop,
@@ -81,7 +81,7 @@ import Testing
 
 /// Has no connection to hand out, and tells where it was asked for one.
 private final class NoConnections: TransportListener {
-    let endpoint = anyPort
+    let boundEndpoint = anyPort
     let executor: (any TaskExecutor)?
     let wasAskedOnExecutor = Latch<Bool>()
     private let serialExecutor: SerialExecutor
@@ -105,12 +105,12 @@ private final class NoConnections: TransportListener {
 
 /// Has one connection left to hand out.
 private final class LastConnection<Inbox: Sendable>: TransportListener {
-    let endpoint: Endpoint
+    let boundEndpoint: Endpoint
     let executor: (any TaskExecutor)? = nil
     private let connections: AsyncStream<OpenedConnection<Inbox>>
 
     init(_ connection: OpenedConnection<Inbox>, of endpoint: Endpoint) {
-        self.endpoint = endpoint
+        boundEndpoint = endpoint
         let (stream, continuation) = AsyncStream.makeStream(of: OpenedConnection<Inbox>.self)
         continuation.yield(connection)
         continuation.finish()

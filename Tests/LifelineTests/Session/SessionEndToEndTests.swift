@@ -24,7 +24,7 @@ import Testing
             services: methods.map { TestService($0) },
             logger: log.logger
         ) { server in
-            try await withSessionClient(to: server.endpoints[0], configuration: client, logger: log.logger) { client in
+            try await withSessionClient(to: server.boundEndpoints[0], configuration: client, logger: log.logger) { client in
                 try await body(client, server)
             }
         }
@@ -256,7 +256,7 @@ import Testing
             services: [TestService(echo)],
             logger: TestLog().logger
         ) { server in
-            let client = SessionClient(to: server.endpoints[0], logger: TestLog().logger)
+            let client = SessionClient(to: server.boundEndpoints[0], logger: TestLog().logger)
             let running = Task { try await client.run() }
             let failure = await sessionError {
                 try await client.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self)
@@ -269,7 +269,7 @@ import Testing
 
             var good = SessionClientConfiguration()
             good.metadata = ["token": "good"]
-            try await withSessionClient(to: server.endpoints[0], configuration: good, logger: TestLog().logger) {
+            try await withSessionClient(to: server.boundEndpoints[0], configuration: good, logger: TestLog().logger) {
                 client in
                 _ = try await client.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self)
             }
@@ -306,7 +306,7 @@ import Testing
                 for number in 0..<60 { try await slow.push("t.T/Report", TestMessage(number: number)) }
             }
             try await until { slow.statistics.keptMessageCount >= 30 }
-            try await withSessionClient(to: server.endpoints[0], logger: TestLog().logger) { fast in
+            try await withSessionClient(to: server.boundEndpoints[0], logger: TestLog().logger) { fast in
                 for number in 0..<2_000 { try await fast.push("t.T/Report", TestMessage(number: number)) }
                 _ = try await fast.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self)
             }

@@ -138,7 +138,7 @@ import Testing
                 return ["token": "\(asked.count)"]
             }
             try await withSessionClient(
-                to: server.endpoints[0],
+                to: server.boundEndpoints[0],
                 configuration: configuration,
                 logger: TestLog().logger
             ) { client in

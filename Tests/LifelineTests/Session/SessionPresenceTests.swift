@@ -22,7 +22,7 @@ import Testing
             var ada = SessionClientConfiguration()
             ada.name = "Ada"
             ada.metadata = ["from": "London"]
-            try await withSessionClient(to: server.endpoints[0], configuration: ada) { session in
+            try await withSessionClient(to: server.boundEndpoints[0], configuration: ada) { session in
                 #expect(await heard() == "Ada begins, London")
                 var openings = session.sessionEvents.makeAsyncIterator()
                 guard case .opened(_, resumed: false) = await openings.next()?.kind else { throw CancellationError() }
@@ -32,7 +32,7 @@ import Testing
             #expect(await heard() == "Ada goes on, London")
             #expect(await heard() == "Ada ends")
             // One that has not ended when the server does.
-            let bob = SessionClient(to: server.endpoints[0])
+            let bob = SessionClient(to: server.boundEndpoints[0])
             let running = Task { try await bob.run() }
             #expect(await heard() == " begins, ")
             running.cancel()

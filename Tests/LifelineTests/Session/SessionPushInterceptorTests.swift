@@ -30,7 +30,7 @@ import Tracing
             logger: TestLog().logger
         ) { server in
             try await withSessionClient(
-                to: server.endpoints[0],
+                to: server.boundEndpoints[0],
                 interceptors: interceptors,
                 logger: log.logger
             ) { client in

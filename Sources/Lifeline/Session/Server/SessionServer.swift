@@ -7,7 +7,7 @@ internal import NIOConcurrencyHelpers
 /// A running server of sessions, as the body of `withSessionServer` sees it.
 public final class SessionServer: Sendable {
     /// Where it listens, with the real ports when 0 was asked for.
-    public let endpoints: [Endpoint]
+    public let boundEndpoints: [Endpoint]
 
     struct State {
         var registry: SessionRegistry<SessionServerEnd>
@@ -39,7 +39,7 @@ public final class SessionServer: Sendable {
     private let finished = Latch<Void>()
 
     init(
-        endpoints: [Endpoint],
+        boundEndpoints: [Endpoint],
         configuration: SessionServerConfiguration,
         methods: SessionMethods,
         interceptors: [any SessionServerInterceptor],
@@ -47,7 +47,7 @@ public final class SessionServer: Sendable {
         logger: Logger,
         stopAccepting: @escaping @Sendable () async -> Void
     ) {
-        self.endpoints = endpoints
+        self.boundEndpoints = boundEndpoints
         self.configuration = configuration
         self.methods = methods
         self.interceptors = interceptors

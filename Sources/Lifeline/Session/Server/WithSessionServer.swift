@@ -74,7 +74,7 @@ package nonisolated(nonsending) func withSessionServer<Result>(
     let memoryBudget = MemoryBudget(limit: configuration.server.memoryBudget)
     let listeners = try await listen(on: endpoints, configuration.server, memoryBudget, log.logger, transport)
     let server = SessionServer(
-        endpoints: listeners.map(\.endpoint),
+        boundEndpoints: listeners.map(\.boundEndpoint),
         configuration: configuration,
         methods: methods,
         interceptors: interceptors,
