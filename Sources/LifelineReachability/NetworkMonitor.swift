@@ -33,10 +33,7 @@ public final class NetworkMonitor: Sendable {
         watch = NetworkWatch(configuration: configuration, logger: logger, loop: group.any())
     }
 
-    /// The path as it is, at once when it is known already, and then every change of it, until the task is cancelled.
-    ///
-    /// Two paths that follow each other differ. Who is slow gets the newest path next, and not those in between. Any number
-    /// may iterate at once, each with a sequence of their own.
+    /// What the network allows, and every change of it, for any number of subscribers, each from the newest path on.
     public var paths: NetworkPaths { NetworkPaths(watch: watch) }
 
     /// The path as it is: at once while somebody iterates `paths`, and otherwise after asking the kernel.
@@ -50,7 +47,11 @@ public final class NetworkMonitor: Sendable {
     }
 }
 
-/// The paths of a `NetworkMonitor`.
+/// The paths of a `NetworkMonitor`, for any number of subscribers.
+///
+/// Each iteration begins with the newest path there is, at once when it is known already, and goes on with later ones. Two
+/// paths that follow each other differ. It ends when the task that iterates is cancelled. Nothing is kept for a subscriber:
+/// who is slow gets the newest path next, and not those in between.
 public struct NetworkPaths: AsyncSequence, Sendable {
     /// What iterates. When it is dropped, or its task is cancelled, it takes no part in the monitor any more.
     public struct AsyncIterator: AsyncIteratorProtocol {
@@ -82,7 +83,7 @@ public struct NetworkPaths: AsyncSequence, Sendable {
 
     fileprivate let watch: NetworkWatch
 
-    /// Begins to iterate, with the path as it is.
+    /// Begins with the newest path there is.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(base: watch.subscribe().makeAsyncIterator())
     }

@@ -94,6 +94,37 @@ import Testing
         }
     }
 
+    @Test func aLateSubscriberBeginsWithTheNewest() async throws {
+        try await withFixedHeaderServer(on: Endpoint("tcp://127.0.0.1:0"), { $0.tls = nil }) { endpoint in
+            try await withFixedHeaderClient(to: endpoint) { client in
+                _ = try await client.request(url: 0x500, timeout: timeout)
+                var events = client.events.makeAsyncIterator()
+                #expect(await events.next()?.transition.to == .ready)
+            }
+        }
+        try await withHeadLineServer { endpoint in
+            try await withHeadLineClient(to: endpoint) { client in
+                _ = try await client.request(type: "q", content: [1], timeout: timeout)
+                var events = client.events.makeAsyncIterator()
+                #expect(await events.next()?.transition.to == .ready)
+            }
+        }
+    }
+
+    /// A server that sends back whatever comes.
+    private func withHeadLineServer(_ body: nonisolated(nonsending) (Endpoint) async throws -> Void) async throws {
+        try await withServer(
+            listeningOn: .tcp(host: "127.0.0.1", port: 0),
+            logger: TestLog().logger,
+            receiving: HeadLineMessage.self,
+            sending: HeadLineMessage.self
+        ) { connection in
+            for try await message in connection.messages { try await connection.send(message) }
+        } _: {
+            try await body($0.boundEndpoint)
+        }
+    }
+
     @Test func headLinesOverAUnixSocket() async throws {
         try await withTemporaryPath("lines.sock") { path in
             try await withServer(

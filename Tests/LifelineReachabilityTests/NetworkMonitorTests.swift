@@ -66,6 +66,16 @@ import Testing
         }
     }
 
+    @Test func aLateSubscriberBeginsWithTheNewest() async throws {
+        try await withMonitor { monitor, _ in
+            var early = monitor.paths.makeAsyncIterator()
+            let newest = await early.next()
+            var late = monitor.paths.makeAsyncIterator()
+            #expect(newest != nil)
+            #expect(await late.next() == newest)
+        }
+    }
+
     @Test func childrenDoNotInheritTheSocket() async throws {
         try await withMonitor { monitor, settle in
             for await _ in monitor.paths {

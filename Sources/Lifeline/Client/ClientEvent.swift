@@ -51,13 +51,13 @@ extension ClientEvent: CustomStringConvertible {
 
 /// The steps of a client's connection, for any number of subscribers.
 ///
-/// Each iteration begins with the newest step, which tells the state, and goes on with every later one. It ends after the
-/// client has closed, and when the task that iterates is cancelled. Nothing is kept for a subscriber: who falls more than
+/// Each iteration begins with the newest step there is, which tells the state, and goes on with every later one. It ends
+/// after the client has closed, and when the task that iterates is cancelled. Nothing is kept for a subscriber: who falls more than
 /// 100 steps behind is told how many were missed.
 public struct ClientEvents: AsyncSequence, Sendable {
     let history: ClientHistory
 
-    /// Begins with the newest step.
+    /// Begins with the newest step there is.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(history: history, cursor: history.newestNumber)
     }

@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func aLateSubscriberBeginsWithTheState() async throws {
+    @Test func aLateSubscriberBeginsWithTheNewest() async throws {
         let harness = ClientHarness()
         try await harness.run { client in
             try await harness.transport.nextAttempt().accept()
