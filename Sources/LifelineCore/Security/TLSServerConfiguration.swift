@@ -5,8 +5,8 @@
 public struct TLSServerConfiguration: Sendable, Hashable {
     /// The server's certificate and key. When they are files and those change, they are loaded again: the next
     /// connection that is accepted has them looked at, at most once a second, and those after it get the new certificate.
-    /// Files that cannot be used change nothing, and are logged as a `warning`. `Server.reloadCertificate()` loads them
-    /// at once. Connections that stand go on either way.
+    /// Files that cannot be used change nothing, and are logged as a `warning`. `reloadCertificate()` of the server loads
+    /// them at once. Connections that stand go on either way.
     public var identity: TLSIdentity
 
     /// When not nil, every client must show a certificate that one of these roots vouches for. They are loaded again

@@ -33,6 +33,8 @@ public final class SessionServer: Sendable {
     let budget: SharedSessionBudget
     let clock: any ClientClock
     let logger: Logger
+    /// Of each endpoint that has TLS.
+    private let certificates: [ServerCertificates]
     let stopAccepting: @Sendable () async -> Void
     let state: NIOLockedValueBox<State>
     /// Opens when it has shut down.
@@ -45,6 +47,7 @@ public final class SessionServer: Sendable {
         interceptors: [any SessionServerInterceptor],
         clock: any ClientClock,
         logger: Logger,
+        certificates: [ServerCertificates],
         stopAccepting: @escaping @Sendable () async -> Void
     ) {
         self.boundEndpoints = boundEndpoints
@@ -53,6 +56,7 @@ public final class SessionServer: Sendable {
         self.interceptors = interceptors
         self.clock = clock
         self.logger = logger
+        self.certificates = certificates
         self.stopAccepting = stopAccepting
         budget = SharedSessionBudget(
             limit: SessionAllowance(
@@ -89,6 +93,16 @@ public final class SessionServer: Sendable {
     /// several with one name, the newest has it.
     public func session(named name: String) -> SessionServerEnd? {
         state.withLockedValue { $0.registry[name: name]?.session }
+    }
+
+    // MARK: Certificates
+
+    /// Loads the files of `ServerConfiguration.tls` again, for connections that are accepted from now on; those that stand go on.
+    /// A server without TLS has nothing to load.
+    ///
+    /// - Throws: `ConnectionError` `invalidConfiguration` when they cannot be used; what was loaded before stays in use.
+    public func reloadCertificate() async throws(ConnectionError) {
+        for certificates in certificates { try await certificates.reload() }
     }
 
     // MARK: Shutting down

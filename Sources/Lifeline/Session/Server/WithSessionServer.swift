@@ -72,14 +72,16 @@ package nonisolated(nonsending) func withSessionServer<Result>(
     let log = LimitedLog.ofServer(logger) { clock.now }
     defer { log.tellLeftOut() }
     let memoryBudget = MemoryBudget(limit: configuration.server.memoryBudget)
-    let listeners = try await listen(on: endpoints, configuration.server, memoryBudget, log.logger, transport)
+    let open = try await listen(on: endpoints, configuration.server, memoryBudget, log.logger, transport)
+    let listeners = open.map(\.listener)
     let server = SessionServer(
         boundEndpoints: listeners.map(\.boundEndpoint),
         configuration: configuration,
         methods: methods,
         interceptors: interceptors,
         clock: clock,
-        logger: log.logger
+        logger: log.logger,
+        certificates: open.compactMap(\.certificates)
     ) {
         for listener in listeners { await listener.stopAccepting() }
     }
@@ -99,21 +101,23 @@ package nonisolated(nonsending) func withSessionServer<Result>(
 
 private typealias Listener = any TransportListener<SessionServerIntake>
 
+private typealias OpenListener = (listener: Listener, certificates: ServerCertificates?)
+
 private func listen(
     on endpoints: [Endpoint],
     _ configuration: ServerConfiguration,
     _ memoryBudget: MemoryBudget,
     _ logger: Logger,
     _ transport: any Transport
-) async throws -> [Listener] {
-    var listeners: [Listener] = []
+) async throws -> [OpenListener] {
+    var listeners: [OpenListener] = []
     do {
         for endpoint in endpoints {
             listeners.append(try await listen(on: endpoint, configuration, memoryBudget, logger, transport))
         }
         return listeners
     } catch {
-        for listener in listeners { await listener.close() }
+        for (listener, _) in listeners { await listener.close() }
         throw error
     }
 }
@@ -124,7 +128,7 @@ private func listen(
     _ memoryBudget: MemoryBudget,
     _ logger: Logger,
     _ transport: any Transport
-) async throws -> Listener {
+) async throws -> OpenListener {
     typealias Frame = Lifeline_Session_V1_Frame
     var options = configuration.connection.transportOptions(
         maximumFrameLength: configuration.connection.frameLimit(for: Frame.self),
@@ -138,7 +142,7 @@ private func listen(
     )
     options.openingFrameLimit = SessionServerIntake.openingFrameLimit
     options.memoryBudget = memoryBudget
-    return try await transport.listen(
+    let listener = try await transport.listen(
         on: endpoint,
         options: ListenerOptions(
             connection: options,
@@ -150,6 +154,7 @@ private func listen(
     ) {
         SessionReceiver(configuration: configuration.connection)
     }
+    return (listener, options.layers.lazy.compactMap { ($0 as? TLSServerLayer)?.certificates }.first)
 }
 
 /// Accepts on all listeners until they have stopped, and stays until all connections are closed.
