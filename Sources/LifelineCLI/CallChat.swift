@@ -77,6 +77,7 @@ private actor Chat {
     }
 
     nonisolated func run(in room: Sample_Room_V1_RoomClient) async throws {
+        let events = room.session.sessionEvents.makeAsyncIterator()
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 for try await item in room.news { try await self.print(item) }
@@ -84,9 +85,8 @@ private actor Chat {
             }
             group.addTask { try await self.say(to: room) }
             group.addTask {
-                for await event in room.session.sessionEvents {
-                    await self.received(event)
-                }
+                var events = events
+                while let event = await events.next() { await self.received(event) }
             }
             group.addTask { for await _ in self.left {} }
             // The errors of the others end it, too; their ends do not.

@@ -21,6 +21,7 @@ final class CallWatcher: Sendable {
 
     private let client: SessionClient
     private let connectionEvents: ClientEvents.AsyncIterator
+    private let sessionEvents: SessionEvents.AsyncIterator
     private let timeout: Duration
     private let isQuiet: Bool
     private let describe: @Sendable ([SessionMessageInDoubt]) -> String
@@ -37,6 +38,7 @@ final class CallWatcher: Sendable {
     ) {
         self.client = client
         connectionEvents = client.events.makeAsyncIterator()
+        sessionEvents = client.sessionEvents.makeAsyncIterator()
         self.timeout = timeout
         self.isQuiet = isQuiet
         self.describe = describe
@@ -82,8 +84,9 @@ final class CallWatcher: Sendable {
 
     /// Follows the session to its end.
     func watchSession() async {
+        var events = sessionEvents
         var isFirst = true
-        for await event in client.sessionEvents {
+        while let event = await events.next() {
             if event.missedCount > 0 {
                 tell("\(event.missedCount) changes of the session came too fast to be followed")
             }

@@ -232,9 +232,8 @@ import Testing
             }
             _ = try await client.call("t.T/Echo", TestMessage(number: 2), returning: TestMessage.self)
             #expect(server.sessions.map(\.id) == [id])
-            var events = client.sessionEvents.makeAsyncIterator()
-            for resumed in [false, true] {
-                guard case .opened(id, resumed)? = await events.next()?.kind else {
+            for (event, resumed) in zip(client.sessionHistory, [false, true]) {
+                guard case .opened(id, resumed) = event.kind else {
                     #expect(Bool(false), "opened, resumed \(resumed)")
                     continue
                 }
@@ -466,11 +465,10 @@ import Testing
                     firstIsDown.signal()
                 }
                 try await pushing.value
-                for await event in client.sessionEvents {
-                    guard case .lost(let inDoubt) = event.kind else { continue }
-                    #expect(inDoubt.isEmpty)
-                    break
+                let losses = client.sessionHistory.compactMap { event -> [SessionMessageInDoubt]? in
+                    if case .lost(let inDoubt) = event.kind { inDoubt } else { nil }
                 }
+                #expect(losses.first?.isEmpty == true)
                 #expect(client.statistics.keptMessageCount == 0)
             }
         }

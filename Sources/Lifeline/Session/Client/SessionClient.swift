@@ -118,8 +118,11 @@ public final class SessionClient: Sendable {
     /// The last 100 steps of the connection, the oldest first.
     public var history: [ClientEvent] { keeper.history.events }
 
-    /// What becomes of the session, for any number of subscribers.
+    /// What becomes of the session, for any number of subscribers, each from the newest event on.
     public var sessionEvents: SessionEvents { SessionEvents(history: clientEnd.history) }
+
+    /// The last 20 events of the session, the oldest first.
+    public var sessionHistory: [SessionEvent] { clientEnd.history.events }
 
     /// What became of messages so far.
     public var statistics: SessionStatistics {

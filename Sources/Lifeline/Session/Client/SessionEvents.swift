@@ -30,20 +30,22 @@ public struct SessionEvent: Sendable {
 
 /// What becomes of a client's session, for any number of subscribers.
 ///
-/// Each iteration begins with the oldest event that is kept, 20 at most, and goes on with every later one. It ends after
-/// `ended`, and when the task that iterates is cancelled.
+/// Each iteration begins with the newest event, which tells how the session stands, and goes on with every later one. It ends
+/// after `ended`, and when the task that iterates is cancelled. Nothing is kept for a subscriber: who falls more than 20 events
+/// behind is told how many were missed. Who wants to know of every message in doubt subscribes before the client runs.
 public struct SessionEvents: AsyncSequence, Sendable {
     let history: SessionHistory
 
-    /// Begins with the oldest event that is kept.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(history: history) }
+    /// Begins with the newest event.
+    public func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(history: history, cursor: history.newestNumber)
+    }
 
     /// Hands out one event at a time.
-    public struct AsyncIterator: AsyncIteratorProtocol {
+    public struct AsyncIterator: AsyncIteratorProtocol, Sendable {
         fileprivate let history: SessionHistory
-        private var cursor = 0
-
-        fileprivate init(history: SessionHistory) { self.history = history }
+        /// The number of the next event.
+        fileprivate var cursor: Int
 
         /// The next event; nil at the end.
         public nonisolated(nonsending) mutating func next() async -> SessionEvent? {
@@ -100,6 +102,15 @@ final class SessionHistory: Sendable {
         news.open(with: ())
     }
 
+    /// The number of the newest event; that of the first one before there is any.
+    var newestNumber: Int { state.withLockedValue { $0.firstNumber + Swift.max($0.events.count - 1, 0) } }
+
+    /// The events that are kept, the oldest first.
+    var events: [SessionEvent] {
+        state.withLockedValue { $0.events.map { SessionEvent(kind: $0.kind, reason: $0.reason, missedCount: 0) } }
+    }
+
+    /// The event of this number; if it is not kept any more, the oldest one that is.
     fileprivate func event(at cursor: Int) -> Lookup {
         state.withLockedValue { state in
             let number = Swift.max(cursor, state.firstNumber)
@@ -109,10 +120,8 @@ final class SessionHistory: Sendable {
                 if case .ended? = state.events.last?.kind { return .end }
                 return .notYet(state.news)
             }
-            // Who has just begun has missed nothing.
-            let missedCount = cursor == 0 ? 0 : number - cursor
             let (kind, reason) = state.events[index]
-            return .event(SessionEvent(kind: kind, reason: reason, missedCount: missedCount), number: number)
+            return .event(SessionEvent(kind: kind, reason: reason, missedCount: number - cursor), number: number)
         }
     }
 }

@@ -37,12 +37,12 @@ extension SessionClientTests {
     @Test func whatTheServerOfANewSessionDoesNotTake() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
+            var events = client.sessionEvents.makeAsyncIterator()
             try await client.push("t.T/P", TestMessage([UInt8](repeating: 1, count: 2_000)))
             try await client.push("t.T/P", TestMessage(number: 2))
             let server = try await harness.accept()
             try await server.welcome(maximumFrame: 1_000)
             #expect(try await server.next().push.payload == (try TestMessage(number: 2).serializedBytes()))
-            var events = client.sessionEvents.makeAsyncIterator()
             guard case .opened(_, resumed: false)? = await events.next()?.kind else { return #expect(Bool(false)) }
             guard case .refused(let messages)? = await events.next()?.kind else { return #expect(Bool(false)) }
             #expect(messages.map(\.outcome) == [.refused] && messages.map(\.payload.count) == [2_003])
@@ -54,6 +54,7 @@ extension SessionClientTests {
     @Test func aServerThatAccusesTheClient() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
+            var events = client.sessionEvents.makeAsyncIterator()
             var server = try await harness.accept()
             try await server.welcome()
             try await client.push("t.T/P", TestMessage(number: 1))
@@ -63,7 +64,6 @@ extension SessionClientTests {
             try await harness.waitForBackoff()
             server = try await harness.accept()
             #expect(try await server.welcome(id: 2).sessionID.isEmpty)
-            var events = client.sessionEvents.makeAsyncIterator()
             _ = await events.next()
             let event = try #require(await events.next())
             guard case .lost(let inDoubt) = event.kind else { return #expect(Bool(false)) }

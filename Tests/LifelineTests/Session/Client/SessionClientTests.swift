@@ -125,6 +125,7 @@ import Testing
     @Test func aSessionThatIsLost() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
+            var events = client.sessionEvents.makeAsyncIterator()
             var server = try await harness.accept()
             try await server.welcome()
             try await client.push("t.T/P", TestMessage(number: 1))
@@ -147,7 +148,6 @@ import Testing
             #expect(push.sequence == 1)
             #expect(push.push.payload == (try TestMessage(number: 4).serializedBytes()))
 
-            var events = client.sessionEvents.makeAsyncIterator()
             guard case .opened(_, resumed: false)? = await events.next()?.kind else { return #expect(Bool(false)) }
             guard case .lost(let inDoubt)? = await events.next()?.kind else { return #expect(Bool(false)) }
             #expect(inDoubt.map(\.method) == ["t.T/P"])
@@ -161,6 +161,7 @@ import Testing
     @Test func aCallThatIsLostWithItsSession() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
+            var events = client.sessionEvents.makeAsyncIterator()
             var server = try await harness.accept()
             try await server.welcome()
             let call = Task {
@@ -185,7 +186,6 @@ import Testing
             try await server.welcome(id: 2)
             #expect(await sessionError { try await call.value }?.code == .sessionLost)
             #expect(await sessionError { try await stream.value }?.code == .sessionLost)
-            var events = client.sessionEvents.makeAsyncIterator()
             _ = await events.next()
             guard case .lost(let inDoubt)? = await events.next()?.kind else { return #expect(Bool(false)) }
             #expect(inDoubt.map(\.method) == ["t.T/A", "t.T/S"])
@@ -642,9 +642,8 @@ import Testing
         server.peer.close(nil)
         await closing.value
         _ = await running.result
-        var events: [SessionEvent.Kind] = []
-        for await event in client.sessionEvents { events.append(event.kind) }
-        guard case .ended(_, let inDoubt)? = events.last else { return #expect(Bool(false)) }
+        let events = client.sessionHistory
+        guard case .ended(_, let inDoubt)? = events.last?.kind else { return #expect(Bool(false)) }
         #expect(inDoubt.map(\.outcome) == [.inDoubt])
         #expect(events.count == 2)
     }
