@@ -136,7 +136,7 @@ private actor Chat {
             if line.isEmpty { continue }
             await willSay(line, sessionCount: room.session.statistics.sessionCount)
             do throws(SessionError) {
-                await said(line, try await room.say(.with { $0.text = line }, deadline: nil).number)
+                await said(line, try await room.say(.with { $0.text = line }, timeout: nil).number)
             } catch {
                 guard error.code == .sessionLost else { throw error }
                 await inDoubt(line)

@@ -118,7 +118,7 @@ private actor EchoRun {
         let request = Sample_Room_V1_EchoRequest.with { ($0.number, $0.text) = (number, text ?? "") }
         while true {
             do throws(SessionError) {
-                let reply = try await room.echo(request, deadline: timeout)
+                let reply = try await room.echo(request, timeout: timeout)
                 if reply.number == number, reply.text == request.text { return reply }
             } catch {
                 guard error.code == .sessionLost else { throw error }

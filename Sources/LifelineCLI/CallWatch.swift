@@ -44,7 +44,7 @@ struct CallWatch: AsyncParsableCommand {
             do {
                 try await call.withRoom { room in
                     room.news.stop()
-                    for try await tick in room.watch(request, deadline: timeout) {
+                    for try await tick in room.watch(request, timeout: timeout) {
                         try await writeToStandardOutput(Array("\(tick.number) \(tick.time.clockTime)\n".utf8))
                     }
                     try Task.checkCancellation()

@@ -26,19 +26,19 @@ public struct Sample_Room_V1_RoomClient: Sendable {
     /// Answers with what it was asked.
     ///
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func echo(
         _ request: Sample_Room_V1_EchoRequest,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Sample_Room_V1_EchoReply {
         try await session.call(
             "sample.room.v1.Room/Echo",
             request,
             returning: Sample_Room_V1_EchoReply.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -48,18 +48,18 @@ public struct Sample_Room_V1_RoomClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - deadline: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
     ///   - metadata: what travels beside the message. Default: nothing.
     public func watch(
         _ request: Sample_Room_V1_WatchRequest,
-        deadline: Swift.Duration? = nil,
+        timeout: Swift.Duration? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) -> Lifeline.SessionStream<Sample_Room_V1_Tick> {
         session.stream(
             "sample.room.v1.Room/Watch",
             request,
             of: Sample_Room_V1_Tick.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -67,19 +67,19 @@ public struct Sample_Room_V1_RoomClient: Sendable {
     /// Says something to everybody in the room, the speaker included. Answers when it has been given to all of them.
     ///
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func say(
         _ request: Sample_Room_V1_SayRequest,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Sample_Room_V1_SayReply {
         try await session.call(
             "sample.room.v1.Room/Say",
             request,
             returning: Sample_Room_V1_SayReply.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }

@@ -65,7 +65,7 @@ import Testing
             _ = try await client.ask("AwaitEnd")
 
             let expired = try await sessionError {
-                try await client.ask("Hang", id: 2, deadline: .milliseconds(50))
+                try await client.ask("Hang", id: 2, timeout: .milliseconds(50))
             }
             #expect(expired.code == .timedOut)
             _ = try await client.ask("AwaitEnd")
@@ -137,7 +137,7 @@ import Testing
         try await SessionPeer.withServer(cutting.options, configuration: configuration) { client in
             let pushes = client.pushes("interop.Peer/News", of: ChatMessage.self)
             async let news = take(cutting.count, of: pushes)
-            async let start = client.ask("Start", id: cutting.count, deadline: nil)
+            async let start = client.ask("Start", id: cutting.count, timeout: nil)
             async let notes: Void = {
                 for number in 0..<cutting.count {
                     try await client.note(number, text: ChatMessage.padding(for: number))
@@ -156,7 +156,7 @@ import Testing
             async let echoes = {
                 var echoes: [String] = []
                 for number in 0..<(cutting.count / 10) {
-                    echoes.append(try await client.ask("Echo", id: number, deadline: nil).id)
+                    echoes.append(try await client.ask("Echo", id: number, timeout: nil).id)
                 }
                 return echoes
             }()
@@ -165,7 +165,7 @@ import Testing
             #expect(try await news == expected)
             _ = try await start
             try await notes
-            _ = try await client.ask("AwaitNotes", id: cutting.count, deadline: nil)
+            _ = try await client.ask("AwaitNotes", id: cutting.count, timeout: nil)
 
             let report = try await client.report()
             #expect(report.notes == expected)

@@ -63,13 +63,13 @@ extension SessionClient {
         _ method: String,
         id: Int = 0,
         text: String = "",
-        deadline: Duration? = .seconds(60)
+        timeout: Duration? = .seconds(60)
     ) async throws(SessionError) -> ChatMessage {
         try await call(
             SessionPeer.service + method,
             ChatMessage.chat(id, text),
             returning: ChatMessage.self,
-            deadline: deadline
+            timeout: timeout
         )
     }
 

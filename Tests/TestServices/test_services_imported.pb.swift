@@ -16,37 +16,37 @@ public struct Test_Services_Imported_ClockClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func now(
         _ request: Google_Protobuf_Empty,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Google_Protobuf_Timestamp {
         try await session.call(
             "test.services.imported.Clock/Now",
             request,
             returning: Google_Protobuf_Timestamp.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func ask(
         _ request: Test_Services_Question,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
             "test.services.imported.Clock/Ask",
             request,
             returning: Test_Services_Answer.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }

@@ -58,19 +58,19 @@ public struct Test_Services_Names_HallServiceClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func enter(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_HallClient {
         try await session.call(
             "test.services.names.Hall/Enter",
             request,
             returning: Test_Services_Names_HallClient.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -108,19 +108,19 @@ public struct Test_Services_Names_DoorServiceClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `open`(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Door/Open",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -158,19 +158,19 @@ public struct Test_Services_Names_HallServiceServiceClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func enter(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.HallService/Enter",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -229,19 +229,19 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func sessionMethod(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Methods/Session",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -249,36 +249,36 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - deadline: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
     ///   - metadata: what travels beside the message. Default: nothing.
     public func methodsMethod(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = nil,
+        timeout: Swift.Duration? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) -> Lifeline.SessionStream<Test_Services_Names_Room> {
         session.stream(
             "test.services.names.Methods/Methods",
             request,
             of: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func initMethod(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Methods/Init",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -306,73 +306,73 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func getURL(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Methods/GetURL",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func getURLMethod(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Methods/GetUrl",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func getURLMethodMethod(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Methods/get_url",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func request(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Methods/Request",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -402,108 +402,108 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - deadline: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
     ///   - metadata: what travels beside the message. Default: nothing.
     public func deadline(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = nil,
+        timeout: Swift.Duration? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) -> Lifeline.SessionStream<Test_Services_Names_Room> {
         session.stream(
             "test.services.names.Methods/Deadline",
             request,
             of: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func context(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Methods/Context",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Methods/Unary",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func push(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Methods/Push",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func _Method(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Methods/_",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func _1St(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Methods/_1st",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -717,19 +717,19 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `class`(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Class",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -759,378 +759,378 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - deadline: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
     ///   - metadata: what travels beside the message. Default: nothing.
     public func `repeat`(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = nil,
+        timeout: Swift.Duration? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) -> Lifeline.SessionStream<Test_Services_Names_Room> {
         session.stream(
             "test.services.names.Keywords/Repeat",
             request,
             of: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func any(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Any",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func async(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Async",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func await(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Await",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `deinit`(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Deinit",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `extension`(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Extension",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `func`(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Func",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func get(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Get",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `in`(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/In",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `is`(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Is",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func left(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Left",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `nil`(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Nil",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `protocol`(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Protocol",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func set(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Set",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func some(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Some",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `subscript`(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Subscript",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `super`(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Super",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `throws`(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Throws",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `try`(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Try",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func type(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Type",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func yield(
         _ request: Test_Services_Names_Room,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
             "test.services.names.Keywords/Yield",
             request,
             returning: Test_Services_Names_Room.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }

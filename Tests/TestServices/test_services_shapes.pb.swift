@@ -86,19 +86,19 @@ public struct Test_Services_ShapesClient: Sendable {
     /// A request and its response.
     ///
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Question,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
             "test.services.Shapes/Unary",
             request,
             returning: Test_Services_Answer.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -108,18 +108,18 @@ public struct Test_Services_ShapesClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - deadline: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
     ///   - metadata: what travels beside the message. Default: nothing.
     public func stream(
         _ request: Test_Services_Question,
-        deadline: Swift.Duration? = nil,
+        timeout: Swift.Duration? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) -> Lifeline.SessionStream<Test_Services_Answer.Part> {
         session.stream(
             "test.services.Shapes/Stream",
             request,
             of: Test_Services_Answer.Part.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -151,19 +151,19 @@ public struct Test_Services_ShapesClient: Sendable {
     /// Empty as an ordinary message.
     ///
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func emptyUnary(
         _ request: Google_Protobuf_Empty,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Google_Protobuf_Empty {
         try await session.call(
             "test.services.Shapes/EmptyUnary",
             request,
             returning: Google_Protobuf_Empty.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -171,18 +171,18 @@ public struct Test_Services_ShapesClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - deadline: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
     ///   - metadata: what travels beside the message. Default: nothing.
     public func emptyStream(
         _ request: Test_Services_Question,
-        deadline: Swift.Duration? = nil,
+        timeout: Swift.Duration? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) -> Lifeline.SessionStream<Google_Protobuf_Empty> {
         session.stream(
             "test.services.Shapes/EmptyStream",
             request,
             of: Google_Protobuf_Empty.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -335,20 +335,20 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
     /// NOTE: This method was marked as deprecated in the .proto file
     ///
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     @available(*, deprecated)
     public nonisolated(nonsending) func oldUnary(
         _ request: Test_Services_Question,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
             "test.services.PartlyDeprecated/OldUnary",
             request,
             returning: Test_Services_Answer.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -358,19 +358,19 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - deadline: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
     ///   - metadata: what travels beside the message. Default: nothing.
     @available(*, deprecated)
     public func oldStream(
         _ request: Test_Services_Question,
-        deadline: Swift.Duration? = nil,
+        timeout: Swift.Duration? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) -> Lifeline.SessionStream<Test_Services_Answer> {
         session.stream(
             "test.services.PartlyDeprecated/OldStream",
             request,
             of: Test_Services_Answer.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -401,19 +401,19 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func newUnary(
         _ request: Test_Services_Question,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
             "test.services.PartlyDeprecated/NewUnary",
             request,
             returning: Test_Services_Answer.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -509,19 +509,19 @@ public struct Test_Services_DeprecatedClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Question,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
             "test.services.Deprecated/Unary",
             request,
             returning: Test_Services_Answer.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }

@@ -90,19 +90,19 @@ public struct SessionServiceClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func call(
         _ request: LifelineMessage,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> SessionClient {
         try await session.call(
             "Session/Call",
             request,
             returning: SessionClient.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -110,18 +110,18 @@ public struct SessionServiceClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - deadline: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
     ///   - metadata: what travels beside the message. Default: nothing.
     public func watch(
         _ request: Duration,
-        deadline: Swift.Duration? = nil,
+        timeout: Swift.Duration? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) -> Lifeline.SessionStream<SessionError> {
         session.stream(
             "Session/Watch",
             request,
             of: SessionError.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }
@@ -149,19 +149,19 @@ public struct SessionServiceClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func methodsMethod(
         _ request: SessionMethod,
-        deadline: Swift.Duration? = .seconds(30),
+        timeout: Swift.Duration? = .seconds(30),
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> SessionMethod {
         try await session.call(
             "Session/Methods",
             request,
             returning: SessionMethod.self,
-            deadline: deadline,
+            timeout: timeout,
             metadata: metadata
         )
     }

@@ -80,7 +80,7 @@ extension SwiftServiceGenerator {
         printComments(
             comments(method),
             "- Parameters:",
-            "  - deadline: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.",
+            "  - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.",
             Self.metadataComment,
             "- Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.",
             to: &printer
@@ -89,14 +89,14 @@ extension SwiftServiceGenerator {
         printer.print(
             "\(context.modifier)nonisolated(nonsending) func \(method.name)(",
             "    _ request: \(input(method)),",
-            "    deadline: \(Self.duration)? = .seconds(30),",
+            "    timeout: \(Self.duration)? = .seconds(30),",
             "    \(metadataParameter)",
             ") async throws(\(session("SessionError"))) -> \(output(method)) {",
             "    try await session.call(",
             "        \(method.pathLiteral),",
             "        request,",
             "        returning: \(output(method)).self,",
-            "        deadline: deadline,",
+            "        timeout: timeout,",
             "        metadata: metadata",
             "    )",
             "}"
@@ -110,7 +110,7 @@ extension SwiftServiceGenerator {
             "Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.",
             "",
             "- Parameters:",
-            "  - deadline: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.",
+            "  - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.",
             Self.metadataComment,
             to: &printer
         )
@@ -118,14 +118,14 @@ extension SwiftServiceGenerator {
         printer.print(
             "\(context.modifier)func \(method.name)(",
             "    _ request: \(input(method)),",
-            "    deadline: \(Self.duration)? = nil,",
+            "    timeout: \(Self.duration)? = nil,",
             "    \(metadataParameter)",
             ") -> \(session("SessionStream"))<\(output(method))> {",
             "    session.stream(",
             "        \(method.pathLiteral),",
             "        request,",
             "        of: \(output(method)).self,",
-            "        deadline: deadline,",
+            "        timeout: timeout,",
             "        metadata: metadata",
             "    )",
             "}"

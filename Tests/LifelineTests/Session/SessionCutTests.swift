@@ -68,7 +68,7 @@ import Testing
             group.addTask {
                 for number in 0..<SessionCutTests.callCount {
                     let message = TestMessage(cutNumber: number)
-                    let reply = try await client.call("t.T/Call", message, returning: TestMessage.self, deadline: nil)
+                    let reply = try await client.call("t.T/Call", message, returning: TestMessage.self, timeout: nil)
                     #expect(reply == message)
                 }
             }

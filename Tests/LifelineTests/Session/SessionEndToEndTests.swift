@@ -72,7 +72,7 @@ import Testing
             let reply: TestMessage = try await client.call(
                 "t.T/Tell",
                 TestMessage(number: 1),
-                deadline: .seconds(500),
+                timeout: .seconds(500),
                 metadata: ["who": "me"]
             )
             #expect(reply.payload == Array("anna".utf8))

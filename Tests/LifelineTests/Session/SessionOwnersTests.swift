@@ -106,7 +106,7 @@ import Testing
         configuration.metadata = ["token": String(repeating: "t", count: 20_000)]
         let error = await #expect(throws: SessionError.self) {
             try await withSessionClient(to: anyPort, configuration: configuration, logger: TestLog().logger) { client in
-                try await client.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self, deadline: nil)
+                try await client.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self, timeout: nil)
             }
         }
         #expect((error?.cause as? ConnectionError)?.code == .invalidConfiguration)

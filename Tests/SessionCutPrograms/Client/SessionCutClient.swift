@@ -70,7 +70,7 @@ import SessionCutSupport
 
     /// All that ends by itself.
     private func exchange(_ client: SessionClient, _ record: CutRecord, _ pace: CutPace) async throws {
-        _ = try await client.call(CutFlow.begin, Message(), returning: Message.self, deadline: nil)
+        _ = try await client.call(CutFlow.begin, Message(), returning: Message.self, timeout: nil)
         try await withThrowingTaskGroup { group in
             for flow in [CutFlow.reports, .statuses] {
                 group.addTask {
@@ -98,7 +98,7 @@ import SessionCutSupport
                             CutFlow.calls.method,
                             request,
                             returning: Message.self,
-                            deadline: nil
+                            timeout: nil
                         )
                         try record.add(CutRecord.Entry(.replies, reply))
                     }

@@ -26,7 +26,7 @@ public struct SessionCall: Sendable {
         set { lazyMetadata.own = newValue }
     }
     /// How long it may take; nil: as long as it likes. A push has none.
-    public var timeLimit: Duration?
+    public var timeout: Duration?
     /// What is promised of a push; `reliable` for all else.
     public var delivery: SessionDelivery
     /// What whoever pushes waits for; `accepted` for all else.
@@ -44,7 +44,7 @@ public struct SessionCall: Sendable {
         _ method: String,
         _ kind: Kind,
         metadata: SessionMetadata = [:],
-        timeLimit: Duration? = nil,
+        timeout: Duration? = nil,
         delivery: SessionDelivery = .reliable,
         isImplemented: Bool = true,
         until stage: SessionPushStage = .accepted,
@@ -54,7 +54,7 @@ public struct SessionCall: Sendable {
             method,
             kind,
             metadata: metadata,
-            timeLimit: timeLimit,
+            timeout: timeout,
             delivery: delivery,
             isImplemented: isImplemented,
             until: stage,
@@ -67,7 +67,7 @@ public struct SessionCall: Sendable {
         _ method: String,
         _ kind: Kind,
         metadata: SessionMetadata?,
-        timeLimit: Duration? = nil,
+        timeout: Duration? = nil,
         delivery: SessionDelivery = .reliable,
         isImplemented: Bool = true,
         until stage: SessionPushStage = .accepted,
@@ -76,7 +76,7 @@ public struct SessionCall: Sendable {
         self.method = method
         self.isImplemented = isImplemented
         self.kind = kind
-        self.timeLimit = timeLimit
+        self.timeout = timeout
         self.delivery = delivery
         self.stage = stage
         lazyMetadata = LazyMetadata(own: metadata, content: content)

@@ -4,12 +4,12 @@ internal import LifelineProtos
 
 // What generated clients use.
 extension SessionClient {
-    /// Asks, and waits for the reply. Without a connection it waits for one, until its deadline. Cancelling the task cancels
+    /// Asks, and waits for the reply. Without a connection it waits for one, within its timeout. Cancelling the task cancels
     /// the handler, too.
     ///
     /// - Parameters:
     ///   - method: `package.Service/Method`.
-    ///   - deadline: how long it may take from now on; nil: as long as it likes. Default: 30 s. Values below 0 count as 0,
+    ///   - timeout: how long it may take from now on; nil: as long as it likes. Default: 30 s. Values below 0 count as 0,
     ///     those over 365 days as 365 days.
     /// - Throws: `SessionError`: `status` when the handler ended it so, `timedOut`, `cancelled`, `sessionLost`,
     ///   `tooManyInFlight`, `messageRefused`, `malformedMessage`, or why the session has ended: `closedLocally`,
@@ -18,14 +18,14 @@ extension SessionClient {
         _ method: String,
         _ request: Request,
         returning: Reply.Type = Reply.self,
-        deadline: Duration? = .seconds(30),
+        timeout: Duration? = .seconds(30),
         metadata: SessionMetadata = [:]
     ) async throws(SessionError) -> Reply {
         let call = SessionCall(
             method,
             .unary,
             metadata: metadata,
-            timeLimit: deadline,
+            timeout: timeout,
             content: try CallContent(request)
         )
         let reply = try await make(call, inbox: nil)
@@ -57,16 +57,16 @@ extension SessionClient {
 
     /// Asks for messages. Each iteration is a call of its own, which begins with it; see `SessionStream`.
     ///
-    /// - Parameter deadline: how long the stream may take from the beginning of an iteration on; nil: as long as it likes.
+    /// - Parameter timeout: how long the stream may take from the beginning of an iteration on; nil: as long as it likes.
     public func stream<Request: DelimitedMessage, Message: DelimitedMessage>(
         _ method: String,
         _ request: Request,
         of: Message.Type = Message.self,
-        deadline: Duration? = nil,
+        timeout: Duration? = nil,
         metadata: SessionMetadata = [:]
     ) -> SessionStream<Message> {
         let call = Result { () throws(SessionError) in
-            SessionCall(method, .stream, metadata: metadata, timeLimit: deadline, content: try CallContent(request))
+            SessionCall(method, .stream, metadata: metadata, timeout: timeout, content: try CallContent(request))
         }
         return SessionStream(client: self, call: call)
     }
@@ -112,7 +112,7 @@ extension SessionClient {
         }
         let request = OutgoingPayload.request(method: call.method, metadata: call.metadata, payload: payload)
         try request.check(limit: configuration.client.connection.maximumFrameLength)
-        let response = try await engine.request(request, timeLimit: call.timeLimit, inbox: inbox)
+        let response = try await engine.request(request, timeout: call.timeout, inbox: inbox)
         return SessionReply(content: .response(response))
     }
 

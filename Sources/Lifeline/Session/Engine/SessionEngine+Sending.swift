@@ -11,12 +11,12 @@ extension SessionEngine {
     /// - Parameter inbox: where pushes that belong to the request go; nil when it is to have none.
     nonisolated(nonsending) func request(
         _ payload: OutgoingPayload,
-        timeLimit: Duration?,
+        timeout: Duration?,
         inbox: SessionInbox? = nil
     ) async throws(SessionError) -> Lifeline_Session_V1_Response {
         let call = PendingCall(payload, inbox: inbox)
         let outcome = await withTaskCancellationHandler {
-            await PendingCall.outcome { begin(call, $0, timeLimit: timeLimit) }
+            await PendingCall.outcome { begin(call, $0, timeout: timeout) }
         } onCancel: {
             cancel(call)
         }
@@ -27,10 +27,10 @@ extension SessionEngine {
 
     /// Apart for the reason that `accept` is.
     @inline(never)
-    private func begin(_ call: PendingCall, _ continuation: PendingCall.Continuation, timeLimit: Duration?) {
+    private func begin(_ call: PendingCall, _ continuation: PendingCall.Continuation, timeout: Duration?) {
         let error = change(isOneOfMany: true) { state, now -> SessionError? in
             if call.isCancelled { return .cancelled }
-            let deadline = timeLimit.map { now + $0.clamped(atLeast: .zero) }
+            let deadline = timeout.map { now + $0.clamped(atLeast: .zero) }
             do throws(RequestError) {
                 let id = try state.machine.request(.outgoing(call.payload), call, deadline: deadline, now: now)
                 call.began(as: id, continuation)
@@ -178,12 +178,12 @@ extension SessionEngine {
         }
     }
 
-    /// Ends the session when everything that was accepted is processed, and every request has ended; after `timeLimit` at the
+    /// Ends the session when everything that was accepted is processed, and every request has ended; after `timeout` at the
     /// latest. Takes no more messages from now on.
-    func close(within timeLimit: Duration? = nil) {
+    func close(within timeout: Duration? = nil) {
         change { state, now in
             offerHeld(&state, now: now)
-            let deadline = timeLimit.map { now + $0.clamped(atLeast: .zero) }
+            let deadline = timeout.map { now + $0.clamped(atLeast: .zero) }
             run(state.machine.close(by: deadline, now: now), in: &state)
         }
     }

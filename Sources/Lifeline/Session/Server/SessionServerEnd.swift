@@ -196,7 +196,7 @@ extension SessionServerEnd: SessionOwner {
             method.kind,
             metadata: nil,
             // For interceptors: a handler asks its context.
-            timeLimit: interceptors.isEmpty ? nil : deadline.map { $0 - engine.clock.now },
+            timeout: interceptors.isEmpty ? nil : deadline.map { $0 - engine.clock.now },
             isImplemented: found != nil,
             content: .request(content)
         )

@@ -39,7 +39,7 @@ import Testing
                     "t.T/A",
                     TestMessage(number: 1),
                     returning: TestMessage.self,
-                    deadline: .seconds(5)
+                    timeout: .seconds(5)
                 )
             }
             let request = try await server.next()
@@ -63,7 +63,7 @@ import Testing
                     "t.T/A",
                     TestMessage(number: 1),
                     returning: TestMessage.self,
-                    deadline: .seconds(1)
+                    timeout: .seconds(1)
                 )
             }
             let deadline = harness.clock.now + .seconds(1)
@@ -165,7 +165,7 @@ import Testing
             var server = try await harness.accept()
             try await server.welcome()
             let call = Task {
-                try await client.call("t.T/A", TestMessage(number: 3), returning: TestMessage.self, deadline: nil)
+                try await client.call("t.T/A", TestMessage(number: 3), returning: TestMessage.self, timeout: nil)
             }
             let request = try await server.next()
             #expect(request.request.method == "t.T/A")
@@ -429,7 +429,7 @@ import Testing
                     "t.T/A",
                     TestMessage(number: 1),
                     returning: TestMessage.self,
-                    deadline: .milliseconds(100)
+                    timeout: .milliseconds(100)
                 )
             }
             #expect(try await server.next().request.method == "t.T/A")
@@ -458,7 +458,7 @@ import Testing
             var server = try await harness.accept()
             try await server.welcome()
             let call = Task {
-                try await client.call("t.T/A", TestMessage(number: 1), returning: TestMessage.self, deadline: nil)
+                try await client.call("t.T/A", TestMessage(number: 1), returning: TestMessage.self, timeout: nil)
             }
             #expect(try await server.next().request.method == "t.T/A")
             server.peer.close(.lost)
