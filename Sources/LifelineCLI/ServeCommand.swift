@@ -84,7 +84,7 @@ struct ServeCommand: AsyncParsableCommand {
                 services: [room],
                 logger: Logger(label: "lifeline", factory: StandardErrorLogHandler.init)
             ) { server in
-                writeError("listening on \(server.boundEndpoints[0])\n")
+                try await writeError("listening on \(server.boundEndpoints[0])\n")
                 _ = await interruption.wait()
                 if !isQuiet { writeError("draining; a second interrupt ends it at once\n") }
             }

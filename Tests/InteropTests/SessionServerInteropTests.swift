@@ -29,7 +29,7 @@ import Testing
             configuration: configuration,
             services: [service]
         ) { server in
-            try await body(server, UInt16(try #require(server.boundEndpoints[0].port)))
+            try await body(server, UInt16(try #require(try await server.boundEndpoints[0].port)))
         }
     }
 

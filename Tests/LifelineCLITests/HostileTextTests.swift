@@ -65,7 +65,7 @@ import Testing
         let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
         try await withSessionServer(listeningOn: anyPort, configuration: configuration, services: [HostileRoom()]) {
             server in
-            let endpoint = "\(server.boundEndpoints[0])"
+            let endpoint = try await "\(server.boundEndpoints[0])"
             for arguments in [["--to", endpoint], ["report", "--to", endpoint, "--name", "out", "--text", "x"]] {
                 let outcome = try await Program.product("lifeline", ["call"] + arguments).outcome()
                 #expect(outcome.status != 0 && outcome.errorText.contains(Self.escaped), "\(outcome.errorText)")
@@ -79,7 +79,7 @@ import Testing
     func numbersOfTheServerEndNobody(number: UInt64) async throws {
         let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
         try await withSessionServer(listeningOn: anyPort, services: [HostileRoom(number: number)]) { server in
-            let endpoint = "\(server.boundEndpoints[0])"
+            let endpoint = try await "\(server.boundEndpoints[0])"
             let outcome = try await call("chat", "--to", endpoint, input: "one\ntwo\n")
             #expect(outcome.status == 0, "\(outcome.errorText)")
             let ticks = try await call("watch", "--to", endpoint, "--count", "4")

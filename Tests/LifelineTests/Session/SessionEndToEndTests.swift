@@ -24,8 +24,7 @@ import Testing
             services: methods.map { TestService($0) },
             logger: log.logger
         ) { server in
-            try await withSessionClient(to: server.boundEndpoints[0], configuration: client, logger: log.logger) {
-                client in
+            try await withSessionClient(to: server.boundEndpoints[0], configuration: client, logger: log.logger) { client in
                 try await body(client, server)
             }
         }
@@ -256,7 +255,7 @@ import Testing
             services: [TestService(echo)],
             logger: TestLog().logger
         ) { server in
-            let client = SessionClient(to: server.boundEndpoints[0], logger: TestLog().logger)
+            let client = try await SessionClient(to: server.boundEndpoints[0], logger: TestLog().logger)
             let running = Task { try await client.run() }
             let failure = await sessionError {
                 try await client.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self)

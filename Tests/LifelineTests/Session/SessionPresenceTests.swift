@@ -32,7 +32,7 @@ import Testing
             #expect(await heard() == "Ada goes on, London")
             #expect(await heard() == "Ada ends")
             // One that has not ended when the server does.
-            let bob = SessionClient(to: server.boundEndpoints[0])
+            let bob = try await SessionClient(to: server.boundEndpoints[0])
             let running = Task { try await bob.run() }
             #expect(await heard() == " begins, ")
             running.cancel()

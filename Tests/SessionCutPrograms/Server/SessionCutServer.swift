@@ -27,7 +27,7 @@ import SessionCutSupport
             services: [service],
             logger: CutTraffic.logger("server")
         ) { server in
-            FaultEvent.listening(on: server.boundEndpoints[0].description).print()
+            try await FaultEvent.listening(on: server.boundEndpoints[0].description).print()
             try await withThrowingTaskGroup { group in
                 group.addTask {
                     for await session in askers { try await push(to: session, pace) }

@@ -9,11 +9,12 @@ extension SessionServer {
     /// Stays with a connection to its end.
     func serve(_ opened: OpenedConnection<SessionServerIntake>) async {
         let (connection, intake) = (opened.connection, opened.inbox)
-        let id = state.withLockedValue { state in
+        let (id, hasEnded) = state.withLockedValue { state in
             state.lastConnection += 1
             state.connections[state.lastConnection] = connection
-            return state.lastConnection
+            return (state.lastConnection, state.hasEnded)
         }
+        if hasEnded { connection.abort(.serverShutDown) }
         await withTaskGroup { group in
             group.addTask {
                 // The client has ended its side; nobody says anything more.

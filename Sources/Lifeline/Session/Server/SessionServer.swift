@@ -1,13 +1,22 @@
 public import LifelineCore
-internal import LifelineRuntime
-internal import LifelineTransport
-internal import Logging
+package import LifelineRuntime
+package import LifelineTransport
+public import Logging
 internal import NIOConcurrencyHelpers
+public import ServiceLifecycle
 
-/// A running server of sessions, as the body of `withSessionServer` sees it.
+/// A server of sessions: listens on its endpoints, and has services handle what its clients ask for. Sessions go on while
+/// connections come and go; a client may go on with its session at another endpoint than before.
+///
+/// `run()` drives it. Run it as a service of a `ServiceGroup` of swift-service-lifecycle, whose graceful shutdown drains it:
+///
+///     let server = try SessionServer(listeningOn: endpoint, services: [Room()])
+///     try await ServiceGroup(services: [server], gracefulShutdownSignals: [.sigterm], logger: logger).run()
+///
+/// `withSessionServer` runs one for as long as a function takes.
 public final class SessionServer: Sendable {
-    /// Where it listens, with the real ports when 0 was asked for.
-    public let boundEndpoints: [Endpoint]
+    /// The endpoints that the server was made for; `boundEndpoints` has the real ports where 0 was asked for.
+    public let endpoints: [Endpoint]
 
     struct State {
         var registry: SessionRegistry<SessionServerEnd>
@@ -19,6 +28,10 @@ public final class SessionServer: Sendable {
         var lastClaim: UInt64 = 0
         /// Until when clients are told at the latest that the server goes away; nil while it does not.
         var drainDeadline: MonotonicTime?
+        /// Whether nothing may be left: connections that were accepted a moment before are cut, too.
+        var hasEnded = false
+        /// Of each endpoint that has TLS, once it listens.
+        var certificates: [ServerCertificates] = []
         /// Opens when no connection is left, once somebody waits for that.
         var idle: Latch<Void>?
         var timer: Task<Void, Never>?
@@ -31,33 +44,75 @@ public final class SessionServer: Sendable {
     let interceptors: [any SessionServerInterceptor]
     /// What its sessions share.
     let budget: SharedSessionBudget
-    let clock: any ClientClock
-    let logger: Logger
-    /// Of each endpoint that has TLS.
-    private let certificates: [ServerCertificates]
-    let stopAccepting: @Sendable () async -> Void
+    let transport: any Transport
+    let lifecycle: ServerLifecycle
+    let log: LimitedLog
     let state: NIOLockedValueBox<State>
-    /// Opens when it has shut down.
-    private let finished = Latch<Void>()
 
-    init(
-        boundEndpoints: [Endpoint],
+    var clock: any ClientClock { lifecycle.clock }
+    var logger: Logger { log.logger }
+
+    /// Makes a server that does nothing until it is run.
+    ///
+    /// - Parameters:
+    ///   - services: what clients can ask for.
+    ///   - interceptors: stand between sessions and handlers, the first one outermost.
+    ///   - logger: gets what happens to connections, as `Server.init` says. Handlers that failed, clients that broke the rules
+    ///     and errors of `authenticate`: `warning`; clients that were refused: `info`. Of lines with one message, 5 in ten
+    ///     minutes are written of each session, and 100 in ten seconds of all; how many were left out, the next one says, or a
+    ///     line at the end of the session or of the server.
+    /// - Throws: `ConnectionError` `invalidConfiguration` when two methods have one name.
+    public convenience init(
+        listeningOn endpoint: Endpoint,
+        configuration: SessionServerConfiguration = SessionServerConfiguration(),
+        services: [any SessionService],
+        interceptors: [any SessionServerInterceptor] = [],
+        logger: Logger = Logger(label: "lifeline.session")
+    ) throws(ConnectionError) {
+        try self.init(
+            listeningOn: [endpoint],
+            configuration: configuration,
+            services: services,
+            interceptors: interceptors,
+            logger: logger
+        )
+    }
+
+    /// The same on several endpoints: a client may go on with its session at another one than before.
+    public convenience init(
+        listeningOn endpoints: [Endpoint],
+        configuration: SessionServerConfiguration = SessionServerConfiguration(),
+        services: [any SessionService],
+        interceptors: [any SessionServerInterceptor] = [],
+        logger: Logger = Logger(label: "lifeline.session")
+    ) throws(ConnectionError) {
+        try self.init(
+            listeningOn: endpoints,
+            configuration: configuration,
+            services: services,
+            interceptors: interceptors,
+            logger: logger,
+            transport: NIOTransport.shared,
+            clock: BootTimeClock()
+        )
+    }
+
+    package init(
+        listeningOn endpoints: [Endpoint],
         configuration: SessionServerConfiguration,
-        methods: SessionMethods,
+        services: [any SessionService],
         interceptors: [any SessionServerInterceptor],
-        clock: any ClientClock,
         logger: Logger,
-        certificates: [ServerCertificates],
-        stopAccepting: @escaping @Sendable () async -> Void
-    ) {
-        self.boundEndpoints = boundEndpoints
+        transport: any Transport,
+        clock: any ClientClock
+    ) throws(ConnectionError) {
+        methods = try SessionMethods(services)
+        self.endpoints = endpoints
         self.configuration = configuration
-        self.methods = methods
         self.interceptors = interceptors
-        self.clock = clock
-        self.logger = logger
-        self.certificates = certificates
-        self.stopAccepting = stopAccepting
+        self.transport = transport
+        lifecycle = ServerLifecycle(gracePeriod: configuration.server.shutdownGracePeriod, clock: clock)
+        log = .ofServer(logger) { clock.now }
         budget = SharedSessionBudget(
             limit: SessionAllowance(
                 byteCount: configuration.maximumKeptByteCount,
@@ -95,17 +150,33 @@ public final class SessionServer: Sendable {
         state.withLockedValue { $0.registry[name: name]?.session }
     }
 
-    // MARK: Certificates
+    // MARK: Running
 
-    /// Loads the files of `ServerConfiguration.tls` again, for connections that are accepted from now on; those that stand go on.
-    /// A server without TLS has nothing to load.
+    /// Where the server listens, with the real ports where 0 was asked for. Waits until it does.
     ///
-    /// - Throws: `ConnectionError` `invalidConfiguration` when they cannot be used; what was loaded before stays in use.
-    public func reloadCertificate() async throws(ConnectionError) {
-        for certificates in certificates { try await certificates.reload() }
+    /// - Throws: `ConnectionError`: why it does not listen, `closedLocally` when it was shut down before it was run.
+    ///   `CancellationError`.
+    public var boundEndpoints: [Endpoint] {
+        get async throws { try await lifecycle.boundEndpoints }
     }
 
-    // MARK: Shutting down
+    /// Listens, and serves sessions until the server is shut down or the task is cancelled. In a `ServiceGroup`, graceful
+    /// shutdown does what `shutdown(gracePeriod:)` does with `ServerConfiguration.shutdownGracePeriod`. Cancelling cuts all
+    /// connections at once, ends the sessions, and cancels their handlers.
+    ///
+    /// Returns when all handlers have: one that ignores cancellation holds it up. A server runs once; one that was shut down
+    /// before returns at once.
+    ///
+    /// - Throws: `ConnectionError` when listening fails, `alreadyRun` for a second call. `CancellationError` when the task is
+    ///   cancelled.
+    public func run() async throws {
+        defer { log.tellLeftOut() }
+        try await lifecycle.run {
+            try await listen()
+        } serve: { listeners in
+            await serve(on: listeners)
+        }
+    }
 
     /// Shuts the server down, within `gracePeriod`:
     ///
@@ -116,53 +187,30 @@ public final class SessionServer: Sendable {
     ///    and has processed all pushes.
     /// 3. What is left when the grace period is over is cut, its handlers are cancelled, and their sessions end.
     ///
-    /// Returns when all handlers have returned. A client that comes back to the next server begins a new session there, with
+    /// Returns when all handlers have returned, or the task is cancelled. A further call changes nothing but the end of the grace
+    /// period, when its own is over earlier. A client that comes back to the next server begins a new session there, with
     /// what it had not sent. `SessionServerConfiguration.whenInDoubt` learns which pushes may not have been processed.
     public func shutdown(gracePeriod: Duration) async {
-        await stopAccepting()
-        let gracePeriod = gracePeriod.clamped(atLeast: .zero)
-        let start = clock.now
-        let deadline = start + gracePeriod * 3 / 4
-        let drained = state.withLockedValue { state in
-            state.drainDeadline = .earliest(state.drainDeadline, deadline)
-            return state.registry.drain(spread: configuration.drainSpread).map { ($0.session, $0.pause) }
-        }
-        for (session, pause) in drained { session.engine.drain(pause: pause, by: deadline) }
-        await waitUntilIdle(until: start + gracePeriod)
-        await endAll()
-        finished.open(with: ())
+        await lifecycle.shutdown(gracePeriod: gracePeriod)
     }
 
     /// Waits until the server has shut down. Use it as the body of a server that runs until its task is cancelled.
     ///
     /// - Throws: `CancellationError`.
     public func waitUntilShutDown() async throws {
-        try await finished.wait()
+        try await lifecycle.waitUntilShutDown()
     }
 
-    private func waitUntilIdle(until deadline: MonotonicTime) async {
-        let (idle, isIdle) = state.withLockedValue { state in
-            let idle = state.idle ?? Latch()
-            state.idle = idle
-            return (idle, state.connections.isEmpty)
-        }
-        if !isIdle { await idle.wait(until: deadline, by: clock) }
-    }
-
-    /// Cuts the connections and ends the sessions that are left. Waits for their handlers.
-    private func endAll() async {
-        let (connections, sessions, timer) = state.withLockedValue { state in
-            (Array(state.connections.values), Array(state.sessions.values), state.timer)
-        }
-        timer?.cancel()
-        for connection in connections {
-            connection.abort(ConnectionError(code: .closedLocally, message: "The server is shutting down."))
-        }
-        // Their clients learn from the next server that they are over.
-        for session in sessions { session.shutDown() }
-        for session in sessions { await session.waitUntilOver() }
+    /// Loads the files of `ServerConfiguration.tls` again, for connections that are accepted from now on; those that stand go on.
+    /// A server without TLS has nothing to load, nor one that does not run yet.
+    ///
+    /// - Throws: `ConnectionError` `invalidConfiguration` when they cannot be used; what was loaded before stays in use.
+    public func reloadCertificate() async throws(ConnectionError) {
+        for certificates in state.withLockedValue({ $0.certificates }) { try await certificates.reload() }
     }
 }
+
+extension SessionServer: Service {}
 
 // Ends of sessions.
 extension SessionServer {

@@ -37,7 +37,7 @@ struct RawSessionClient {
     let socket: RawSocket
 
     static func connect(to server: SessionServer) async throws -> RawSessionClient {
-        guard case .tcp(_, let port) = server.boundEndpoints[0].address else { throw CancellationError() }
+        guard case .tcp(_, let port) = try await server.boundEndpoints[0].address else { throw CancellationError() }
         return RawSessionClient(socket: try await RawSocket.connect(toPort: Int(port)))
     }
 

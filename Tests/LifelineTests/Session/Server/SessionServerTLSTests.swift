@@ -25,7 +25,7 @@ import Testing
                 services: [echo],
                 logger: TestLog().logger
             ) { server in
-                let endpoints = server.endpoints
+                let endpoints = try await server.boundEndpoints
                 var client = SessionClientConfiguration()
                 client.client.connection = try scene.client
                 try await withSessionClient(to: endpoints[0], configuration: client, logger: TestLog().logger) {

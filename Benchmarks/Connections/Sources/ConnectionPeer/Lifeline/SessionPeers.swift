@@ -3,7 +3,7 @@ internal import Lifeline
 /// The server of requests and pushes.
 func runSessionServer() async throws {
     try await withSessionServer(listeningOn: Endpoint("tcp://127.0.0.1:0"), services: [EchoService()]) { server in
-        sayPort(of: server.boundEndpoints[0])
+        try await sayPort(of: server.boundEndpoints[0])
         try await server.waitUntilShutDown()
     }
 }

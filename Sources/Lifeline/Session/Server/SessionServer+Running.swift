@@ -1,0 +1,114 @@
+internal import LifelineCore
+internal import LifelineProtos
+internal import LifelineRuntime
+internal import LifelineTransport
+internal import NIOConcurrencyHelpers
+
+// Listening, serving and shutting down.
+extension SessionServer {
+    typealias Listener = any TransportListener<SessionServerIntake>
+
+    /// Listens on all endpoints, or on none.
+    func listen() async throws -> [Listener] {
+        let memoryBudget = MemoryBudget(limit: configuration.server.memoryBudget)
+        var listeners: [Listener] = []
+        do {
+            for endpoint in endpoints { listeners.append(try await listen(on: endpoint, memoryBudget)) }
+            return listeners
+        } catch {
+            for listener in listeners { await listener.close() }
+            throw error
+        }
+    }
+
+    private func listen(on endpoint: Endpoint, _ memoryBudget: MemoryBudget) async throws -> Listener {
+        typealias Frame = Lifeline_Session_V1_Frame
+        let configuration = configuration.server
+        var options = configuration.connection.transportOptions(
+            maximumFrameLength: configuration.connection.frameLimit(for: Frame.self),
+            hasHeartbeat: true,
+            metrics: TransportMetrics(role: "server")
+        )
+        options.layers = try configuration.layers(
+            on: endpoint,
+            carrying: CarriedTypes(receiving: Frame.self, sending: Frame.self),
+            logger: logger
+        )
+        options.openingFrameLimit = SessionServerIntake.openingFrameLimit
+        options.memoryBudget = memoryBudget
+        let certificates = options.layers.compactMap { ($0 as? TLSServerLayer)?.certificates }
+        state.withLockedValue { $0.certificates += certificates }
+        return try await transport.listen(
+            on: endpoint,
+            options: configuration.listenerOptions(connection: options, logger: logger)
+        ) {
+            SessionReceiver(configuration: configuration.connection)
+        }
+    }
+
+    /// Accepts on all listeners until they have stopped, and ends what is left when a shutdown is requested, or the task is
+    /// cancelled.
+    func serve(on listeners: [Listener]) async {
+        await withDiscardingTaskGroup { group in
+            for listener in listeners {
+                group.addTask { await self.accept(on: listener) }
+            }
+            // A listener that failed by itself lets sessions go on until somebody shuts the server down.
+            _ = await lifecycle.isShutdownRequested()
+            await drain()
+            await endAll()
+        }
+    }
+
+    /// Stays until all connections are closed.
+    private func accept(on listener: Listener) async {
+        await withDiscardingTaskGroup { connections in
+            do {
+                while let opened = try await listener.nextConnection() {
+                    connections.addTask {
+                        await self.serve(opened)
+                        listener.releaseConnection()
+                    }
+                }
+            } catch {
+                // Cancelled. Clients that were not let in need not be.
+                await listener.close()
+            }
+        }
+    }
+
+    /// Sends the clients away, within the grace period; at once when the task is cancelled.
+    private func drain() async {
+        let now = clock.now
+        let rest = max((lifecycle.shutdownDeadline ?? now) - now, .zero)
+        let deadline = now + rest * 3 / 4
+        let idle = Latch<Void>()
+        let (drained, isIdle) = state.withLockedValue { state in
+            state.drainDeadline = deadline
+            state.idle = idle
+            let drained = state.registry.drain(spread: configuration.drainSpread).map { ($0.session, $0.pause) }
+            return (drained, state.connections.isEmpty)
+        }
+        for (session, pause) in drained { session.engine.drain(pause: pause, by: deadline) }
+        if !isIdle { await lifecycle.waitForGracePeriod(unless: idle) }
+    }
+
+    /// Cuts the connections and ends the sessions that are left. Waits for their handlers.
+    private func endAll() async {
+        let (connections, sessions, timer) = state.withLockedValue { state in
+            state.hasEnded = true
+            return (Array(state.connections.values), Array(state.sessions.values), state.timer)
+        }
+        timer?.cancel()
+        for connection in connections { connection.abort(.serverShutDown) }
+        // Their clients learn from the next server that they are over.
+        for session in sessions { session.shutDown() }
+        for session in sessions { await session.waitUntilOver() }
+    }
+}
+
+extension ConnectionError {
+    static var serverShutDown: ConnectionError {
+        ConnectionError(code: .closedLocally, message: "The server is shutting down.")
+    }
+}
