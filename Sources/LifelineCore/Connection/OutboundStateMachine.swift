@@ -139,7 +139,7 @@ package struct OutboundStateMachine {
                 (queuedByteCount, queuedReplyByteCount) = (0, 0)
                 return .write
             }
-            guard case .finishing = state, waiting.isEmpty else { return .none }
+            guard case .finishing = state else { return .none }
             state = .finished
             return .endOutput
         }
@@ -225,9 +225,8 @@ package struct OutboundStateMachine {
     private var hasRoom: Bool { waiting.isEmpty && unwrittenByteCount < marks.high }
 
     private var hasWork: Bool {
-        if queuedByteCount > 0 { return true }
-        if case .finishing = state { return waiting.isEmpty }
-        return false
+        // Sends are in line only while bytes are queued or in flight.
+        if case .finishing = state { true } else { queuedByteCount > 0 }
     }
 
     private mutating func scheduleFlush() -> Bool {

@@ -101,7 +101,6 @@ extension TransitionReason {
 
     /// Whether the same attempt again would end the same way: what was refused is how this side is configured.
     package var isFatal: Bool {
-        if code == .tlsRejected { return true }
         guard let error else { return false }
         if let refusal = error.cause as? WebSocketRefusal { return !refusal.isTransient }
         return error.code.isTLSRejection
