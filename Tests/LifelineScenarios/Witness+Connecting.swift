@@ -17,11 +17,39 @@ extension Witness: SimulatedClientObserver {
         case .closed(let report):
             let isDead = report.failure?.code == .heartbeatTimeout
             if isDead { checkDeath(report.lastInboundAt, client.host) }
+            checkOrder(of: report)
             connectionEnded(stoodUntil: isDead ? report.lastInboundAt ?? now : now)
         case .inputEnded:
             connectionEnded(stoodUntil: now)
         case .start, .close, .cancel, .timer, .connected, .connectFailed, .send, .late:
             break
+        }
+    }
+
+    /// A connection that ends in order has written everything, and has seen the peer's end.
+    private func checkOrder(of report: ClosureReport) {
+        guard report.failure == nil else { return }
+        if report.unwrittenByteCount > 0 { fail("in order, with \(report.unwrittenByteCount) bytes unwritten") }
+        guard report.peerEndedInTime, let newest = connections.keys.max() else { return }
+        if connections[newest]?.stream.hasServersEndArrived != true { fail("in order, without the peer's end") }
+    }
+
+    /// The reason for the end of a connection is what the connection says of it.
+    private func checkReason(of step: ConnectionTransition) {
+        guard case .closed(let report) = lastEvent, step.from == .ready || step.from == .draining else { return }
+        let expected: TransitionReason.Code =
+            switch report.failure?.code {
+            case nil where step.from == .ready: .closedByPeer
+            case nil: report.peerEndedInTime ? .drained : .connectionFailed
+            case .closedByPeer, .truncated: .closedByPeer
+            case .protocolViolation: .protocolViolation
+            case .heartbeatTimeout: .heartbeatTimeout
+            default: .connectionFailed
+            }
+        let isLast = step.reason.code == .attemptsUsedUp
+        if !isLast, step.reason.code != expected { fail("\(step) for what is \(expected)") }
+        if let failure = report.failure, step.reason.error?.code != failure.code {
+            fail("\(step), not \(failure.code)")
         }
     }
 
@@ -97,6 +125,7 @@ extension Witness: SimulatedClientObserver {
         if step.number != transitionCount { fail("step \(step.number) follows step \(transitionCount - 1)") }
         if step.from != state || step.to == state { fail("\(step) follows \(state)") }
         if step.time != now { fail("the time of \(step)") }
+        checkReason(of: step)
         if step.reason.code == .tlsRejected, step.to != .gaveUp { fail("tries again what is rejected") }
         switch step.to {
         case .backingOff: checkDelay(step)

@@ -26,6 +26,11 @@ extension SimulatedClient {
         if isFinished != (state == .closed && channel == nil) { return "finished while something of it is left" }
         if (channel?.isOpening == true) != connectTimer.isArmed { return "connecting without a limit" }
         if channel?.isClosing == true, channel?.closeTimer.isArmed != true { return "closing without a limit" }
+        if let channel, channel.isStanding, channel.machine.isClosing, channel.hasInputEnded,
+            channel.stream.hasFinishedWriting(.client)
+        {
+            return "both sides have ended the connection, and it is not closed"
+        }
         if machine.closeDeadline != nil, channel?.isClosing != true {
             return "a limit for closing without a connection"
         }

@@ -3,6 +3,12 @@ extension SimulatedStream {
     /// Bytes from the client that have arrived at the server's kernel.
     package var arrivedClientByteCount: UInt64 { directions[0].arrived }
 
+    /// Whether the end of the server's side has arrived at the client's kernel.
+    package var hasServersEndArrived: Bool { directions[1].endArrived }
+
+    /// Whether a side has said that it writes no more.
+    func hasFinishedWriting(_ side: Side) -> Bool { directions[side.rawValue].end }
+
     /// Bytes that the peer's kernel has acknowledged.
     func acknowledgedByteCount(of side: Side) -> UInt64 { directions[side.rawValue].acknowledged }
 

@@ -11,6 +11,8 @@ private typealias Machine = ConnectionStateMachine
     enum State: CaseIterable, Sendable {
         case open, openStopped, openInputEnded, openOutputEnded, openStoppedOutputEnded, openBothEnded
         case closing, closingInputEnded, closingOutputEnded, closed, closedAfterFailure
+        /// The peer had ended before the close was asked for.
+        case inputEndedThenClosing
     }
 
     private func machine(_ state: State) -> Machine {
@@ -33,6 +35,9 @@ private typealias Machine = ConnectionStateMachine
         case .closingOutputEnded:
             _ = machine.closeRequested()
             _ = machine.outputEnded()
+        case .inputEndedThenClosing:
+            _ = machine.inputEnded()
+            _ = machine.closeRequested()
         case .closed:
             _ = machine.closeRequested()
             _ = machine.becameInactive()
@@ -71,7 +76,9 @@ private typealias Machine = ConnectionStateMachine
     @Test(arguments: State.allCases)
     func outputEnded(state: State) {
         var machine = machine(state)
-        let inputHasEnded = [.openInputEnded, .openBothEnded, .closingInputEnded].contains(state)
+        let inputHasEnded = [.openInputEnded, .openBothEnded, .closingInputEnded, .inputEndedThenClosing].contains(
+            state
+        )
         #expect(machine.outputEnded() == .init(closeChannel: inputHasEnded))
     }
 
@@ -91,7 +98,9 @@ private typealias Machine = ConnectionStateMachine
             case .open, .openOutputEnded: .begin(.init(finishInput: .byUs))
             case .openStopped, .openInputEnded, .openStoppedOutputEnded: .begin(.init())
             case .openBothEnded: .begin(.init(closeChannel: true))
-            case .closing, .closingInputEnded, .closingOutputEnded, .closed, .closedAfterFailure: .none
+            case .closing, .closingInputEnded, .closingOutputEnded, .inputEndedThenClosing, .closed,
+                .closedAfterFailure:
+                .none
             }
         #expect(machine.closeRequested() == expected)
         #expect(machine.closeRequested() == .none)
@@ -102,7 +111,7 @@ private typealias Machine = ConnectionStateMachine
         var machine = machine(state)
         let expected: Machine.TimerAction =
             switch state {
-            case .closing, .closingInputEnded: madeProgress ? .wait : .closeChannel
+            case .closing, .closingInputEnded, .inputEndedThenClosing: madeProgress ? .wait : .closeChannel
             case .closingOutputEnded: .closeChannel
             default: .none
             }
@@ -116,7 +125,7 @@ private typealias Machine = ConnectionStateMachine
     func failed(state: State) {
         var machine = machine(state)
         let isClosed = [.closed, .closedAfterFailure].contains(state)
-        let isClosing = [.closing, .closingInputEnded, .closingOutputEnded].contains(state)
+        let isClosing = [.closing, .closingInputEnded, .closingOutputEnded, .inputEndedThenClosing].contains(state)
         #expect(machine.failed(reason) == !isClosed)
         #expect(machine.failed(.init(code: .closedByPeer, message: "")) == false, "the first reason counts")
         #expect(machine.failure?.code == (state == .closed ? nil : .ioError))

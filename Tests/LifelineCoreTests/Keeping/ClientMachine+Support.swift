@@ -1,12 +1,13 @@
-import LifelineCore
+@testable import LifelineCore
 
 extension ClientMachine {
     /// Without jitter, so that times can be written down. Backoff 1 s × 2, closing 5 s, looking for sleep every 15 s, pauses
-    /// of 60 s at most; three messages may wait.
+    /// of 60 s at most; three messages may wait, and the 30 bytes of those of the tests.
     init(hasNetwork: Bool = true) {
         var configuration = Configuration()
         configuration.backoff.jitter = 0
         configuration.sendQueue.maximumMessageCount = 3
+        configuration.sendQueue.maximumByteCount = 30
         configuration.sleepWatchInterval = .seconds(30)
         configuration.maximumPause = .seconds(60)
         self.init(configuration, seed: 1, hasNetwork: hasNetwork)
@@ -18,6 +19,8 @@ extension ClientMachine {
         if let linkID { words.append("#\(linkID)") }
         if directPath != nil { words.append("direct") }
         if queuedCount > 0 { words.append("queued \(queuedCount)") }
+        if queue.byteCount != 10 * queuedCount { words.append("of \(queue.byteCount) bytes") }
+        if let pauseEnd = manager.pauseEnd { words.append("pause \(Double(pauseEnd.nanoseconds) / 1e9)") }
         if let nextDeadline { words.append("due \(Double(nextDeadline.nanoseconds) / 1e9)") }
         return words.joined(separator: " ")
     }
@@ -69,6 +72,16 @@ extension ClosureReport {
     static let inOrder = ClosureReport(acceptedFrameCount: 3, unacknowledgedFrameCount: 1)
     static let reset = ClosureReport(
         failure: ConnectionError(code: .closedByPeer, message: "reset"),
+        acceptedFrameCount: 3,
+        unacknowledgedFrameCount: 1
+    )
+    static let withinFrame = ClosureReport(
+        failure: ConnectionError(code: .truncated, message: "cut"),
+        acceptedFrameCount: 3,
+        unacknowledgedFrameCount: 1
+    )
+    static let violated = ClosureReport(
+        failure: ConnectionError(code: .protocolViolation, message: "no frame"),
         acceptedFrameCount: 3,
         unacknowledgedFrameCount: 1
     )

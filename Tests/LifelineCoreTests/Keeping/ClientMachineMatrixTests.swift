@@ -15,9 +15,13 @@ import Testing
         case givenUp, givenUpNext
         /// Connected 1 s ago; and 12 s ago.
         case ready, stable
+        /// The same, and the peer asked for a pause when it was connected: of 1.5 s; and of 20 s.
+        case pausing, pausingStable
         /// m1 is in hand, m2 waits, and m3, which is not to wait without a connection.
         case handing
-        /// The same, and the sender of m1 has given it up.
+        /// m3, which is not to wait without a connection, is in hand, and m4, which is not either, waits; m1 and m2 are sent.
+        case handingThird
+        /// As in `handing`, and the sender of m1 has given it up.
         case withdrawing
         /// The connection refused a message: m1 waits.
         case failed
@@ -37,12 +41,15 @@ import Testing
 
     enum Event: String, CaseIterable, Sendable {
         case start, networkUp, networkLost
-        case connected, connectedOther, connectFailed, tlsRejected, connectGivenUp
-        case inputEnded, inputEndedOther
-        case closed, closedReset, closedWithoutEnd, closedSilent, closedOther
+        /// The peer asks for a pause, of 0.1 s and of 100 s.
+        case pausedShortly, pausedLong
+        case connected, connectedLate, connectedOther, connectFailed, tlsRejected, connectGivenUp
+        /// Also at a time before the latest one.
+        case inputEnded, inputEndedBefore, inputEndedOther
+        case closed, closedReset, closedWithinFrame, closedViolated, closedWithoutEnd, closedSilent, closedOther
         case timerEarly, timerDue, timerLate
         case reconnect, beginClose, close, cut, cancel
-        case offerWait, offerFail, offerDrop, cancelFirst, cancelSecond
+        case offerWait, offerFail, offerDrop, offerLarge, cancelFirst, cancelSecond
         case sendFailed, sendFailedOther, handedOver, refused, handedOverOther
     }
 
@@ -69,13 +76,17 @@ import Testing
             return (machine, at(0.5))
         case .gaveUp:
             _ = machine.connectFailed(1, .badCertificate, now: at(0))
-        case .handing, .withdrawing, .endedHanding, .drainingHanding:
+        case .handing, .handingThird, .withdrawing, .endedHanding, .drainingHanding:
             _ = machine.offered(byteCount: 10, policy: .wait(timeout: .seconds(20)), since: at(0), now: at(0))
-            if situation == .handing || situation == .withdrawing {
+            let areMore = [.handing, .handingThird, .withdrawing].contains(situation)
+            if areMore {
                 _ = machine.offered(byteCount: 10, policy: .wait(timeout: .seconds(30)), since: at(0), now: at(0))
             }
             connect(&machine)
-            if situation == .handing || situation == .withdrawing {
+            if areMore { _ = machine.offered(byteCount: 10, policy: .fail, since: at(0), now: at(0)) }
+            if situation == .handingThird {
+                _ = machine.handOverEnded(1, on: 1, isAccepted: true, now: at(0))
+                _ = machine.handOverEnded(2, on: 1, isAccepted: true, now: at(0))
                 _ = machine.offered(byteCount: 10, policy: .fail, since: at(0), now: at(0))
             }
             if situation == .withdrawing { _ = machine.sendCancelled(1) }
@@ -85,11 +96,12 @@ import Testing
             connect(&machine)
             _ = machine.sendFailed(on: 1)
             _ = machine.offered(byteCount: 10, policy: .wait(timeout: .seconds(20)), since: at(0), now: at(0))
-        case .ready, .stable, .endedNext, .ended, .lost, .cancelled, .replaced, .draining, .closedEnded,
+        case .ready, .stable, .pausing, .pausingStable, .endedNext, .ended, .lost, .cancelled, .replaced, .draining,
+            .closedEnded,
             .closedEndedByUser, .over:
             connect(&machine)
             end(&machine, as: situation)
-            return (machine, situation == .stable || situation == .endedNext ? at(12) : at(1))
+            return (machine, [.stable, .pausingStable, .endedNext].contains(situation) ? at(12) : at(1))
         }
         return (machine, at(1))
     }
@@ -100,6 +112,8 @@ import Testing
 
     private func end(_ machine: inout ClientMachine, as situation: Situation) {
         switch situation {
+        case .pausing: machine.peerLeaving(pause: .seconds(1.5), now: at(0))
+        case .pausingStable: machine.peerLeaving(pause: .seconds(20), now: at(0))
         case .endedNext: _ = machine.inputEnded(1, now: at(11))
         case .ended: _ = machine.inputEnded(1, now: at(0))
         case .lost: _ = machine.networkLost(now: at(0))
@@ -123,15 +137,22 @@ import Testing
             do { return try line(machine.start(now: now)) } catch { return "\(error.code)" }
         case .networkUp: return line(machine.networkUp(now: now))
         case .networkLost: return line(machine.networkLost(now: now))
+        case .pausedShortly, .pausedLong:
+            machine.peerLeaving(pause: event == .pausedLong ? .seconds(100) : .milliseconds(100), now: now)
+            return ""
         case .connected: return line(machine.connected(1, now: now))
+        case .connectedLate: return line(machine.connected(1, now: now + .seconds(1)))
         case .connectedOther: return line(machine.connected(9, now: now))
         case .connectFailed: return line(machine.connectFailed(1, .refused, now: now))
         case .tlsRejected: return line(machine.connectFailed(1, .badCertificate, now: now))
         case .connectGivenUp: return line(machine.connectFailed(1, nil, now: now))
         case .inputEnded: return line(machine.inputEnded(1, now: now))
+        case .inputEndedBefore: return line(machine.inputEnded(1, now: at(-5)))
         case .inputEndedOther: return line(machine.inputEnded(9, now: now))
         case .closed: return line(machine.connectionClosed(1, .inOrder, now: now))
         case .closedReset: return line(machine.connectionClosed(1, .reset, now: now))
+        case .closedWithinFrame: return line(machine.connectionClosed(1, .withinFrame, now: now))
+        case .closedViolated: return line(machine.connectionClosed(1, .violated, now: now))
         case .closedWithoutEnd: return line(machine.connectionClosed(1, .withoutPeersEnd, now: now))
         case .closedSilent: return line(machine.connectionClosed(1, .silent, now: now))
         case .closedOther: return line(machine.connectionClosed(9, .inOrder, now: now))
@@ -146,6 +167,7 @@ import Testing
         case .offerWait: return offer(.wait(timeout: .seconds(2)), to: &machine, now: now)
         case .offerFail: return offer(.fail, to: &machine, now: now)
         case .offerDrop: return offer(.drop(after: .seconds(3)), to: &machine, now: now)
+        case .offerLarge: return offer(.wait(timeout: .seconds(2)), byteCount: 11, to: &machine, now: now)
         case .cancelFirst: return line(machine.sendCancelled(1))
         case .cancelSecond: return line(machine.sendCancelled(2))
         case .sendFailed: return line(machine.sendFailed(on: 1))
@@ -157,8 +179,13 @@ import Testing
     }
 
     /// It has waited for half a second before.
-    private func offer(_ policy: SendPolicy, to machine: inout ClientMachine, now: MonotonicTime) -> String {
-        "\(machine.offered(byteCount: 10, policy: policy, since: now - .milliseconds(500), now: now))"
+    private func offer(
+        _ policy: SendPolicy,
+        byteCount: Int = 10,
+        to machine: inout ClientMachine,
+        now: MonotonicTime
+    ) -> String {
+        "\(machine.offered(byteCount: byteCount, policy: policy, since: now - .milliseconds(500), now: now))"
     }
 
     /// What is done, and in brackets where the client stands then, if that has changed.
