@@ -37,8 +37,8 @@ public struct ServerConfiguration: Sendable {
     /// (`net.core.somaxconn`).
     public var backlog = 1024
 
-    /// How long the handlers may go on when the server shuts down by leaving `withServer`. Default: 10 s, a third of
-    /// what orchestrators usually give a process.
+    /// How long the handlers may go on when the server shuts down by graceful shutdown, or by the end of the body of `withServer`
+    /// and the like. Default: 10 s, a third of what orchestrators usually give a process.
     public var shutdownGracePeriod = Duration.seconds(10)
 
     /// Who ends first when the server shuts down. Default: the handlers, since those that answer could not any more once

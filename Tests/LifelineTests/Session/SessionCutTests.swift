@@ -23,7 +23,9 @@ import Testing
             }
         )
         try await withSessionServer(listeningOn: anyPort, services: [service], logger: TestLog().logger) { server in
-            guard case .tcp(_, let port) = try await server.boundEndpoints[0].address else { return #expect(Bool(false)) }
+            guard case .tcp(_, let port) = try await server.boundEndpoints[0].address else {
+                return #expect(Bool(false))
+            }
             try await CuttingRelay.run(to: Int(port), seed: seed, kind: kind, cuts: 60, after: 1...20_000) { relay in
                 var configuration = SessionClientConfiguration()
                 configuration.client.backoff.initialDelay = .milliseconds(1)

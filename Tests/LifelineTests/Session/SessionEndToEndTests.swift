@@ -24,7 +24,8 @@ import Testing
             services: methods.map { TestService($0) },
             logger: log.logger
         ) { server in
-            try await withSessionClient(to: server.boundEndpoints[0], configuration: client, logger: log.logger) { client in
+            try await withSessionClient(to: server.boundEndpoints[0], configuration: client, logger: log.logger) {
+                client in
                 try await body(client, server)
             }
         }

@@ -136,6 +136,47 @@ import Tracing
         }
     }
 
+    @Test func theyDoNotChangeHowLongAPushIsWaitedFor() async throws {
+        // The stage of a new call is `accepted`.
+        let atServer = AtServer { push, _, next throws(SessionError) in
+            try await next(SessionCall(push.method, .push, payload: push.payload))
+        }
+        try await withScene(server: [atServer]) { client, session in
+            var news = news(of: client)
+            let returned = Notes<Int>()
+            let pushing = Task {
+                try await session.push(Self.news, TestMessage(number: 1), until: .processed)
+                returned.add(1)
+            }
+            #expect(try await news.next()?.number == 1)
+            try await session.push(Self.news, TestMessage(number: 2))
+            #expect(returned.all.isEmpty)
+            #expect(try await news.next()?.number == 2)
+            try await pushing.value
+        }
+    }
+
+    @Test func aLoopThatIsCancelledWaitsForNoInterceptor() async throws {
+        let goesOn = Event()
+        let atClient = AtClient { push, next in
+            try await next(push)
+            goesOn.signal()
+            try await Event().wait()
+        }
+        try await withScene(client: [atClient]) { client, session in
+            let pushes = client.pushes(Self.news, of: TestMessage.self)
+            let loop = Task {
+                var news = pushes.makeAsyncIterator()
+                #expect(try await news.next()?.number == 1)
+                return try await news.next()
+            }
+            try await session.push(Self.news, TestMessage(number: 1))
+            try await goesOn.wait()
+            loop.cancel()
+            await #expect(throws: SessionError.self) { try await loop.value }
+        }
+    }
+
     @Test func aServersRefusesToPush() async throws {
         let atServer = AtServer { push, _, next throws(SessionError) in
             guard push.payloadByteCount < 100 else { throw SessionError(code: .messageRefused, message: "too much") }

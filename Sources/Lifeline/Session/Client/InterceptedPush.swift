@@ -40,10 +40,14 @@ final class InterceptedPush<Message: DelimitedMessage>: Sendable {
         }
     }
 
-    /// The loop lets it go. Waits for the ends of the interceptors.
+    /// The loop lets it go. Waits for the ends of the interceptors, which are cancelled with the loop's task.
     nonisolated(nonsending) func finish() async {
         letGo.open(with: ())
-        await task.value
+        await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            task.cancel()
+        }
     }
 }
 

@@ -86,15 +86,18 @@ extension SessionClient {
         _ call: SessionCall,
         inbox: SessionInbox?
     ) async throws(SessionError) -> SessionReply {
-        if interceptors.isEmpty { return try await send(call, inbox: inbox) }
+        let stage = call.stage
+        if interceptors.isEmpty { return try await send(call, until: stage, inbox: inbox) }
         return try await interceptors[...].make(call) { (call) async throws(SessionError) in
-            try await self.send(call, inbox: inbox)
+            try await self.send(call, until: stage, inbox: inbox)
         }
     }
 
     @inline(__always)
+    /// - Parameter stage: that of the call before interceptors changed it.
     private nonisolated(nonsending) func send(
         _ call: SessionCall,
+        until stage: SessionPushStage,
         inbox: SessionInbox?
     ) async throws(SessionError) -> SessionReply {
         if let inbox, inbox.hasBegun {
@@ -107,7 +110,7 @@ extension SessionClient {
         if call.kind == .push {
             let push = OutgoingPayload.push(method: call.method, metadata: call.metadata, payload: payload)
             try push.check(limit: configuration.client.connection.maximumFrameLength)
-            try await engine.push(push, call.delivery, until: call.stage)
+            try await engine.push(push, call.delivery, until: stage)
             return SessionReply()
         }
         let request = OutgoingPayload.request(method: call.method, metadata: call.metadata, payload: payload)

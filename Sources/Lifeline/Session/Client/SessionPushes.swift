@@ -2,9 +2,10 @@ public import LifelineMessages
 
 /// The pushes of one method, over all connections and sessions of a client, in order.
 ///
-/// A push counts as processed when the next one is asked for, or its loop is left. Those that come while nobody iterates wait
-/// for the next iteration; several that go on at once share them out. It ends when the client is closed, after what has come,
-/// and with `stop()`.
+/// A push counts as processed when the next one is asked for, or its loop is left, and the client's interceptors have returned.
+/// Those that come while nobody iterates wait for the next iteration; several that go on at once share them out. One that is
+/// with the interceptors when the task of its loop is cancelled is dropped, if they end with that. It ends when the client is
+/// closed, after what has come, and with `stop()`.
 ///
 /// **Take them, or stop them.** What waits here takes up the window of the session (`SessionClientConfiguration.limits`), which
 /// all pushes and the messages of streams share: when it is full of pushes that nobody takes, none of the others come, and

@@ -66,7 +66,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     /// How many sessions there are.
     package var count: Int { entries.count }
     /// When `timerFired` is to be called; nil: not until there was another event.
-    package var nextDeadline: MonotonicTime? { deadlines.next }
+    package var nextDeadline: MonotonicTime? { drainSpread == nil ? deadlines.next : nil }
 
     /// The session of an id.
     package subscript(id: SessionID) -> Session? { entries[id]?.session }
@@ -194,6 +194,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     /// them.
     package mutating func timerFired(now: MonotonicTime) -> [(id: SessionID, session: Session)] {
         var expired: [(id: SessionID, session: Session)] = []
+        // Those of a server that goes away end with it.
+        guard drainSpread == nil else { return [] }
         while let deadline = deadlines.takeDue(now: now) {
             if let id = idsByDeadline[deadline], let session = ended(id) { expired.append((id, session)) }
         }

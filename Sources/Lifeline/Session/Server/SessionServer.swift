@@ -221,7 +221,6 @@ extension SessionServer {
             return state.sessions[id]
         }
         guard let session else { return }
-        session.cancelHandlersOfRequests()
         // One that a handler outlives is waited for by a shutdown, and has its place until then.
         Task.detached {
             await session.waitUntilOver()
@@ -232,7 +231,7 @@ extension SessionServer {
     /// Sets the timer for the session that expires next.
     func armTimer() {
         state.withLockedValue { state in
-            guard let next = state.registry.nextDeadline, state.drainDeadline == nil else { return }
+            guard let next = state.registry.nextDeadline else { return }
             if let armed = state.armedDeadline, armed <= next { return }
             state.armedDeadline = next
             state.timer?.cancel()

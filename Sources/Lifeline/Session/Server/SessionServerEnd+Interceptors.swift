@@ -16,7 +16,7 @@ extension SessionServerEnd {
                 payload: push.content.bytes
             )
             try payload.check(limit: self.frameLimit)
-            try await self.engine.push(payload, push.delivery, until: push.stage)
+            try await self.engine.push(payload, push.delivery, until: stage)
         }
     }
 }

@@ -147,12 +147,6 @@ extension SessionServerEnd {
         cancelHandlers()
     }
 
-    /// Its requests have ended with it; what was pushed is still handled.
-    func cancelHandlersOfRequests() {
-        let tasks = state.withLockedValue { $0.handlers.elements }
-        for task in tasks { task.cancel() }
-    }
-
     private func cancelHandlers() {
         let tasks = state.withLockedValue { state in
             state.cancelsHandlers = true
@@ -201,17 +195,19 @@ extension SessionServerEnd: SessionOwner {
             content: .request(content)
         )
         let executor = executor
-        state.withLockedValue { state in
+        let cancelled = state.withLockedValue { state -> Task<Void, Never>? in
             state.taskCount += 1
-            // Detached: whose task this runs in has nothing to do with the request. Not before the lock is free can it be
-            // taken out again.
+            // Detached: whose task this runs in has nothing to do with the request. The task removes itself, which waits for
+            // this lock.
             let task = Task.detached(executorPreference: executor) {
                 await self.handle(call, method, request, deadline)
                 self.taskReturned { $0.handlers.remove(request.count) }
             }
-            if state.cancelsHandlers { task.cancel() }
             state.handlers.append(request.count, task)
+            return state.cancelsHandlers ? task : nil
         }
+        // The user's code runs in it, which may ask this session.
+        cancelled?.cancel()
     }
 
     func cancel(_ request: IncomingRequest) {
@@ -226,18 +222,19 @@ extension SessionServerEnd: SessionOwner {
         if let inbox = state.withLockedValue({ $0.inboxes[index] }) { return inbox }
         let method = methods[index]
         let executor = executor
-        return state.withLockedValue { state in
-            let inbox = SessionInbox()
+        let inbox = SessionInbox()
+        let cancelled = state.withLockedValue { state -> Task<Void, Never>? in
             state.inboxes[index] = inbox
             state.taskCount += 1
             let task = Task.detached(executorPreference: executor) {
                 await self.handlePushes(of: method, from: inbox)
                 self.taskReturned()
             }
-            if state.cancelsHandlers { task.cancel() }
             state.pushHandlers.append(task)
-            return inbox
+            return state.cancelsHandlers ? task : nil
         }
+        cancelled?.cancel()
+        return inbox
     }
 
     func received(_ event: SessionEngineEvent) {

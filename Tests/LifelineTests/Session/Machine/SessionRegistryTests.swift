@@ -326,7 +326,10 @@ import Testing
         )
         #expect(hello(&registry, over: 101) == "refuse draining")
         #expect(hello(&registry, .test(7), over: 102) == "resume 7, draining", "for what was begun")
-        #expect(registry.timerFired(now: .ms(120_000)).isEmpty && registry.ids.count == 100)
+        // Who stays away does not expire any more: all sessions end with the server.
+        registry.disconnected(8, of: id(8), now: .ms(0))
+        #expect(registry.nextDeadline == nil)
+        #expect(registry.timerFired(now: .ms(1_000_000)).isEmpty && registry.ids.count == 100)
         #expect(registry.drain(spread: .seconds(-1)).allSatisfy { $0.pause == .zero })
     }
 

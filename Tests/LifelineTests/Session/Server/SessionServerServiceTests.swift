@@ -45,19 +45,27 @@ import Testing
                 return message
             }
         )
-        try await testGracefulShutdown { trigger in
-            let running = Task { try await server.run() }
-            try await withClient(of: server) { client in
-                async let reply = client.call("t.T/Slow", TestMessage(number: 2), returning: TestMessage.self)
-                try await begun.wait()
-                trigger.triggerGracefulShutdown()
-                // The server has said that it goes away.
-                try await until { server.isDraining }
-                goOn.signal()
-                #expect(try await reply.number == 2)
-                // The client leaves by itself.
-                try await running.value
+        let shutdown = Event()
+        // Around the server only: a client is a service, too.
+        let running = Task {
+            try await testGracefulShutdown { trigger in
+                async let _: Void = {
+                    try await shutdown.wait()
+                    trigger.triggerGracefulShutdown()
+                }()
+                try await server.run()
             }
+        }
+        try await withClient(of: server) { client in
+            async let reply = client.call("t.T/Slow", TestMessage(number: 2), returning: TestMessage.self)
+            try await begun.wait()
+            shutdown.signal()
+            // The server has said that it goes away.
+            try await until { server.isDraining }
+            goOn.signal()
+            #expect(try await reply.number == 2)
+            // The client leaves by itself.
+            try await running.value
         }
         try await server.waitUntilShutDown()
         #expect(server.sessions.isEmpty)
