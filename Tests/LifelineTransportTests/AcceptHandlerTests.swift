@@ -58,6 +58,27 @@ import Testing
         #expect(handler.isReading)
     }
 
+    /// A connection is accepted before its own loop has added it.
+    @Test func newcomersThatComeLateMakeWay() throws {
+        let newcomers = Newcomers()
+        let handler = try addHandler(maximumConnections: 2, newcomers: newcomers)
+        let closed = NIOLockedValueBox<[Int]>([])
+        func add(_ number: Int) -> Newcomer { newcomers.add { closed.withLockedValue { $0.append(number) } } }
+        accept()
+        accept()
+        #expect(!handler.isReading, "nobody can make way yet")
+        let first = add(0)
+        channel.embeddedEventLoop.run()
+        #expect(handler.isReading && closed.withLockedValue { $0 } == [])
+        // It speaks before the third is accepted, which therefore has no place until the fourth can make way.
+        first.leave()
+        accept()
+        #expect(!handler.isReading)
+        _ = add(1)
+        channel.embeddedEventLoop.run()
+        #expect(closed.withLockedValue { $0 } == [1])
+    }
+
     /// Their handlers may never return.
     @Test func onlySoManyMakeWayAtOnce() throws {
         let newcomers = Newcomers()

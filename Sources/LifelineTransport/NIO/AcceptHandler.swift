@@ -51,11 +51,16 @@ final class AcceptHandler: ChannelInboundHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        let (loop, bound) = (context.eventLoop, NIOLoopBound(self, eventLoop: context.eventLoop))
+        newcomers?.whenOneComes {
+            loop.execute { bound.value.newcomerCame() }
+        }
         updateReading()
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
+        newcomers?.whenOneComes(nil)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -65,9 +70,22 @@ final class AcceptHandler: ChannelInboundHandler {
             hasLoggedLimit = true
             logger.notice("Connection limit reached", metadata: ["limit": "\(maximumConnections)"])
         }
-        if room < 0, newcomers?.makeRoom() == true { makingWayCount += 1 }
+        makeRoom()
         updateReading()
         context.fireChannelRead(data)
+    }
+
+    /// A connection can make way, after there was none.
+    private func newcomerCame() {
+        makeRoom()
+        updateReading()
+    }
+
+    /// Has newcomers make way for what was accepted beyond the limit.
+    private func makeRoom() {
+        while room < 0, makingWayCount < AcceptHandler.mostMakingWay, newcomers?.makeRoom() == true {
+            makingWayCount += 1
+        }
     }
 
     /// A connection's place has become free.

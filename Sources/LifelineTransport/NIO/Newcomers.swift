@@ -3,25 +3,61 @@ internal import NIOConcurrencyHelpers
 
 /// A listener's connections whose peers have not spoken. Connections are added on their loops, and make way on the listener's.
 final class Newcomers: Sendable {
-    private let line = NIOLockedValueBox(NewcomerLine<Newcomer>())
+    private struct State {
+        var line = NewcomerLine<Newcomer>()
+        /// Whether the listener has found none, and is to hear of the next one.
+        var isAwaited = false
+        var whenOneComes: (@Sendable () -> Void)?
+    }
+
+    private let state = NIOLockedValueBox(State())
+
+    /// Sets what is called when a newcomer comes after none was found: a listener accepts connections before their own loops
+    /// have added them here. On any thread.
+    func whenOneComes(_ action: (@Sendable () -> Void)?) {
+        state.withLockedValue { $0.whenOneComes = action }
+    }
 
     /// A connection was accepted.
     ///
     /// - Parameter makeWay: closes it. Called once at most, on any thread.
     func add(_ makeWay: @escaping @Sendable () -> Void) -> Newcomer {
         let newcomer = Newcomer(makeWay)
-        line.withLockedValue { $0.append(newcomer) { $0.isWaiting } }
+        let whenOneComes = state.withLockedValue { state -> (@Sendable () -> Void)? in
+            state.line.append(newcomer) { $0.isWaiting }
+            defer { state.isAwaited = false }
+            return state.isAwaited ? state.whenOneComes : nil
+        }
+        whenOneComes?()
         return newcomer
     }
 
     /// Whether a connection can make way.
-    var areWaiting: Bool { line.withLockedValue { $0.hasWaiting { $0.isWaiting } } }
+    var areWaiting: Bool {
+        state.withLockedValue { state in
+            let areWaiting = state.line.hasWaiting { $0.isWaiting }
+            state.isAwaited = !areWaiting
+            return areWaiting
+        }
+    }
 
     /// Closes the connection that has said nothing for longest; false where there is none.
     func makeRoom() -> Bool {
-        guard let oldest = line.withLockedValue({ $0.popFirst { $0.isWaiting } }) else { return false }
-        oldest.take()?()
-        return true
+        while let oldest = takeOldest() {
+            // Its peer may have spoken a moment before.
+            guard let makeWay = oldest.take() else { continue }
+            makeWay()
+            return true
+        }
+        return false
+    }
+
+    private func takeOldest() -> Newcomer? {
+        state.withLockedValue { state in
+            let oldest = state.line.popFirst { $0.isWaiting }
+            state.isAwaited = oldest == nil
+            return oldest
+        }
     }
 }
 
