@@ -154,6 +154,8 @@ final class SessionRecord {
     func told(_ actions: [Machine.Action]) {
         let isLoss = actions.contains { if case .sessionLost = $0 { true } else { false } }
         let isEnd = actions.contains { if case .ended = $0 { true } else { false } }
+        // Then nothing is left to do, so that nothing ends with the session.
+        let isClosed = actions.contains { if case .ended(.closed) = $0 { true } else { false } }
         if isLoss { sessionLost() }
         for action in actions {
             switch action {
@@ -170,15 +172,15 @@ final class SessionRecord {
             case .admitted(let ids):
                 for id in ids { demand(waitingPushers.remove(id) != nil, "message \(id) was admitted twice") }
             case .messageEnded(let id, let outcome):
-                messageEnded(id, outcome, isLoss: isLoss, isEnd: isEnd)
+                messageEnded(id, outcome, isLoss: isLoss, isEnd: isEnd && !isClosed)
             case .complete(let number, let content):
                 completed(number, content)
             case .fail(let number, let code):
                 let isRight =
                     switch code {
                     case .timedOut: requests[number]?.deadline != nil
-                    case .sessionLost: isLoss || isEnd
-                    case .notSent: isEnd
+                    case .sessionLost: isLoss || isEnd && !isClosed
+                    case .notSent: isEnd && !isClosed
                     case .messageRefused: requests[number].map(isTooLong) ?? false
                     default: false
                     }
@@ -209,6 +211,7 @@ final class SessionRecord {
         if isLoss || isEnd {
             demand(running.allSatisfy(\.isCancelled), "a handler was not told that the session is lost")
         }
+        demand(!isClosed || running.isEmpty, "it closes while the handlers of \(running.map(\.number)) run")
         if isEnd {
             demand(openRequests.isEmpty, "requests \(openRequests.keys.sorted()) did not end with the session")
             demand(waitingPushers.isEmpty, "pushers wait for a session that has ended")

@@ -20,7 +20,7 @@ extension SessionScenario {
         case 29: advance(by: .milliseconds(below(20)))
         case 30: if below(12) == 0 { disturbServer() }
         case 31..<35: for _ in 0..<below(8) { deliver() }
-        default: if below(40) == 0, below(4) == 0 { end() }
+        default: if below(40) == 0 { end() }
         }
         tidy()
     }
@@ -64,7 +64,11 @@ extension SessionScenario {
         server.advanced(to: now)
         for end in [client] + server.sessions.map(\.end) {
             // Now and then for nothing.
-            if end.machine.nextDeadline.map({ $0 <= now }) ?? false || below(8) == 0 { end.timerFired(now: now) }
+            if end.machine.nextDeadline.map({ $0 <= now }) ?? false || below(8) == 0 {
+                end.timerFired(now: now)
+                let isSet = end.machine.nextDeadline.map { $0 > now } ?? true
+                if !isSet { failure.note("a timer that has fired would fire again at once") }
+            }
             end.pump(now: now)
         }
         for record in [clientRecord] + liveRecords { record.checkDeadlines(now: now) }
