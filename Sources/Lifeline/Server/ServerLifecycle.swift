@@ -13,8 +13,7 @@ final class ServerLifecycle: Sendable {
     }
 
     let clock: any ClientClock
-    /// How long handlers may go on after a shutdown for which nobody says it: graceful shutdown, and the end of the body of a
-    /// `with…` function.
+    /// How long handlers may go on after graceful shutdown, or after the end of the body of a `with…` function.
     private let gracePeriod: Duration
     private let state = NIOLockedValueBox(State())
     private let bound = Latch<Result<[Endpoint], any Error>>()

@@ -145,7 +145,7 @@ extension SessionError {
         )
     }
 
-    /// What it means for a server's session that nobody came back.
+    /// A server's session has made way for another one.
     package static var madeWay: SessionError {
         SessionError(
             code: .expired,

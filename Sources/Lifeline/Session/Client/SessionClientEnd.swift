@@ -191,7 +191,7 @@ extension SessionClientEnd: ConnectionUser {
 }
 
 extension SessionClientEnd: MessageIntake {
-    /// They acknowledge.
+    /// Frames of heartbeats carry acknowledgements.
     var seesHeartbeats: Bool { true }
 
     func takes(_ frame: Frame, byteCount: Int) -> Bool {

@@ -48,7 +48,7 @@ package struct SessionLife: Sendable {
     package enum Drain: Sendable {
         /// Not now. Can go to: waiting.
         case none
-        /// The peer is told when nothing waits to be sent, or at the deadline. Can go to: said.
+        /// The peer is told when nothing waits to be sent, or at the deadline. Can go to: said; none, with the session.
         case waiting(pause: Duration, deadline: MonotonicTime)
         /// Can go to: none, with the connection on which it was said.
         case said
@@ -157,7 +157,7 @@ package struct SessionLife: Sendable {
 
     // MARK: Connections
 
-    /// Whether a connection has the session from now on. An older one had it for nothing.
+    /// Gives the session to a connection. Returns false when a newer one has claimed it before.
     mutating func claim(_ id: UInt64) -> Bool {
         guard id > connectionID else { return false }
         connectionID = id

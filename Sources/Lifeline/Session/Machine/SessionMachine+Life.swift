@@ -23,7 +23,7 @@ extension SessionMachine {
         sayGoodbye(reason.goodbye(from: role))
         life.ended(reason)
         actions += failRequests(exceptUnsent: false) + running.cancelAll().map { .cancelRequest($0) }
-        // Nobody is admitted any more: what ends is told so.
+        // No push is admitted any more: each that waits is told its end.
         return actions + outbound.end().map { .messageEnded($0.number, $0.outcome) } + [.ended(reason)]
     }
 

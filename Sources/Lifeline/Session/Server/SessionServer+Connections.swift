@@ -123,7 +123,7 @@ extension SessionServer {
             if let known = hello.hello.session, let session = state.registry[known.id],
                 session.identity?.subject != description.identity?.subject
             {
-                // Whoever has somebody's credentials does not have their messages with them.
+                // Stolen credentials alone give no access to a session's messages.
                 hello.hello.session = nil
             }
             let fresh = SessionCredentials.random(using: &state.random)

@@ -87,7 +87,7 @@ enum SessionHelloError: Error {
 
 // On the connection's loop.
 extension SessionServerIntake: MessageIntake {
-    /// They acknowledge.
+    /// Frames of heartbeats carry acknowledgements.
     var seesHeartbeats: Bool { true }
 
     func takes(_ frame: Frame, byteCount: Int) -> Bool {
