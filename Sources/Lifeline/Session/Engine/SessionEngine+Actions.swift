@@ -58,7 +58,7 @@ extension SessionEngine {
             case .deliverPush(_, _, let receipt):
                 state.machine.finish(receipt, now: clock.now)
             case .beginRequest(let request, _, _):
-                // What comes in is never anything but a request's content.
+                // Does not happen: only a request begins one.
                 state.effects.append(.refuse(request, .tooManyRunning))
             case .refuseRequest(let request, _, let refusal):
                 if refusal != .closing { state.statistics.refusedRequestCount += 1 }

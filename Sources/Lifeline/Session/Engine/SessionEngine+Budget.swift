@@ -1,7 +1,8 @@
 internal import LifelineCore
 internal import NIOConcurrencyHelpers
 
-/// What all sessions of a server share, and how long a client stays away that was sent away for it.
+/// The memory and the handlers that all sessions of a server share, and the pause of a client that is sent away for want of
+/// them.
 final class SharedSessionBudget: Sendable {
     private let budget: NIOLockedValueBox<SessionBudget>
     private let pauseLimit: Duration
@@ -12,7 +13,7 @@ final class SharedSessionBudget: Sendable {
         self.pauseLimit = pauseLimit.clamped(atLeast: .zero)
     }
 
-    /// What the sessions hold.
+    /// The sum of all allowances that sessions hold.
     var held: SessionAllowance { budget.withLockedValue { $0.held } }
 
     fileprivate func take(_ byteCount: Int, handlerCount: Int, for allowance: inout SessionAllowance) {
@@ -74,7 +75,7 @@ extension SessionEngine {
 }
 
 extension SessionStatus {
-    /// What the peer is told of a request that is refused.
+    /// The status of a request that is refused.
     package init(_ refusal: RequestRefusal) {
         switch refusal {
         case .closing: self.init(.unavailable, "The server is about to end the session.")
