@@ -159,7 +159,7 @@ package final class SimulatedSessionEnd {
         perform(machine.close(by: deadline, now: now), now: now)
     }
 
-    package func end(_ reason: SessionEnd, now: MonotonicTime) {
+    package func end(_ reason: SessionEndReason, now: MonotonicTime) {
         perform(machine.end(reason, now: now), now: now)
     }
 

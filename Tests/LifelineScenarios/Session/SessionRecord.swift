@@ -218,7 +218,7 @@ final class SessionRecord {
         }
     }
 
-    private func isRight(_ end: SessionEnd) -> Bool {
+    private func isRight(_ end: SessionEndReason) -> Bool {
         switch end {
         case .closed: isClosing
         case .abandoned: isAbandoned || closeDeadline != nil

@@ -77,7 +77,7 @@ extension SessionScenario {
     /// The client gives up what connection it has, without a word, and opens another one. What it wrote still comes, as long
     /// as nobody cuts that.
     func connect() {
-        guard client.machine.end == nil, awayUntil <= now else { return }
+        guard client.machine.endReason == nil, awayUntil <= now else { return }
         if let link = client.link { leave(link) }
         linkCount += 1
         let link = Link(
@@ -222,7 +222,7 @@ extension SessionScenario {
     private func rest(_ isDone: () -> Bool) {
         for _ in 0..<20_000 where failure.what == nil {
             var isIdle = true
-            if client.link == nil, client.machine.end == nil, awayUntil <= now {
+            if client.link == nil, client.machine.endReason == nil, awayUntil <= now {
                 connect()
                 isIdle = false
             }
@@ -247,7 +247,7 @@ extension SessionScenario {
                 [client.machine.nextDeadline, server.nextDeadline] + liveRecords.map(\.end.machine.nextDeadline)
             // In the end the server sees which connections are left.
             for link in links where client.link !== link { seen(link, by: .server) }
-            if client.machine.end == nil, awayUntil > now {
+            if client.machine.endReason == nil, awayUntil > now {
                 advance(by: awayUntil - now)
                 continue
             }

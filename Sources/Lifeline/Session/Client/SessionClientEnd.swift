@@ -51,7 +51,7 @@ final class SessionClientEnd: Sendable {
 
     /// Why the server has ended the session; nil when it has not.
     var failure: SessionError? {
-        guard let end = engine.end, end.isFailure else { return nil }
+        guard let end = engine.endReason, end.isFailure else { return nil }
         return SessionError(end)
     }
 
@@ -63,7 +63,7 @@ final class SessionClientEnd: Sendable {
             return inbox
         }
         // One that is registered later is not among those that end with the session.
-        if let end = engine.end { inbox.finish(SessionClientEnd.result(end)) }
+        if let end = engine.endReason { inbox.finish(SessionClientEnd.result(end)) }
         return inbox
     }
 
@@ -80,7 +80,7 @@ final class SessionClientEnd: Sendable {
     }
 
     /// How iterations of pushes end.
-    private static func result(_ end: SessionEnd) -> Result<Void, SessionError> {
+    private static func result(_ end: SessionEndReason) -> Result<Void, SessionError> {
         end.isFailure ? .failure(SessionError(end)) : .success(())
     }
 
@@ -141,7 +141,7 @@ extension SessionClientEnd: SessionOwner {
         }
     }
 
-    private func ended(_ end: SessionEnd, _ inDoubt: [SessionMessageInDoubt]) {
+    private func ended(_ end: SessionEndReason, _ inDoubt: [SessionMessageInDoubt]) {
         let failure = end.isFailure ? SessionError(end) : nil
         if let failure { logger.error("The session is over", metadata: ["error": "\(failure)"]) }
         history.append(.ended(failure, inDoubt: inDoubt))

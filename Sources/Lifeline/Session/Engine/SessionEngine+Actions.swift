@@ -25,7 +25,7 @@ extension SessionEngine {
     private func runAll(_ actions: [Machine.Action], in state: inout State) {
         var loss: SessionLoss?
         var (inDoubt, refused): ([SessionMessageInDoubt], [SessionMessageInDoubt]) = ([], [])
-        let end = state.machine.end.map { SessionError($0) }
+        let end = state.machine.endReason.map { SessionError($0) }
         for action in actions {
             if let effect = Self.effect(of: action) {
                 state.effects.append(effect)
@@ -128,7 +128,7 @@ extension SessionEngine {
 
 extension SessionError {
     /// Why a session is over.
-    init(_ end: SessionEnd) {
+    init(_ end: SessionEndReason) {
         switch end {
         case .closed, .abandoned, .shutDown: self = .sessionEnded
         case .expired: self = .expired
@@ -165,7 +165,7 @@ extension SessionError {
     }
 
     /// - Parameter end: why the session has ended; nil where it has not.
-    init(_ error: RequestError, _ end: SessionEnd?) {
+    init(_ error: RequestError, _ end: SessionEndReason?) {
         switch error.code {
         case .tooManyInFlight: self = .tooManyInFlight(error)
         case .messageRefused: self = .messageRefused(error)

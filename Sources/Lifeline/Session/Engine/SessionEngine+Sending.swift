@@ -36,7 +36,7 @@ extension SessionEngine {
                 call.began(as: id, continuation)
                 return nil
             } catch {
-                return SessionError(error, state.machine.end)
+                return SessionError(error, state.machine.endReason)
             }
         }
         if let error { continuation.resume(returning: .failure(error)) }
@@ -104,7 +104,7 @@ extension SessionEngine {
             defer { run(actions, in: &state) }
             switch offer {
             case .closed:
-                return .failure(state.machine.end.map { SessionError($0) } ?? .sessionEnded)
+                return .failure(state.machine.endReason.map { SessionError($0) } ?? .sessionEnded)
             case .tooLong(let limit):
                 return .failure(.messageRefused(RequestError.messageRefused(limit: limit)))
             case .exhausted:
@@ -189,7 +189,7 @@ extension SessionEngine {
     }
 
     /// Ends the session at once.
-    func end(_ reason: SessionEnd) {
+    func end(_ reason: SessionEndReason) {
         change { state, now in
             offerHeld(&state, now: now)
             run(state.machine.end(reason, now: now), in: &state)

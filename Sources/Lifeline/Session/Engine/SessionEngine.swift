@@ -120,7 +120,7 @@ final class SessionEngine: Sendable {
     var connection: (any TransportConnection)? { state.withLockedValue { $0.outlet?.connection } }
 
     /// Why the session is over; nil while it is not.
-    var end: SessionEnd? { state.withLockedValue { $0.machine.end } }
+    var endReason: SessionEndReason? { state.withLockedValue { $0.machine.endReason } }
 
     /// Waits until the session is over and its owner has been told, whatever happens to the task.
     func waitUntilEnded() async { await ended.waitUninterrupted() }
@@ -218,7 +218,7 @@ enum SessionEngineEvent: Sendable {
     /// The peer says that this side broke the rules.
     case peerAccused(SessionError)
     /// The session is over.
-    case ended(SessionEnd, [SessionMessageInDoubt])
+    case ended(SessionEndReason, [SessionMessageInDoubt])
 }
 
 /// The owner of a session: receives its events and starts handlers. Called in order, one call at a time, without a lock held.
@@ -234,7 +234,7 @@ protocol SessionOwner: AnyObject, Sendable {
 extension SessionEngine {
     private func armTimer(_ state: inout State) {
         guard let next = state.machine.nextDeadline else {
-            if state.machine.end != nil { stopTimer(&state) }
+            if state.machine.endReason != nil { stopTimer(&state) }
             return
         }
         if let armed = state.armedDeadline, armed <= next { return }

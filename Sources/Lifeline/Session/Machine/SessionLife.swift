@@ -21,7 +21,7 @@ package struct SessionLife: Sendable {
         /// Takes no new work; ends when everything is done, or at the deadline. Can go to: ended.
         case closing(deadline: MonotonicTime?)
         /// Can go to: nothing.
-        indirect case ended(SessionEnd)
+        indirect case ended(SessionEndReason)
     }
 
     /// The present connection. A newer one takes its place in any state.
@@ -71,7 +71,7 @@ package struct SessionLife: Sendable {
     private var parting = SparseQueue<Parting>()
 
     /// Why the session is over; nil while it is not.
-    var end: SessionEnd? { if case .ended(let end) = stage { end } else { nil } }
+    var endReason: SessionEndReason? { if case .ended(let end) = stage { end } else { nil } }
 
     var isOver: Bool { if case .ended = stage { true } else { false } }
 
@@ -131,7 +131,7 @@ package struct SessionLife: Sendable {
         if case .closing(let deadline?) = stage { deadline <= now } else { false }
     }
 
-    mutating func ended(_ end: SessionEnd) {
+    mutating func ended(_ end: SessionEndReason) {
         stage = .ended(end)
         drain = .none
     }

@@ -11,7 +11,7 @@ extension SessionMachine {
     }
 
     /// Ends the session at once. The reason says what the peer is told, where there is a connection.
-    package mutating func end(_ reason: SessionEnd, now: MonotonicTime) -> [Action] {
+    package mutating func end(_ reason: SessionEndReason, now: MonotonicTime) -> [Action] {
         guard !life.isOver else { return [] }
         var actions: [Action] = []
         if case .shutDown = reason {

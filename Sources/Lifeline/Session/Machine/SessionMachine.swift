@@ -75,7 +75,7 @@ package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendab
     package var runningCount: Int { running.count }
 
     /// Why the session is over; nil while it is not.
-    package var end: SessionEnd? { life.end }
+    package var endReason: SessionEndReason? { life.endReason }
 
     /// Makes one end of a session without a connection.
     package init(role: Role, options: SessionOptions) {
@@ -122,6 +122,6 @@ package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendab
         /// What to do with a connection.
         indirect case closeConnection(UInt64, SessionClosing)
         /// The session is over.
-        indirect case ended(SessionEnd)
+        indirect case ended(SessionEndReason)
     }
 }

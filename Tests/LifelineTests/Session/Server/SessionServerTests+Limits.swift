@@ -22,7 +22,7 @@ extension SessionServerTests {
             try await until { clock.nextWakeUp == end }
             let second = try await RawSessionClient.connect(to: server)
             #expect(try await second.hello().welcome.sessionID != welcome.sessionID)
-            #expect(unused.engine.end.map { SessionError($0).code } == .expired)
+            #expect(unused.engine.endReason.map { SessionError($0).code } == .expired)
             // So do those that were used, the oldest of the client's own address first.
             try await second.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo") })
             #expect(try await second.next().response.serial == 1)
@@ -31,7 +31,7 @@ extension SessionServerTests {
             let used = try #require(server.sessions.first)
             let third = try await RawSessionClient.connect(to: server)
             #expect(try await !third.hello().welcome.sessionID.isEmpty)
-            #expect(used.engine.end.map { SessionError($0).code } == .expired)
+            #expect(used.engine.endReason.map { SessionError($0).code } == .expired)
             // One that has a connection stays.
             let fourth = try await RawSessionClient.connect(to: server)
             #expect(try await fourth.hello().goodbye.code == .full)

@@ -1,7 +1,7 @@
 package import LifelineCore
 
 /// Why a session is over.
-package enum SessionEnd: Sendable {
+package enum SessionEndReason: Sendable {
     /// This side has closed it, and everything was done.
     case closed
     /// This side has ended it, whatever was left to do.

@@ -2,9 +2,9 @@ import Lifeline
 import Testing
 
 /// What the reasons for which sessions end mean.
-@Suite struct SessionEndTests {
+@Suite struct SessionEndReasonTests {
     /// Whether it is a failure, whether work is dropped, and what the peer is told by a client, and by a server.
-    private static let meanings: [(end: SessionEnd, isFailure: Bool, dropsWork: Bool, told: [String?])] = [
+    private static let meanings: [(end: SessionEndReason, isFailure: Bool, dropsWork: Bool, told: [String?])] = [
         (.closed, false, false, ["closed", "closed"]),
         (.abandoned, false, true, ["closed", "closed The server has ended the session."]),
         (
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    private func goodbye(of machine: TestMachine, _ end: SessionEnd) -> String? {
+    private func goodbye(of machine: TestMachine, _ end: SessionEndReason) -> String? {
         var machine = machine
         _ = machine.end(end, now: .ms(0))
         guard case .goodbye(let goodbye)? = machine.nextFrame(now: .ms(0))?.0, let code = goodbye.code else {
