@@ -60,7 +60,7 @@ extension CallOptions {
             }
             group.addTask {
                 let result = await Result.of { try await interruptible(by: interruption) { try await body(room) } }
-                watcher.leaves()
+                watcher.willLeave()
                 await client.close()
                 try result.get()
                 return .body

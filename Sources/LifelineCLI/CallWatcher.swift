@@ -55,7 +55,7 @@ final class CallWatcher: Sendable {
     var undelivered: SessionMessageInDoubt? { state.withLock { $0.undelivered } }
 
     /// The session is about to be closed.
-    func leaves() { state.withLock { $0.isLeaving = true } }
+    func willLeave() { state.withLock { $0.isLeaving = true } }
 
     /// Follows the connection to its end.
     func watchConnection() async throws(CommandFailure) {
@@ -69,7 +69,7 @@ final class CallWatcher: Sendable {
             if transition.reason.code == .protocolViolation, openingCount == 0 { throw failure(for: transition.reason) }
             try checkTimeout()
             if transition.reason.code == .closedByPeer, state.withLock({ $0.isLeaving }) { continue }
-            tell(transition.news(after: lastNews))
+            printLine(transition.words(after: lastNews))
             lastNews = transition
         }
     }
@@ -88,19 +88,19 @@ final class CallWatcher: Sendable {
         var isFirst = true
         while let event = await events.next() {
             if event.missedCount > 0 {
-                tell("\(event.missedCount) changes of the session came too fast to be followed")
+                printLine("\(event.missedCount) changes of the session came too fast to be followed")
             }
             switch event.kind {
             case .opened(_, let isResumed):
-                if isResumed { tell("the session goes on") } else if !isFirst { tell("a new session has begun") }
+                if isResumed || !isFirst { printLine(isResumed ? "the session goes on" : "a new session has begun") }
                 isFirst = false
             case .lost(let inDoubt):
                 keep(inDoubt)
                 let words = inDoubt.isEmpty ? "nothing" : describe(inDoubt) + afterLoss
-                tell(Self.news(ofLoss: event.reason, inDoubt: words))
+                printLine(Self.words(ofLoss: event.reason, inDoubt: words))
             case .refused(let messages):
                 keep(messages)
-                tell("the server takes no messages of such a length; not sent: \(describe(messages))")
+                printLine("the server takes no messages of such a length; not sent: \(describe(messages))")
             case .ended(_, let inDoubt):
                 // Why, whoever calls learns.
                 keep(inDoubt)
@@ -109,7 +109,7 @@ final class CallWatcher: Sendable {
     }
 
     /// That a session was lost, in words.
-    private static func news(ofLoss reason: SessionError?, inDoubt words: String) -> String {
+    private static func words(ofLoss reason: SessionError?, inDoubt words: String) -> String {
         guard let reason, reason.code != .sessionLost else {
             return "the session was lost, as the server does not know it any more; in doubt: \(words)"
         }
@@ -164,7 +164,7 @@ final class CallWatcher: Sendable {
         return CommandFailure(status: status, message: "No connection to the room. \(reason.words)\(advice)")
     }
 
-    private func tell(_ line: String) {
+    private func printLine(_ line: String) {
         if !isQuiet { writeErrorLine("lifeline: \(line)") }
     }
 }
@@ -183,7 +183,7 @@ extension ConnectionTransition {
     fileprivate var endsConnection: Bool { from == .ready || from == .draining }
 
     /// That there is no connection, in words.
-    fileprivate func news(after last: ConnectionTransition?) -> String {
+    fileprivate func words(after last: ConnectionTransition?) -> String {
         let next =
             switch to {
             case .connecting: "trying again"

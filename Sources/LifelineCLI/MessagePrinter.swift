@@ -20,7 +20,7 @@ actor MessagePrinter {
     }
 
     /// Waits until the limit is reached, printing failed, or the user interrupts the command.
-    nonisolated func untilDone(or interruption: Interruption) async throws {
+    nonisolated func waitUntilDone(or interruption: Interruption) async throws {
         let waiting = Task { [finisher] in
             if await interruption.wait() != nil { finisher.finish() }
         }

@@ -80,7 +80,7 @@ struct ReceiveCommand: AsyncParsableCommand {
                 for try await batch in connection.messages.batches { try await printer.print(batch) }
             } _: { server in
                 try await writeError("listening on \(server.boundEndpoint)\n")
-                try await printer.untilDone(or: interruption)
+                try await printer.waitUntilDone(or: interruption)
             }
         }
     }

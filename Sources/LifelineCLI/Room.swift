@@ -28,15 +28,15 @@ final class Room: Sample_Room_V1_RoomHandler {
     static let keptNewsCount = 256
 
     private let record: EchoRecord?
-    private let tell: @Sendable (String) -> Void
+    private let report: @Sendable (String) -> Void
     private let state = Mutex(State())
 
     /// - Parameters:
     ///   - record: gets a line for each echo, before the reply.
-    ///   - tell: gets a line for whatever happens.
-    init(record: EchoRecord?, tell: @escaping @Sendable (String) -> Void) {
+    ///   - report: gets a line for whatever happens.
+    init(record: EchoRecord?, report: @escaping @Sendable (String) -> Void) {
         self.record = record
-        self.tell = tell
+        self.report = report
     }
 
     // MARK: Who is there
@@ -44,14 +44,14 @@ final class Room: Sample_Room_V1_RoomHandler {
     func joined(_ session: SessionServerEnd) {
         let mailbox = NewsMailbox(session)
         state.withLock { $0.visitors[session.id] = Visitor(mailbox: mailbox) }
-        tell("\(session.visitorName.escaped()) joined")
+        report("\(session.visitorName.escaped()) joined")
     }
 
     func left(_ session: SessionServerEnd) {
         guard let visitor = state.withLock({ $0.visitors.removeValue(forKey: session.id) }) else { return }
         visitor.mailbox.close()
         let status = visitor.status.isEmpty ? "" : "; last status: \(visitor.status.escaped(limit: .max))"
-        tell("\(session.visitorName.escaped()) left\(status)")
+        report("\(session.visitorName.escaped()) left\(status)")
     }
 
     // MARK: What they ask
@@ -78,7 +78,7 @@ final class Room: Sample_Room_V1_RoomHandler {
                 defer { state.hasRecordFailed = true }
                 return !state.hasRecordFailed
             }
-            if isNews { tell(error.message) }
+            if isNews { report(error.message) }
             throw SessionStatus(.unavailable, "The server cannot write its record.")
         }
     }
@@ -110,7 +110,7 @@ final class Room: Sample_Room_V1_RoomHandler {
         // Under one lock, so that all get it in one order, which is that of what is told here.
         return state.withLock { state in
             state.newsCount += 1
-            tell("\(name.escaped()): \(request.text.escaped(limit: .max))")
+            report("\(name.escaped()): \(request.text.escaped(limit: .max))")
             let item = Sample_Room_V1_NewsItem.with {
                 ($0.number, $0.from, $0.text, $0.time) = (state.newsCount, name, request.text, .now())
             }
@@ -122,7 +122,7 @@ final class Room: Sample_Room_V1_RoomHandler {
     func report(_ message: Sample_Room_V1_Status, context: SessionContext) async throws {
         try Room.check(message.text)
         state.withLock { $0.visitors[context.session.id]?.status = message.text }
-        tell("\(context.session.visitorName.escaped()) reports: \(message.text.escaped(limit: .max))")
+        report("\(context.session.visitorName.escaped()) reports: \(message.text.escaped(limit: .max))")
     }
 
     private static func check(_ text: String) throws(SessionStatus) {

@@ -24,7 +24,7 @@ actor SendWatcher {
     func sendingFinished(lastConnection: UInt64) {
         let lossCount = record.lossCount
         record.sendingFinished(lastConnection: lastConnection)
-        if record.lossCount > lossCount { tellHeldLines() }
+        if record.lossCount > lossCount { printHeldLines() }
         heldLines = []
     }
 
@@ -41,7 +41,7 @@ actor SendWatcher {
     /// - Throws: `CommandFailure` when no connection could be made any more, or the last one broke.
     func finish(sentCount: Int) throws(CommandFailure) {
         record.clientClosed()
-        tellHeldLines()
+        printHeldLines()
         if let summary = record.summary(sentCount: sentCount), !isQuiet { writeErrorLine("lifeline: \(summary)") }
         if let failure = record.failure { throw failure }
     }
@@ -49,24 +49,24 @@ actor SendWatcher {
     private func handle(_ event: ClientEvent) async {
         let lossCount = record.lossCount
         record.record(event, isMessageWaiting: client.queuedMessageCount > 0)
-        if record.lossCount > lossCount { tellHeldLines() }
+        if record.lossCount > lossCount { printHeldLines() }
         if event.transition.to == .gaveUp {
             // It returns at once: there is no connection to drain.
             await client.close()
-        } else if isNews(event) {
+        } else if isWorthPrinting(event) {
             if heldLines.count == Self.maximumHeldCount { heldLines.removeFirst() }
             heldLines.append("lifeline: \(event)")
         }
-        if record.pendingEnd == nil { tellHeldLines() }
+        if record.pendingEnd == nil { printHeldLines() }
     }
 
-    private func tellHeldLines() {
+    private func printHeldLines() {
         if !isQuiet { for line in heldLines { writeErrorLine(line) } }
         heldLines = []
     }
 
     /// The first connection, the regular end, and what comes between the receiver's end and ours are no news.
-    private func isNews(_ event: ClientEvent) -> Bool {
+    private func isWorthPrinting(_ event: ClientEvent) -> Bool {
         let transition = event.transition
         return switch transition.to {
         case .draining, .closed:

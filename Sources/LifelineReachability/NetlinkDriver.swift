@@ -67,7 +67,7 @@ final class NetlinkDriver {
     private func setTimer() {
         guard !isStopped, let deadline = machine.nextDeadline else { return }
         timer.set(to: deadline, now: .now(), on: loop) {
-            self.timer.rang()
+            self.timer.fired()
             self.run(self.machine.timerFired(now: .now()))
         }
     }

@@ -45,7 +45,7 @@ package final class Doorbell: Sendable {
     /// Calls `fire` when a deadline has come, or the bell was rung, again and again until the task is cancelled.
     ///
     /// - Parameter nextDeadline: returns the deadline to wait for, if there is one. Ring the bell when there is an earlier one.
-    package func keepTime(
+    package func runTimer(
         by clock: any ClientClock,
         nextDeadline: @Sendable () -> MonotonicTime?,
         fire: @Sendable () -> Void

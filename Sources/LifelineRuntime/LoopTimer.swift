@@ -10,7 +10,7 @@ package struct LoopTimer {
     package init() {}
 
     /// Sees to it that `body` runs by `deadline`. A timer that is too early does no harm, and is cheaper than a new one for every
-    /// event. Call it on the loop. `body` runs there, too, and must call `rang()`.
+    /// event. Call it on the loop. `body` runs there, too, and must call `fired()`.
     package mutating func set(
         to deadline: MonotonicTime,
         now: MonotonicTime,
@@ -27,7 +27,7 @@ package struct LoopTimer {
     }
 
     /// The timer has run.
-    package mutating func rang() {
+    package mutating func fired() {
         armed = nil
     }
 

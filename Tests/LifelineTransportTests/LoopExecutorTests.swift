@@ -402,7 +402,7 @@ import Testing
             executor.readAtOnce(isAll: true) {}
             executor.readAtOnce(isAll: isAll) {
                 task = Task(executorPreference: executor) {
-                    early.withLockedValue { $0 = [executor.takesEarlyWrite(), executor.takesEarlyWrite()] }
+                    early.withLockedValue { $0 = [executor.shouldWriteEarly(), executor.shouldWriteEarly()] }
                 }
             }
             return task
@@ -417,7 +417,7 @@ import Testing
         try await loop.submit {
             executor.readAtOnce(isAll: true) { if wakes { Task(executorPreference: executor) {} } }
         }.get()
-        #expect(await Task(executorPreference: executor) { executor.takesEarlyWrite() }.value == false)
+        #expect(await Task(executorPreference: executor) { executor.shouldWriteEarly() }.value == false)
     }
 
     @Test func aTransportOnOneLoopRunsTasksThere() async {

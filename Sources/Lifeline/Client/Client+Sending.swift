@@ -23,21 +23,24 @@ extension Client {
         _ message: Sent,
         policy: SendPolicy = .wait()
     ) async throws -> SendOutcome {
-        try await sendAndTell(message, policy: policy).outcome
+        try await sendReturningConnection(message, policy: policy).outcome
     }
 
-    /// The same, and tells which connection accepted the message.
-    package nonisolated(nonsending) func sendAndTell(_ message: Sent, policy: SendPolicy) async throws -> SendEnd {
+    /// Sends as `send(_:policy:)` does, and also returns the connection that accepted the message.
+    package nonisolated(nonsending) func sendReturningConnection(
+        _ message: Sent,
+        policy: SendPolicy
+    ) async throws -> SendResult {
         try Task.checkCancellation()
         var waitingSince: MonotonicTime?
         while true {
             switch try offer(message) {
             case .accepted(let id):
-                return SendEnd(outcome: .accepted, connection: id)
+                return SendResult(outcome: .accepted, connection: id)
             case .pending(let pending, let path):
                 waitingSince = waitingSince ?? keeper.clock.now
                 if try await isAccepted(pending, on: path) {
-                    return SendEnd(outcome: .accepted, connection: path.id)
+                    return SendResult(outcome: .accepted, connection: path.id)
                 }
             case .refused(let frame):
                 let start = waitingSince ?? keeper.clock.now

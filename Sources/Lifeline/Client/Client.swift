@@ -106,7 +106,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
             configuration: configuration,
             carrying: CarriedTypes(receiving: Received.self, sending: Sent.self, framing: framing),
             maximumFrameLength: configuration.connection.frameLimit(for: Received.self),
-            asksForLife: heartbeat?.ping != nil || endpoint.isWebSocket,
+            sendsPings: heartbeat?.ping != nil || endpoint.isWebSocket,
             sends: sends,
             environment: environment,
             logger: logger,
@@ -175,7 +175,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     public func close() async { await keeper.closeByUser() }
 
     /// Like `close()`, but it joins a close that is under way instead of cutting.
-    package func closeOrJoin() async { await keeper.close() }
+    package func closeInOrder() async { await keeper.close() }
 }
 
 extension Client: ConnectionUser {

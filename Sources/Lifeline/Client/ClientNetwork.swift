@@ -64,13 +64,13 @@ struct WatchedNetwork: ClientNetwork {
             }
             var judgement = NetworkJudgement()
             while !Task.isCancelled {
-                await bell.wait(timeout: judgement.lookAgainAfter)
+                await bell.wait(timeout: judgement.nextCheckDelay)
                 guard let path = newest.withLockedValue({ $0 }) else { continue }
-                let (pathLeadsThere, isReachable) = await look(at: path)
+                let (pathLeadsThere, isReachable) = await check(path)
                 if Task.isCancelled { break }
-                let news = judgement.looked(
+                let news = judgement.checked(
                     // Interfaces that lead nowhere come and go, as those of containers do: that is no news.
-                    at: path.interfaces.filter(\.isUsable),
+                    path.interfaces.filter(\.isUsable),
                     pathLeadsThere: pathLeadsThere,
                     isReachable: isReachable
                 )
@@ -80,8 +80,8 @@ struct WatchedNetwork: ClientNetwork {
         }
     }
 
-    /// What there is to say of a path; see `NetworkJudgement.looked`.
-    func look(at path: NetworkPath) async -> (pathLeadsThere: Bool, isReachable: Bool?) {
+    /// What there is to say of a path; see `NetworkJudgement.checked`.
+    func check(_ path: NetworkPath) async -> (pathLeadsThere: Bool, isReachable: Bool?) {
         switch path.prospect(of: endpoint) {
         case .none: return (false, false)
         case .good: return (true, true)

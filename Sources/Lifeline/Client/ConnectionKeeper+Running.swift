@@ -29,7 +29,7 @@ extension ConnectionKeeper {
         await withTaskCancellationHandler {
             await withTaskGroup { group in
                 group.addTask { await self.watchNetwork() }
-                group.addTask { await self.keepTime() }
+                group.addTask { await self.runTimer() }
                 group.addTask {
                     var log = TransitionLogger(events: ClientEvents(history: self.history), logger: self.logger)
                     await log.run()
@@ -54,8 +54,8 @@ extension ConnectionKeeper {
     }
 
     /// Reports to the machine when its deadlines come, until the task is cancelled.
-    private func keepTime() async {
-        await timerBell.keepTime(by: clock) {
+    private func runTimer() async {
+        await timerBell.runTimer(by: clock) {
             state.withLockedValue { state in
                 state.armedDeadline = state.machine.nextDeadline
                 return state.armedDeadline
@@ -81,7 +81,7 @@ extension ConnectionKeeper {
         defer { user.ended(id) }
         let connection: any TransportConnection
         do {
-            guard let made = try await attempt.unlessGivenUp({ try await user.connect(as: id) }) else {
+            guard let made = try await attempt.runUntilGivenUp({ try await user.connect(as: id) }) else {
                 change { $0.connectFailed(id, nil, now: $1) }
                 return
             }
@@ -137,7 +137,7 @@ extension ConnectionKeeper {
 
 extension KeptAttempt {
     /// Runs `body`, and cancels it when the attempt is given up. Nil when it had no result then.
-    fileprivate func unlessGivenUp<Result: Sendable>(
+    fileprivate func runUntilGivenUp<Result: Sendable>(
         _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result? {
         try await withThrowingTaskGroup(of: Result?.self) { group in

@@ -57,14 +57,14 @@ final class ConnectionKeeper: Sendable {
     /// - Parameters:
     ///   - types: what the connections carry.
     ///   - maximumFrameLength: how many bytes a frame that is received may have.
-    ///   - asksForLife: whether there is a heartbeat to ask the peer with.
+    ///   - sendsPings: whether there is a heartbeat to ask the peer with.
     ///   - maximumPause: the longest pause that the peer may ask for.
     init(
         to endpoint: Endpoint,
         configuration: ClientConfiguration,
         carrying types: CarriedTypes,
         maximumFrameLength: Int,
-        asksForLife: Bool,
+        sendsPings: Bool,
         maximumPause: Duration = .zero,
         sends: WaitingSends? = nil,
         environment: ClientEnvironment,
@@ -84,7 +84,7 @@ final class ConnectionKeeper: Sendable {
         metrics = ClientMetrics(factory: metricsFactory)
         options = configuration.connection.transportOptions(
             maximumFrameLength: maximumFrameLength,
-            hasHeartbeat: asksForLife,
+            hasHeartbeat: sendsPings,
             tracksDelivery: true,
             metrics: TransportMetrics(role: "client", factory: metricsFactory)
         )
@@ -94,7 +94,7 @@ final class ConnectionKeeper: Sendable {
         machine.sendQueue = configuration.sendQueue
         machine.closeTimeout = configuration.connection.closeTimeout
         machine.maximumPause = maximumPause
-        machine.sleepWatchInterval = asksForLife ? configuration.connection.heartbeat.interval : nil
+        machine.sleepWatchInterval = sendsPings ? configuration.connection.heartbeat.interval : nil
         state = NIOLockedValueBox(
             State(
                 machine: ClientMachine(
@@ -199,8 +199,8 @@ extension ConnectionKeeper {
     }
 
     /// Offers a send to the machine, and has `body` take what it decides under the lock.
-    func offerSend(_ body: (inout ClientMachine, MonotonicTime) -> Result<SendEnd?, any Error>?)
-        -> Result<SendEnd?, any Error>?
+    func offerSend(_ body: (inout ClientMachine, MonotonicTime) -> Result<SendResult?, any Error>?)
+        -> Result<SendResult?, any Error>?
     {
         update { (body(&$0.machine, $1), []) }
     }

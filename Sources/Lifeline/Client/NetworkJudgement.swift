@@ -17,7 +17,7 @@ struct NetworkJudgement {
     private static let shortestDelay = Duration.milliseconds(120)
     /// After so many looks a new path of which nobody can tell counts as one that does not lead there: a name service that
     /// is slow for once answers one of them, one whose network is gone none.
-    private static let unjudgedLookLimit = 3
+    private static let unjudgedCheckLimit = 3
     /// As often as the monitor asks the kernel.
     private static let longestDelay = Duration.seconds(5)
 
@@ -26,10 +26,10 @@ struct NetworkJudgement {
     private var doubt: Doubt?
     /// How often nobody could tell whether the path leads to the endpoint since it became another one; nil once somebody
     /// could.
-    private var unjudgedLookCount: Int?
+    private var unjudgedCheckCount: Int?
     /// When to look again, though nobody says that something changed: a route to a single host may come and go while the
     /// path stays what it is.
-    private(set) var lookAgainAfter = longestDelay
+    private(set) var nextCheckDelay = longestDelay
 
     /// Returns what is to be reported.
     ///
@@ -37,8 +37,8 @@ struct NetworkJudgement {
     ///   - interfaces: those of the path that carry traffic.
     ///   - isReachable: whether there is a route, where the path leads to the endpoint; nil when nobody could tell, which is
     ///     no news at first, and none ever of a path that was found to lead there.
-    mutating func looked(
-        at interfaces: [NetworkInterface],
+    mutating func checked(
+        _ interfaces: [NetworkInterface],
         pathLeadsThere: Bool,
         isReachable: Bool?
     ) -> NetworkStatus? {
@@ -46,23 +46,23 @@ struct NetworkJudgement {
         lastInterfaces = interfaces
         let lastDoubt = doubt
         doubt = isReachable == nil ? .unknown : pathLeadsThere && isReachable == false ? .noRoute : nil
-        lookAgainAfter =
+        nextCheckDelay =
             switch (lastDoubt, doubt) {
             case (_, nil): Self.longestDelay
             case (nil, _): Self.shortestDelay
-            case (_, _): min(lookAgainAfter * 2, Self.longestDelay)
+            case (_, _): min(nextCheckDelay * 2, Self.longestDelay)
             }
         var isReachable = isReachable
         if isReachable == nil {
-            if isNewPath { unjudgedLookCount = 0 }
-            unjudgedLookCount? += 1
-            if let unjudgedLookCount, unjudgedLookCount >= Self.unjudgedLookLimit { isReachable = false }
+            if isNewPath { unjudgedCheckCount = 0 }
+            unjudgedCheckCount? += 1
+            if let unjudgedCheckCount, unjudgedCheckCount >= Self.unjudgedCheckLimit { isReachable = false }
         }
         guard let isReachable else { return nil }
         if doubt == .noRoute, lastDoubt != .noRoute, !isNewPath, lastReport == .available { return nil }
         let status = isReachable ? NetworkStatus.available : .unavailable
-        defer { (lastReport, unjudgedLookCount) = (status, nil) }
+        defer { (lastReport, unjudgedCheckCount) = (status, nil) }
         // Other interfaces with the same result are news as long as they lead there.
-        return status != lastReport || ((isNewPath || unjudgedLookCount != nil) && status == .available) ? status : nil
+        return status != lastReport || ((isNewPath || unjudgedCheckCount != nil) && status == .available) ? status : nil
     }
 }

@@ -10,7 +10,7 @@ public enum SendOutcome: Sendable, Hashable {
 }
 
 /// How a send ended, and on which connection.
-package struct SendEnd: Sendable {
+package struct SendResult: Sendable {
     package let outcome: SendOutcome
     /// Nil when it was dropped.
     package let connection: ClientMachine.ConnectionID?

@@ -8,7 +8,7 @@ final class WaitingSends: Sendable {
     /// A message in the queue, and the task that waits for its end: nil to try the connection again.
     private struct WaitingSend {
         let frame: [UInt8]
-        let continuation: CheckedContinuation<SendEnd?, any Error>
+        let continuation: CheckedContinuation<SendResult?, any Error>
     }
 
     /// A send that is offered to a connection.
@@ -38,11 +38,11 @@ final class WaitingSends: Sendable {
         policy: SendPolicy,
         since start: MonotonicTime,
         _ keeper: ConnectionKeeper
-    ) async throws -> SendEnd? {
+    ) async throws -> SendResult? {
         let id = NIOLockedValueBox<SendQueue.ID?>(nil)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let end = keeper.offerSend { (machine, now) -> Result<SendEnd?, any Error>? in
+                let end = keeper.offerSend { (machine, now) -> Result<SendResult?, any Error>? in
                     // A cancellation before this line ran its handler in vain; one after it finds the send.
                     if Task.isCancelled { return .failure(CancellationError()) }
                     switch machine.offered(byteCount: frame.count, policy: policy, since: start, now: now) {
@@ -90,8 +90,8 @@ final class WaitingSends: Sendable {
     ) {
         guard let send = state.withLockedValue({ $0.waiting.removeValue(forKey: ended.id) }) else { return }
         switch ended.outcome {
-        case .sent: send.continuation.resume(returning: SendEnd(outcome: .accepted, connection: connection))
-        case .dropped: send.continuation.resume(returning: SendEnd(outcome: .dropped, connection: nil))
+        case .sent: send.continuation.resume(returning: SendResult(outcome: .accepted, connection: connection))
+        case .dropped: send.continuation.resume(returning: SendResult(outcome: .dropped, connection: nil))
         case .cancelled: send.continuation.resume(throwing: CancellationError())
         case .failed(let code): send.continuation.resume(throwing: error(code))
         }

@@ -29,7 +29,7 @@ public nonisolated(nonsending) func withClient<Received: DelimitedMessage, Sent:
     // Cancelled and awaited when `body` throws.
     async let running: Void = client.run()
     let result = try await body(client)
-    await client.closeOrJoin()
+    await client.closeInOrder()
     try await running
     return result
 }

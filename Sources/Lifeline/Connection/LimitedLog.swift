@@ -30,7 +30,7 @@ struct LimitedLog: Sendable {
     }
 
     /// Writes one line that says how many lines of each kind were left out and not told of, if any were.
-    func tellLeftOut() {
+    func logLeftOutCounts() {
         let leftOut = limit.withLockedValue { $0.takeLeftOut() }
         if leftOut.isEmpty { return }
         let counts = leftOut.map { "\($0.count) of \"\($0.kind)\"" }.joined(separator: ", ")

@@ -1,7 +1,7 @@
 package import LifelineCore
 
 /// How a connection came to bring no more messages.
-package enum AnswersEnd: Sendable {
+package enum InputEndReason: Sendable {
     /// Its input ended in order, and why.
     case regular(ConnectionError)
     /// It failed.
@@ -11,16 +11,16 @@ package enum AnswersEnd: Sendable {
 /// Takes messages out of those that arrive on a connection, on its event loop, before they are handed on.
 package protocol MessageIntake<Message>: AnyObject, Sendable {
     associatedtype Message: Sendable
-    /// Whether the heartbeat's messages are offered to `takes`, too.
+    /// Whether the heartbeat's messages are offered to `consume`, too.
     var seesHeartbeats: Bool { get }
     /// A connection begins; the one before has ended.
     func connectionBegan()
     /// Whether this takes the message, which had so many bytes on the wire.
-    func takes(_ message: Message, byteCount: Int) -> Bool
-    /// All messages that came together were offered to `takes`.
+    func consume(_ message: Message, byteCount: Int) -> Bool
+    /// All messages that came together were offered to `consume`.
     func batchEnded()
     /// No more messages come on this connection.
-    func inputEnded(_ end: AnswersEnd)
+    func inputEnded(_ end: InputEndReason)
     /// A connection, or an attempt to make it, is over, and takes no more messages.
     func connectionClosed(_ id: ClientMachine.ConnectionID)
 }
@@ -30,6 +30,6 @@ extension MessageIntake {
     package var seesHeartbeats: Bool { false }
     package func connectionBegan() {}
     package func batchEnded() {}
-    package func inputEnded(_ end: AnswersEnd) {}
+    package func inputEnded(_ end: InputEndReason) {}
     package func connectionClosed(_ id: ClientMachine.ConnectionID) {}
 }

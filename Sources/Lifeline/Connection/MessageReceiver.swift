@@ -126,7 +126,7 @@ struct MessageReceiver<Sink: MessageSink>: FrameReceiver {
     private mutating func takeMessages(_ intake: any MessageIntake<Received>) {
         var kept = 0
         for index in batch.indices {
-            if intake.takes(batch[index], byteCount: costs[index] - Self.overheadPerMessage) {
+            if intake.consume(batch[index], byteCount: costs[index] - Self.overheadPerMessage) {
                 cost -= costs[index]
                 continue
             }

@@ -82,7 +82,7 @@ public final class Server: Sendable {
         self.lifecycle = lifecycle
         runToEnd = { server in
             let log = LimitedLog.ofServer(logger) { lifecycle.clock.now }
-            defer { log.tellLeftOut() }
+            defer { log.logLeftOutCounts() }
             try await lifecycle.run { () -> [any TransportListener<Receiver.Inbox>] in
                 var options = configuration.connection.transportOptions(
                     maximumFrameLength: maximumFrameLength,

@@ -51,7 +51,7 @@ package struct DeadlineHeap: Sendable {
     ///   - liveCount: how many deadlines count.
     ///   - isLive: whether the deadline of an id counts.
     @usableFromInline
-    package mutating func tidy(liveCount: Int, isLive: (UInt64) -> Bool) {
+    package mutating func compact(liveCount: Int, isLive: (UInt64) -> Bool) {
         // 32 so that a small heap is not built anew at every other end.
         if elements.count > 2 * liveCount + 32 {
             // An ascending array is a heap.

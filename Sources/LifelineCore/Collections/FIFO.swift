@@ -51,7 +51,7 @@ package struct FIFO<Element: Sendable>: Sendable {
         let element = elements[head].take()!
         head += 1
         firstNumber += 1
-        tidy()
+        compact()
         return element
     }
 
@@ -72,7 +72,7 @@ package struct FIFO<Element: Sendable>: Sendable {
     }
 
     @inlinable
-    mutating func tidy() {
+    mutating func compact() {
         // 32 so that a short queue is not moved at every other element.
         guard head > count + 32 || isEmpty else { return }
         if isEmpty, elements.capacity > keptCapacity {

@@ -72,7 +72,7 @@ package struct SparseQueue<Element: Sendable>: Sendable {
         guard let slot = slot(of: number), let element = slots[slot].element.take() else { return nil }
         count -= 1
         while head < slots.count, slots[head].element == nil { head += 1 }
-        tidy()
+        compact()
         return element
     }
 
@@ -90,7 +90,7 @@ package struct SparseQueue<Element: Sendable>: Sendable {
     }
 
     @inlinable
-    mutating func tidy() {
+    mutating func compact() {
         if count == 0, slots.count <= 32, slots.capacity <= 1024 {
             head = 0
             // For a few, less work than `removeAll`.

@@ -15,7 +15,7 @@ package struct AcknowledgementWait: Sendable {
     /// The driver looked. Returns how long to wait until the next look; nil: there is nothing to wait for.
     ///
     /// - Parameter isOver: whether everything is acknowledged, or nothing more will be.
-    package mutating func looked(isOver: Bool, now: MonotonicTime) -> Duration? {
+    package mutating func checked(isOver: Bool, now: MonotonicTime) -> Duration? {
         let rest = deadline - now
         if isOver || rest <= .zero { return nil }
         defer { pause = min(pause * 2, AcknowledgementWait.pauses.last) }

@@ -32,7 +32,7 @@ public struct FrameWriter: ~Copyable {
     @inlinable public mutating func write(_ payload: UnsafeRawBufferPointer) throws(ConnectionError) {
         // Five bytes: the longest prefix.
         guard let start = position, payload.count <= limit, payload.count <= room &- 5 else {
-            return try writeElsewhere(payload)
+            return try writeToSpill(payload)
         }
         var end = start + Varint.encode(UInt64(payload.count), to: start)
         if let source = payload.baseAddress {
@@ -66,7 +66,7 @@ public struct FrameWriter: ~Copyable {
     }
 
     /// A payload that does not fit, or is not taken.
-    @usableFromInline mutating func writeElsewhere(_ payload: UnsafeRawBufferPointer) throws(ConnectionError) {
+    @usableFromInline mutating func writeToSpill(_ payload: UnsafeRawBufferPointer) throws(ConnectionError) {
         try check(payload.count)
         withUnsafeTemporaryAllocation(byteCount: Varint.maximumLength, alignment: 1) { prefix in
             let length = Varint.encode(UInt64(payload.count), into: prefix)

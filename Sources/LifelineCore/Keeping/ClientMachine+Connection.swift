@@ -23,7 +23,7 @@ extension ClientMachine {
         guard case .connecting(let attempt) = link, attempt.id == id else { return [] }
         let now = manager.observe(now)
         link = .none
-        guard let error else { return goOn() }
+        guard let error else { return beginAttemptOrFinish() }
         return perform(manager.connectFailed(id, error, now: now), now)
     }
 
@@ -59,15 +59,15 @@ extension ClientMachine {
         switch link {
         case .connecting(let attempt) where attempt.id == id && attempt.givenUp != nil:
             link = .none
-            return goOn()
+            return beginAttemptOrFinish()
         case .open(let open) where open.id == id:
             link = .none
             let counts = MessageCounts(report)
             // A connection that this side has ended: the step is made.
-            if let steps = publishHeldSteps(counts) { return endHandOver() + steps + goOn() }
+            if let steps = publishHeldSteps(counts) { return endHandOver() + steps + beginAttemptOrFinish() }
             let (reason, lastSignOfLife) = ending(report)
             let decisions = manager.connectionEnded(id, reason, lastSignOfLife: lastSignOfLife, now: now)
-            return actions(for: decisions, now, counts: counts) + endHandOver() + goOn()
+            return actions(for: decisions, now, counts: counts) + endHandOver() + beginAttemptOrFinish()
         case .none, .connecting, .open, .over:
             return []
         }
@@ -122,7 +122,7 @@ extension ClientMachine {
     /// `nextDeadline` has come; calling it early does no harm.
     package mutating func timerFired(now: MonotonicTime) -> [Action] {
         let now = manager.observe(now)
-        var actions = perform(manager.timerFired(now: now), now) + endings(queue.timerFired(now: now))
+        var actions = perform(manager.timerFired(now: now), now) + actions(forEnded: queue.timerFired(now: now))
         guard case .open(let open) = link else { return actions }
         if let deadline = open.closeDeadline, now >= deadline { actions += cutClosing(.ended(by: .peerReadsTooSlowly)) }
         if sleepWatch?.timerFired(now: now) == true { actions.append(.probe(open.id)) }

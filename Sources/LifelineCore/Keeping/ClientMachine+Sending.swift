@@ -26,7 +26,7 @@ extension ClientMachine {
     /// A connection refused a message, which it does when it has failed. Nothing more is offered to it.
     package mutating func sendFailed(on id: ConnectionID) -> [Action] {
         guard case .open(let open) = link, open.id == id else { return [] }
-        return endings(queue.becameUnready())
+        return actions(forEnded: queue.becameUnready())
     }
 
     /// The hand-over of a send to a connection is over.
@@ -42,18 +42,18 @@ extension ClientMachine {
         guard let inHand = queue.inHand, inHand.id == send else { return [] }
         let now = manager.observe(now)
         if isAccepted {
-            let ended = queue.handedOver(send).map { endings([$0], by: id) } ?? []
+            let ended = queue.handedOver(send).map { actions(forEnded: [$0], by: id) } ?? []
             return ended + handOverNext(now)
         }
         // A connection from which the send was withdrawn goes on.
-        let failed = inHand.isCancelled ? [] : endings(queue.becameUnready())
+        let failed = inHand.isCancelled ? [] : actions(forEnded: queue.becameUnready())
         return failed + endHandOver() + handOverNext(now)
     }
 
     /// Offers the next send to the connection, where one stands and none is in its hands.
     mutating func handOverNext(_ now: MonotonicTime) -> [Action] {
         guard case .open(let open) = link else { return [] }
-        let ended = endings(queue.timerFired(now: now))
+        let ended = actions(forEnded: queue.timerFired(now: now))
         guard let next = queue.next() else { return ended }
         return ended + [.handOver(next, to: open.id)]
     }
@@ -61,7 +61,7 @@ extension ClientMachine {
     /// The connection has not accepted the send in hand, and never will.
     mutating func endHandOver() -> [Action] {
         guard let inHand = queue.inHand, let ended = queue.handOverFailed(inHand.id) else { return [] }
-        return endings([ended])
+        return actions(forEnded: [ended])
     }
 
     /// The error that a send fails with.

@@ -182,10 +182,10 @@ package struct ClientMachine: Sendable {
 extension ClientMachine {
     /// Makes of the manager's decisions what the driver is to do.
     mutating func perform(_ decisions: [ConnectionManager.Action], _ now: MonotonicTime) -> [Action] {
-        actions(for: decisions, now) + goOn()
+        actions(for: decisions, now) + beginAttemptOrFinish()
     }
 
-    /// The same without what follows where no connection is in the way any more: see `goOn`.
+    /// The same without what follows where no connection is in the way any more: see `beginAttemptOrFinish`.
     ///
     /// - Parameter counts: what became of the messages of the connection that has just ended, if one has.
     mutating func actions(
@@ -214,7 +214,7 @@ extension ClientMachine {
     }
 
     /// Begins the next attempt, or ends, where no connection is in the way any more.
-    mutating func goOn() -> [Action] {
+    mutating func beginAttemptOrFinish() -> [Action] {
         guard case .none = link else { return [] }
         if let id = nextAttempt {
             nextAttempt = nil
@@ -252,13 +252,13 @@ extension ClientMachine {
             sleepWatch = sleepWatchInterval.map { SleepWatch(interval: $0, now: now) }
             return []
         case .draining, .closed:
-            return endings(queue.closed(.clientClosed))
+            return actions(forEnded: queue.closed(.clientClosed))
         case .idle, .waitingForNetwork, .connecting, .backingOff, .gaveUp:
-            return endings(queue.becameUnready())
+            return actions(forEnded: queue.becameUnready())
         }
     }
 
-    func endings(_ ended: [SendQueue.Ended], by connection: ConnectionID? = nil) -> [Action] {
+    func actions(forEnded ended: [SendQueue.Ended], by connection: ConnectionID? = nil) -> [Action] {
         ended.map { .endSend($0, by: connection) }
     }
 

@@ -35,12 +35,12 @@ extension ConnectionManager {
         let now = observe(now)
         switch machine {
         case .connecting(id):
-            return tryAgain(after: reason, now: now)
+            return retryOrGiveUp(after: reason, now: now)
         case .ready(id, let since):
             // The heartbeat may have begun a little before `connected` was reported.
             let stoodUntil = max(since, min(lastSignOfLife ?? now, now))
             if stoodUntil - since >= stabilityPeriod { backoff.refill() }
-            return tryAgain(after: reason, now: now)
+            return retryOrGiveUp(after: reason, now: now)
         case .draining(id):
             return leave(to: .closed, reason, now: now)
         case .idle, .waitingForNetwork, .connecting, .ready, .backingOff, .draining, .gaveUp, .closed:

@@ -159,7 +159,7 @@ extension ConnectionManager {
 
     /// An attempt failed or a connection was lost, while there is a network: tries again, now or later, or gives up. Not
     /// before the end of a pause that the peer has asked for.
-    mutating func tryAgain(after reason: TransitionReason, now: MonotonicTime) -> [Action] {
+    mutating func retryOrGiveUp(after reason: TransitionReason, now: MonotonicTime) -> [Action] {
         if reason.isFatal { return leave(to: .gaveUp, reason, now: now) }
         switch backoff.attemptEnded() {
         case .connect:

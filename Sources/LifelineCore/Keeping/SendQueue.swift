@@ -118,7 +118,7 @@ package struct SendQueue: Sendable {
                 if let end = end(id, .failed(.notConnected)) { ended.append(end) }
             }
         }
-        tidy()
+        compact()
         return ended
     }
 
@@ -127,7 +127,7 @@ package struct SendQueue: Sendable {
     package mutating func next() -> ID? {
         guard case .ready = state, inHand == nil, let id = entries.first?.number else { return nil }
         inHand = (id, isCancelled: false)
-        tidy()
+        compact()
         return id
     }
 
@@ -135,7 +135,7 @@ package struct SendQueue: Sendable {
     package mutating func handedOver(_ id: ID) -> Ended? {
         guard inHand?.id == id else { return nil }
         inHand = nil
-        defer { tidy() }
+        defer { compact() }
         return end(id, .sent)
     }
 
@@ -146,7 +146,7 @@ package struct SendQueue: Sendable {
     package mutating func handOverFailed(_ id: ID) -> Ended? {
         guard let (held, isCancelled) = inHand, held == id, let entry = entries[id] else { return nil }
         inHand = nil
-        defer { tidy() }
+        defer { compact() }
         if isCancelled { return end(id, .cancelled) }
         switch state {
         case .closed(let reason): return end(id, .failed(reason.code))
@@ -175,7 +175,7 @@ package struct SendQueue: Sendable {
             return .withdraw
         }
         guard let ended = end(id, .cancelled) else { return .none }
-        tidy()
+        compact()
         return .end(ended)
     }
 
@@ -187,7 +187,7 @@ package struct SendQueue: Sendable {
             let outcome: Outcome = if case .drop = entry.policy { .dropped } else { .failed(.sendTimedOut) }
             if let end = end(id, outcome) { ended.append(end) }
         }
-        tidy()
+        compact()
         return ended
     }
 
@@ -201,7 +201,7 @@ package struct SendQueue: Sendable {
         for id in entries.numbers where id != inHand?.id {
             if let end = end(id, .failed(reason.code)) { ended.append(end) }
         }
-        tidy()
+        compact()
         return ended
     }
 
@@ -239,7 +239,7 @@ extension SendQueue {
         return Ended(id: id, outcome: outcome)
     }
 
-    private mutating func tidy() {
-        deadlines.tidy(liveCount: count) { [entries, inHand] id in id != inHand?.id && entries[id] != nil }
+    private mutating func compact() {
+        deadlines.compact(liveCount: count) { [entries, inHand] id in id != inHand?.id && entries[id] != nil }
     }
 }

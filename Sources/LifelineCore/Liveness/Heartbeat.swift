@@ -24,13 +24,13 @@ package struct Heartbeat: Sendable {
         var deadline: MonotonicTime
         var misses: Int
         /// When a timeout came last in which the question had come further.
-        var cameFurtherAt: MonotonicTime?
+        var lastProgress: MonotonicTime?
         /// Nil where nobody can tell what the peer has acknowledged.
         var question: Question?
 
-        mutating func cameFurther(_ acknowledged: () -> UInt64?) -> Bool {
+        mutating func hasProgressed(_ acknowledged: () -> UInt64?) -> Bool {
             guard question != nil, let total = acknowledged() else { return false }
-            return question?.cameFurther(acknowledged: total) ?? false
+            return question?.hasProgressed(acknowledged: total) ?? false
         }
     }
 
@@ -47,7 +47,7 @@ package struct Heartbeat: Sendable {
         ///
         /// Not if it has come all the way in the timeout that began with it, which was there for the answer, too: so an
         /// idle connection's bound remains what it is.
-        mutating func cameFurther(acknowledged total: UInt64) -> Bool {
+        mutating func hasProgressed(acknowledged total: UInt64) -> Bool {
             defer {
                 acknowledged = total
                 isNew = false
@@ -120,10 +120,10 @@ package struct Heartbeat: Sendable {
     }
 
     /// Whether a question is on its way to the peer and came further since `time`, or since the timeout under way began.
-    package func isQuestionComingFurther(since time: MonotonicTime, acknowledged: () -> UInt64?) -> Bool {
+    package func isPingProgressing(since time: MonotonicTime, acknowledged: () -> UInt64?) -> Bool {
         guard case .probing(var series) = state else { return false }
-        if let cameFurtherAt = series.cameFurtherAt, cameFurtherAt > time { return true }
-        return series.cameFurther(acknowledged)
+        if let lastProgress = series.lastProgress, lastProgress > time { return true }
+        return series.hasProgressed(acknowledged)
     }
 
     /// Time has come, maybe too early or late.
@@ -145,14 +145,14 @@ package struct Heartbeat: Sendable {
             // The machine slept: an answer had no chance to be read, so the question is asked anew.
             return .sendPing(number: ask(now: now))
         case .probing(var series):
-            let cameFurther = series.cameFurther(acknowledged)
-            if cameFurther { series.cameFurtherAt = now }
-            series.misses = cameFurther ? 0 : series.misses + 1
-            missCount += cameFurther ? 0 : 1
+            let hasProgressed = series.hasProgressed(acknowledged)
+            if hasProgressed { series.lastProgress = now }
+            series.misses = hasProgressed ? 0 : series.misses + 1
+            missCount += hasProgressed ? 0 : 1
             guard series.misses < allowedMisses else { return .timedOut }
             series.deadline = now + timeout
             state = .probing(series)
-            return cameFurther ? .none : .sendPing(number: nextPing())
+            return hasProgressed ? .none : .sendPing(number: nextPing())
         }
     }
 

@@ -124,7 +124,7 @@ package struct Liveness: Sendable {
     // MARK: Output
 
     /// There is no asking the peer: this side has finished sending, or has no message for it.
-    package mutating func askingBecameImpossible() {
+    package mutating func pingsBecameImpossible() {
         heartbeat = nil
     }
 
@@ -213,7 +213,7 @@ package struct Liveness: Sendable {
             guard
                 isLate(now, for: deadline, of: answerTimeout)
                     // Who has not got the question cannot answer it.
-                    || heartbeat?.isQuestionComingFurther(
+                    || heartbeat?.isPingProgressing(
                         since: deadline - answerTimeout,
                         acknowledged: acknowledged
                     ) == true

@@ -150,7 +150,7 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
             slots[slot] = nil
             count -= 1
         }
-        tidy()
+        compact()
         return ended
     }
 
@@ -164,7 +164,7 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
         let lost = slots.compactMap(\.self).filter { !isUnsent($0.id) }.sorted { $0.id < $1.id }
         for entry in lost { slots[slot(of: entry.id)] = nil }
         count -= lost.count
-        tidy()
+        compact()
         if count == 0 {
             slots = []
             deadlines = DeadlineHeap()
@@ -209,12 +209,12 @@ extension RequestTable {
     mutating func end(at slot: Int) {
         slots[slot] = nil
         count -= 1
-        tidy()
+        compact()
     }
 
     @inlinable
-    mutating func tidy() {
-        deadlines.tidy(liveCount: count) { [slots, mask = slots.count - 1] id in
+    mutating func compact() {
+        deadlines.compact(liveCount: count) { [slots, mask = slots.count - 1] id in
             slots[Int(Self.serial(of: id)) & mask]?.id == id
         }
         // Given back when a burst is over, kept while requests come and go.

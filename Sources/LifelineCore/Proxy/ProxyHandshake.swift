@@ -57,7 +57,7 @@ package struct ProxyRoute: Sendable, Hashable {
         }
         // RFC 1928, section 4, has one byte for the length.
         guard (1...255).contains(host.utf8.count) else { throw invalidEndpoint("The host's name is too long.") }
-        guard host.utf8.allSatisfy(ProxyRoute.isOfName) else {
+        guard host.utf8.allSatisfy(ProxyRoute.isHostNameByte) else {
             throw invalidEndpoint(
                 "The host's name has a character that no proxy takes. Write an international name in its ASCII form (xn--…)."
             )
@@ -65,7 +65,7 @@ package struct ProxyRoute: Sendable, Hashable {
         return (.name(host), port)
     }
 
-    private static func isOfName(_ byte: UInt8) -> Bool {
+    private static func isHostNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
         case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true

@@ -55,7 +55,7 @@ extension HTTPFields {
     }
 
     /// Whether a list has an element, without regard to case.
-    func lists(_ element: String, in name: String) -> Bool {
+    func hasElement(_ element: String, in name: String) -> Bool {
         elements(of: name).contains { HTTPFields.isEqual($0, element) }
     }
 

@@ -97,7 +97,10 @@ package struct WebSocketClientHandshake: Sendable {
         }
         // One protocol: RFC 6455, section 4.1.
         let protocols = fields.elements(of: "Upgrade")
-        guard protocols.count == 1, fields.lists("websocket", in: "Upgrade"), fields.lists("upgrade", in: "Connection")
+        guard
+            protocols.count == 1,
+            fields.hasElement("websocket", in: "Upgrade"),
+            fields.hasElement("upgrade", in: "Connection")
         else {
             throw .badWebSocketAnswer("switches to another protocol")
         }

@@ -130,7 +130,7 @@ package struct WebSocketServerHandshake: Sendable {
 
     /// Returns the key.
     private func checkUpgrade(_ fields: HTTPFields) throws(Refusal) -> String {
-        guard fields.lists("websocket", in: "Upgrade"), fields.lists("upgrade", in: "Connection") else {
+        guard fields.hasElement("websocket", in: "Upgrade"), fields.hasElement("upgrade", in: "Connection") else {
             throw Refusal(
                 426,
                 "the request asks for no WebSocket",

@@ -49,7 +49,7 @@ struct RequestClient<
     ) async throws(RequestError) -> Received {
         try await exchange.request(answerKind: answerKind, timeout: timeout, avoiding: reserved) {
             [client] serial, timeout in
-            try await client.sendAndTell(message(serial), policy: .wait(timeout: timeout)).connection
+            try await client.sendReturningConnection(message(serial), policy: .wait(timeout: timeout)).connection
         }
     }
 
@@ -64,7 +64,7 @@ struct RequestClient<
     ) async throws -> Result {
         async let running: Void = run()
         let result = try await body()
-        await client.closeOrJoin()
+        await client.closeInOrder()
         try await running
         return result
     }

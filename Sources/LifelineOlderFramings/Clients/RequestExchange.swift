@@ -119,7 +119,7 @@ where Matching.Head == Message.Head {
 
     /// Ends requests at their deadlines while `body` runs, and those that are left after it.
     nonisolated(nonsending) func run(_ body: nonisolated(nonsending) () async throws -> Void) async throws {
-        async let _: Void = timerBell.keepTime(by: clock) {
+        async let _: Void = timerBell.runTimer(by: clock) {
             machine.withLockedValue { $0.timerWillBeSet() }
         } fire: {
             let now = clock.now
@@ -136,7 +136,7 @@ extension RequestExchange: MessageIntake, RequestObserver {
 
     func wroteRequest(tag: UInt32) { endAll { $0.wrote(serial: tag) } }
 
-    func takes(_ message: Message, byteCount: Int) -> Bool {
+    func consume(_ message: Message, byteCount: Int) -> Bool {
         switch machine.withLockedValue({ $0.received(message.head) }) {
         case .answer(let waiter): waiter.open(with: .success(message))
         case .drop: break
@@ -145,7 +145,7 @@ extension RequestExchange: MessageIntake, RequestObserver {
         return true
     }
 
-    func inputEnded(_ end: AnswersEnd) { endAll { $0.inputEnded(end) } }
+    func inputEnded(_ end: InputEndReason) { endAll { $0.inputEnded(end) } }
 
     func connectionClosed(_ id: ConnectionID) { endAll { $0.connectionClosed(id) } }
 }

@@ -200,7 +200,7 @@ package struct RequestStateMachine<
     }
 
     /// No more messages come on this connection: told before its close.
-    package mutating func inputEnded(_ end: AnswersEnd) -> [Ended] {
+    package mutating func inputEnded(_ end: InputEndReason) -> [Ended] {
         isReceiving = false
         switch end {
         case .regular(let reason):

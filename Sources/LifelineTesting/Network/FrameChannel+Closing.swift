@@ -110,7 +110,7 @@ extension FrameChannel {
     func lookForAcknowledgements() {
         guard case .ending(let report, var wait) = stage else { return }
         ledger.bytesAcknowledged(total: stream.acknowledgedByteCount(of: side))
-        let pause = wait.looked(isOver: ledger.unacknowledgedFrameCount == 0, now: now)
+        let pause = wait.checked(isOver: ledger.unacknowledgedFrameCount == 0, now: now)
         guard let pause else { return close(with: report) }
         stage = .ending(report, wait)
         closeTimer.set(to: now + pause)

@@ -16,11 +16,11 @@ package protocol ChannelLayer: Sendable {
     var handshakeName: String { get }
 
     /// Whether the layer can ask the peer for a sign of life: it takes `LayerPing` as an outbound event.
-    var asksForLife: Bool { get }
+    var sendsPings: Bool { get }
 }
 
 extension ChannelLayer {
-    package var asksForLife: Bool { false }
+    package var sendsPings: Bool { false }
 }
 
 extension Channel {

@@ -52,15 +52,15 @@ final class AcceptHandler: ChannelInboundHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         let (loop, bound) = (context.eventLoop, NIOLoopBound(self, eventLoop: context.eventLoop))
-        newcomers?.whenOneComes {
-            loop.execute { bound.value.newcomerCame() }
+        newcomers?.setArrivalHandler {
+            loop.execute { bound.value.newcomerArrived() }
         }
         updateReading()
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
-        newcomers?.whenOneComes(nil)
+        newcomers?.setArrivalHandler(nil)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -76,7 +76,7 @@ final class AcceptHandler: ChannelInboundHandler {
     }
 
     /// A connection can make way, after there was none.
-    private func newcomerCame() {
+    private func newcomerArrived() {
         makeRoom()
         updateReading()
     }

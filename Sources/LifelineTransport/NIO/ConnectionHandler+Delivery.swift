@@ -28,7 +28,7 @@ extension ConnectionHandler {
         let isOver = watch.isOver
         let frameCount = outbound.acknowledge(byteCount: watch.acknowledgedByteCount)
         lastWait?.report.unacknowledgedFrameCount = frameCount
-        let pause = lastWait?.wait.looked(isOver: isOver || frameCount ?? 0 == 0, now: now())
+        let pause = lastWait?.wait.checked(isOver: isOver || frameCount ?? 0 == 0, now: now())
         guard let pause else { return endLastWait() }
         let timer = lastWait?.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(pause)) {
             self.lookForAcknowledgements()

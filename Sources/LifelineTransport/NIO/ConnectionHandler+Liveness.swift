@@ -21,9 +21,9 @@ extension ConnectionHandler {
     private func sendPing(number: UInt64) {
         do throws(ConnectionError) {
             let frame = try receiver.pingFrame(number: number)
-            if frame == nil, layersAskForLife { return sendLayerPing(number: number) }
+            if frame == nil, layersSendPings { return sendLayerPing(number: number) }
             guard let frame, let flushNow = outbound.append(frame) else {
-                liveness?.askingBecameImpossible()
+                liveness?.pingsBecameImpossible()
                 return
             }
             metrics.heartbeatSent()
@@ -45,7 +45,7 @@ extension ConnectionHandler {
         guard let context else { return }
         metrics.heartbeatSent()
         let sent = context.eventLoop.makePromise(of: Void.self)
-        sent.futureResult.assumeIsolated().whenFailure { _ in self.liveness?.askingBecameImpossible() }
+        sent.futureResult.assumeIsolated().whenFailure { _ in self.liveness?.pingsBecameImpossible() }
         liveness?.pingQueued { acknowledgedByteCount(context.channel) }
         context.triggerUserOutboundEvent(LayerPing(number: number), promise: sent)
         liveness?.pingWritten { socketByteCount }
@@ -66,7 +66,7 @@ extension ConnectionHandler {
     func armLivenessTimer() {
         guard let context, let deadline = liveness?.deadline else { return }
         livenessTimer.set(to: deadline, now: now(), on: context.eventLoop) {
-            self.livenessTimer.rang()
+            self.livenessTimer.fired()
             let action = self.liveness?.timerFired(waitingByteCount: self.channelByteCount, now: self.now()) {
                 self.context.flatMap { self.acknowledgedByteCount($0.channel) }
             }

@@ -38,7 +38,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     let metrics: TransportMetrics
     private let tracksDelivery: Bool
     let hasLayers: Bool
-    let layersAskForLife: Bool
+    let layersSendPings: Bool
     var watch: SocketWatch?
     /// While the end waits for acknowledgements.
     var lastWait: LastWait?
@@ -99,7 +99,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         self.receiver = receiver
         // What layers make of the frames' bytes is not what the peer's TCP acknowledges.
         self.hasLayers = !options.layers.isEmpty
-        self.layersAskForLife = options.layers.contains { $0.asksForLife }
+        self.layersSendPings = options.layers.contains { $0.sendsPings }
         self.tracksDelivery = options.tracksDelivery && !hasLayers
         self.outbound = OutboundQueue(marks: options.outboundMarks, tracksDelivery: tracksDelivery)
         self.metrics = options.metrics

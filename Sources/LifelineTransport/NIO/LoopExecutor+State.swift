@@ -22,7 +22,7 @@ extension LoopExecutor {
         /// When the loop ran out of them; nil while it has some.
         var idleSince: NIODeadline? = .uptimeNanoseconds(0)
         /// When the loop had certainly looked at its sockets.
-        var lastLook = NIODeadline.uptimeNanoseconds(0)
+        var lastPoll = NIODeadline.uptimeNanoseconds(0)
         /// How often a socket was read: until now, and until the last look that is known of.
         var (readCount, seenReadCount) = (0, 0)
         /// How often a connection has had a turn at receiving what it had read.

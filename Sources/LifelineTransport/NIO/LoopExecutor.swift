@@ -27,7 +27,7 @@ final class LoopExecutor: TaskExecutor {
     private static let readersTurn = TimeAmount.milliseconds(2)
     /// In what time they go on: 100 µs, so that nothing is due until the loop has looked. With 10 µs a debug build never did, for
     /// making the timer took longer.
-    private static let look = TimeAmount.microseconds(100)
+    private static let readersDelay = TimeAmount.microseconds(100)
     /// How many tasks run before the clock is looked at, which costs as much as a small one: the first, then ever more.
     private static let longestStep = 8
     /// How many jobs the memory of the last ones is kept for: 64, which are half a kilobyte.
@@ -124,7 +124,7 @@ final class LoopExecutor: TaskExecutor {
     private func scheduleReaders() {
         // Behind what is due now, which would take the time up.
         loop.execute { [loop] in
-            loop.scheduleTask(in: Self.look) { self.continueReaders() }
+            loop.scheduleTask(in: Self.readersDelay) { self.continueReaders() }
         }
     }
 
@@ -142,7 +142,7 @@ final class LoopExecutor: TaskExecutor {
 
     /// Whether to write what there is before tasks have gone on: once behind a read, so that both sides work at the same time.
     /// Echoes of 512 bytes, 64 in flight, took 1.7 µs in place of 2.4 so; where the peer has enough to do, each write costs.
-    func takesEarlyWrite() -> Bool {
+    func shouldWriteEarly() -> Bool {
         state.withLockedValue { state in
             defer { state.isPeerIdle = false }
             return state.isActive && state.isPeerIdle
@@ -168,13 +168,13 @@ final class LoopExecutor: TaskExecutor {
             case .jobs:
                 switch run(&jobs, in: &turn) {
                 case .done: spare.jobs = jobs.takeMemory()
-                case .sliceOver: return goOn(with: jobs)
+                case .sliceOver: return resumeLater(with: jobs)
                 case .turnOver: return pause(before: jobs)
                 }
             case .offers(let sources):
                 for source in sources { source.offer() }
                 // Tasks that wait for what was offered would put the writes off for as long as they offer more.
-                if hasJobs, now() - turn.begin > turn.slice { return goOn(with: Jobs()) }
+                if hasJobs, now() - turn.begin > turn.slice { return resumeLater(with: Jobs()) }
             case .writes:
                 spare.flushWriters()
             }
@@ -217,12 +217,12 @@ final class LoopExecutor: TaskExecutor {
         return state.withLockedValue { state in
             let isBehindRead = state.readCount != state.seenReadCount
             if afterPause || isBehindRead {
-                state.lastLook = time
+                state.lastPoll = time
                 state.seenReadCount = state.readCount
                 state.turnEnd = time + Self.turn
             } else if let idleSince = state.idleSince, time - idleSince > Self.pause,
                 // Else the loop may have been busy with what connections had read.
-                time - state.lastLook < Self.trust, !state.areReadersScheduled
+                time - state.lastPoll < Self.trust, !state.areReadersScheduled
             {
                 state.turnEnd = time + Self.turn
             }
@@ -249,7 +249,7 @@ final class LoopExecutor: TaskExecutor {
     private var hasJobs: Bool { state.withLockedValue { !$0.jobs.isEmpty } }
 
     /// Behind what is due now.
-    private func goOn(with jobs: Jobs) {
+    private func resumeLater(with jobs: Jobs) {
         let request = endSlice(leaving: jobs)
         loop.execute { self.run(request) }
     }

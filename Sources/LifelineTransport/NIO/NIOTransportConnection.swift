@@ -76,7 +76,7 @@ final class NIOTransportConnection: TransportConnection {
     }
 
     func writeEarly() {
-        guard let loopExecutor, eventLoop.inEventLoop, loopExecutor.takesEarlyWrite() else { return }
+        guard let loopExecutor, eventLoop.inEventLoop, loopExecutor.shouldWriteEarly() else { return }
         handler.value.flush()
     }
 

@@ -7,15 +7,15 @@ final class Newcomers: Sendable {
         var line = NewcomerLine<Newcomer>()
         /// Whether the listener has found none, and is to hear of the next one.
         var isAwaited = false
-        var whenOneComes: (@Sendable () -> Void)?
+        var arrivalHandler: (@Sendable () -> Void)?
     }
 
     private let state = NIOLockedValueBox(State())
 
     /// Sets what is called when a newcomer comes after none was found: a listener accepts connections before their own loops
     /// have added them here. On any thread.
-    func whenOneComes(_ action: (@Sendable () -> Void)?) {
-        state.withLockedValue { $0.whenOneComes = action }
+    func setArrivalHandler(_ action: (@Sendable () -> Void)?) {
+        state.withLockedValue { $0.arrivalHandler = action }
     }
 
     /// A connection was accepted.
@@ -23,12 +23,12 @@ final class Newcomers: Sendable {
     /// - Parameter makeWay: closes it. Called once at most, on any thread.
     func add(_ makeWay: @escaping @Sendable () -> Void) -> Newcomer {
         let newcomer = Newcomer(makeWay)
-        let whenOneComes = state.withLockedValue { state -> (@Sendable () -> Void)? in
+        let arrivalHandler = state.withLockedValue { state -> (@Sendable () -> Void)? in
             state.line.append(newcomer) { $0.isWaiting }
             defer { state.isAwaited = false }
-            return state.isAwaited ? state.whenOneComes : nil
+            return state.isAwaited ? state.arrivalHandler : nil
         }
-        whenOneComes?()
+        arrivalHandler?()
         return newcomer
     }
 

@@ -157,7 +157,7 @@ struct CertificateVerifier: Sendable {
                     + "\(Self.reason(failure)). \(Self.describe(Array(failure.chain)))."
             )
         }
-        if let (certificate, critical) = extensionNobodyKnows(leaf, presented) {
+        if let (certificate, critical) = unknownExtension(leaf, presented) {
             return ConnectionError(
                 code: .certificateUntrusted,
                 message: "The certificate of \(peer) is not to be trusted: the extension \(critical) of "
@@ -177,7 +177,7 @@ struct CertificateVerifier: Sendable {
     }
 
     /// What keeps a certificate out of every chain (RFC 5280, section 4.2): of the peer's own, or of an issuer that it sent.
-    private func extensionNobodyKnows(
+    private func unknownExtension(
         _ leaf: Certificate,
         _ presented: [Certificate]
     ) -> (Certificate, ASN1ObjectIdentifier)? {

@@ -18,11 +18,11 @@ package final class ServerCertificates: Sendable {
         var loaded: Loaded
         /// The files as they were before they were last read, whether they could be used or not.
         var stamps: [FileStamp?]
-        var lastLook: MonotonicTime
-        var isLooking = false
+        var lastCheck: MonotonicTime
+        var isChecking = false
     }
 
-    private static let lookInterval = Duration.seconds(1)
+    private static let checkInterval = Duration.seconds(1)
 
     private let configuration: TLSServerConfiguration
     private let logger: Logger
@@ -41,29 +41,29 @@ package final class ServerCertificates: Sendable {
         self.configuration = configuration
         self.logger = logger
         self.now = now
-        // Before they are read: what changes meanwhile is seen at the next look.
+        // Before they are read: what changes meanwhile is seen at the next check.
         let stamps = Self.stamps(of: configuration)
-        state = NIOLockedValueBox(State(loaded: try Self.load(configuration), stamps: stamps, lastLook: now()))
+        state = NIOLockedValueBox(State(loaded: try Self.load(configuration), stamps: stamps, lastCheck: now()))
     }
 
     var loaded: Loaded { state.withLockedValue { $0.loaded } }
 
-    /// Whether somebody is looking at the files.
-    var isLooking: Bool { state.withLockedValue { $0.isLooking } }
+    /// Whether the files are being checked.
+    var isChecking: Bool { state.withLockedValue { $0.isChecking } }
 
     /// What a connection that was accepted uses. Looks in the background whether the files have changed, now and then.
     func forNextConnection() -> Loaded {
-        let (loaded, looks) = state.withLockedValue { state in
-            let looks = !state.isLooking && now() >= state.lastLook + Self.lookInterval
-            if looks { state.isLooking = true }
-            return (state.loaded, looks)
+        let (loaded, startsCheck) = state.withLockedValue { state in
+            let startsCheck = !state.isChecking && now() >= state.lastCheck + Self.checkInterval
+            if startsCheck { state.isChecking = true }
+            return (state.loaded, startsCheck)
         }
-        if looks { NIOThreadPool.singleton.submit { _ in self.look() } }
+        if startsCheck { NIOThreadPool.singleton.submit { _ in self.reloadIfChanged() } }
         return loaded
     }
 
     /// Loads the files again if they have changed. It blocks: not on an event loop.
-    package func look() {
+    package func reloadIfChanged() {
         do throws(ConnectionError) {
             if try reloadNow(onlyWhenChanged: true) {
                 logger.notice("The certificate has changed and was loaded again")
@@ -75,8 +75,8 @@ package final class ServerCertificates: Sendable {
             )
         }
         state.withLockedValue { state in
-            state.isLooking = false
-            state.lastLook = now()
+            state.isChecking = false
+            state.lastCheck = now()
         }
     }
 

@@ -71,7 +71,7 @@ final class TLSHandler: ChannelDuplexHandler {
                 if case .failure(let error) = result { self.refusal = error as? ConnectionError }
                 let isVerified = (try? result.get()) != nil
                 promise.succeed(isVerified ? .certificateVerified : .failed)
-                self.gate.readOn()
+                self.gate.resume()
             }
         }
     }
@@ -147,7 +147,7 @@ private final class VerificationGate: ChannelDuplexHandler {
     }
 
     /// There is a verdict. In TLS 1.2 more of the handshake may come after it.
-    func readOn() {
+    func resume() {
         isVerifying = false
         guard holdsRead else { return }
         holdsRead = false

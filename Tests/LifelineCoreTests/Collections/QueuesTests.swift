@@ -134,11 +134,11 @@ import Testing
                         let expected = model.filter { $0.value <= now }.min { ($0.value, $0.key) < ($1.value, $1.key) }
                         #expect(due == expected?.key)
                         model[due] = nil
-                        heap.tidy(liveCount: model.count) { model[$0] != nil }
+                        heap.compact(liveCount: model.count) { model[$0] != nil }
                     }
                     #expect(model.values.allSatisfy { $0 > now })
                 }
-                heap.tidy(liveCount: model.count) { model[$0] != nil }
+                heap.compact(liveCount: model.count) { model[$0] != nil }
                 #expect(heap.next?.nanoseconds == model.values.min())
                 #expect(heap.count <= 2 * model.count + 32)
             }

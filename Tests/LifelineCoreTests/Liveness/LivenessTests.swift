@@ -99,7 +99,7 @@ import Testing
     /// What ends the asking, and what of the rest goes on then.
     @Test func whoCannotBeAskedIsNotGivenUp() {
         for end in [
-            { $0.inputEnded() }, { $0.closeRequested() }, { $0.askingBecameImpossible() }, { $0.readingPaused() },
+            { $0.inputEnded() }, { $0.closeRequested() }, { $0.pingsBecameImpossible() }, { $0.readingPaused() },
         ] as [(inout Liveness) -> Void] {
             var listening = liveness(heartbeat: true)
             end(&listening)
@@ -113,7 +113,7 @@ import Testing
             }
         }
         var idling = liveness(heartbeat: true, idle: .seconds(100))
-        idling.askingBecameImpossible()
+        idling.pingsBecameImpossible()
         #expect(idling.timerFired(waitingByteCount: 0, now: at(100)) == .giveUp(.idleTimeout))
     }
 

@@ -25,85 +25,85 @@ import Testing
     /// One that has reported a network.
     private func available() -> NetworkJudgement {
         var judgement = NetworkJudgement()
-        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: true) == .available)
-        #expect(judgement.lookAgainAfter == .seconds(5))
+        #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: true) == .available)
+        #expect(judgement.nextCheckDelay == .seconds(5))
         return judgement
     }
 
     @Test func whatIsAsBeforeIsNoNews() {
         var judgement = available()
-        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: true) == nil)
-        #expect(judgement.looked(at: [], pathLeadsThere: false, isReachable: false) == .unavailable)
-        #expect(judgement.looked(at: [], pathLeadsThere: false, isReachable: false) == nil)
-        #expect(judgement.lookAgainAfter == .seconds(5))
+        #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: true) == nil)
+        #expect(judgement.checked([], pathLeadsThere: false, isReachable: false) == .unavailable)
+        #expect(judgement.checked([], pathLeadsThere: false, isReachable: false) == nil)
+        #expect(judgement.nextCheckDelay == .seconds(5))
     }
 
     @Test func otherInterfacesThatLeadThereAreNews() {
         var judgement = available()
         let wifi = ethernet + [Self.interface("wlan0")]
-        #expect(judgement.looked(at: wifi, pathLeadsThere: true, isReachable: true) == .available)
-        #expect(judgement.looked(at: [], pathLeadsThere: false, isReachable: false) == .unavailable)
+        #expect(judgement.checked(wifi, pathLeadsThere: true, isReachable: true) == .available)
+        #expect(judgement.checked([], pathLeadsThere: false, isReachable: false) == .unavailable)
         // Of another version of IP than the endpoint's.
-        #expect(judgement.looked(at: ethernet, pathLeadsThere: false, isReachable: false) == nil)
+        #expect(judgement.checked(ethernet, pathLeadsThere: false, isReachable: false) == nil)
     }
 
     /// The monitor says nothing of a flap this short, so that nobody would look again.
     @Test func aLookIntoAFlapIsNoNewsAndIsFollowedByAnotherSoon() {
         var judgement = available()
-        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == nil)
-        #expect(judgement.lookAgainAfter == .milliseconds(120))
-        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: true) == nil)
-        #expect(judgement.lookAgainAfter == .seconds(5))
+        #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: false) == nil)
+        #expect(judgement.nextCheckDelay == .milliseconds(120))
+        #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: true) == nil)
+        #expect(judgement.nextCheckDelay == .seconds(5))
     }
 
     @Test func aRouteThatStaysAwayIsNewsAndItsReturnIsLookedFor() {
         var judgement = available()
-        _ = judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: false)
-        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == .unavailable)
-        var delays = [judgement.lookAgainAfter]
+        _ = judgement.checked(ethernet, pathLeadsThere: true, isReachable: false)
+        #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: false) == .unavailable)
+        var delays = [judgement.nextCheckDelay]
         for _ in 0..<6 {
-            #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == nil)
-            delays.append(judgement.lookAgainAfter)
+            #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: false) == nil)
+            delays.append(judgement.nextCheckDelay)
         }
         #expect(delays == [240, 480, 960, 1920, 3840, 5000, 5000].map { .milliseconds($0) })
-        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: true) == .available)
+        #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: true) == .available)
         // From the beginning.
-        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == nil)
-        #expect(judgement.lookAgainAfter == .milliseconds(120))
+        #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: false) == nil)
+        #expect(judgement.nextCheckDelay == .milliseconds(120))
     }
 
     /// The monitor has waited until it was quiet.
     @Test func aNewPathWithoutARouteIsNewsAtOnce() {
         var judgement = available()
         let other = [Self.interface("wlan0")]
-        #expect(judgement.looked(at: other, pathLeadsThere: true, isReachable: false) == .unavailable)
-        #expect(judgement.lookAgainAfter == .milliseconds(120))
+        #expect(judgement.checked(other, pathLeadsThere: true, isReachable: false) == .unavailable)
+        #expect(judgement.nextCheckDelay == .milliseconds(120))
         var first = NetworkJudgement()
-        #expect(first.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == .unavailable)
+        #expect(first.checked(ethernet, pathLeadsThere: true, isReachable: false) == .unavailable)
     }
 
     @Test func whatNobodyCouldTellIsNoNewsAndIsLookedAtAgainSoon() {
         var judgement = available()
         var delays: [Duration] = []
         for _ in 0..<9 {
-            #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: nil) == nil)
-            delays.append(judgement.lookAgainAfter)
+            #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: nil) == nil)
+            delays.append(judgement.nextCheckDelay)
         }
         #expect(Array(delays.prefix(3)) == [120, 240, 480].map { .milliseconds($0) })
         // It takes two looks that agree.
-        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == nil)
-        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: false) == .unavailable)
-        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: nil) == nil)
-        #expect(judgement.looked(at: ethernet, pathLeadsThere: true, isReachable: true) == .available)
+        #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: false) == nil)
+        #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: false) == .unavailable)
+        #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: nil) == nil)
+        #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: true) == .available)
     }
 
     /// A cable was pulled, a container's bridge is left, and the name service was behind the cable.
     @Test func aNewPathOfWhichNobodyCanTellIsNoneInTheEnd() {
         var judgement = available()
         let bridge = [Self.interface("docker0")]
-        let news = (0..<6).map { _ in judgement.looked(at: bridge, pathLeadsThere: true, isReachable: nil) }
+        let news = (0..<6).map { _ in judgement.checked(bridge, pathLeadsThere: true, isReachable: nil) }
         #expect(news == [nil, nil, .unavailable, nil, nil, nil])
-        #expect(judgement.looked(at: bridge, pathLeadsThere: true, isReachable: true) == .available)
+        #expect(judgement.checked(bridge, pathLeadsThere: true, isReachable: true) == .available)
     }
 
     /// It may have been tried in vain meanwhile.
@@ -111,9 +111,9 @@ import Testing
         for path in [ethernet, [Self.interface("docker0")]] {
             var judgement = available()
             let bridge = [Self.interface("docker0")]
-            #expect(judgement.looked(at: bridge, pathLeadsThere: true, isReachable: nil) == nil)
-            #expect(judgement.looked(at: path, pathLeadsThere: true, isReachable: true) == .available)
-            #expect(judgement.looked(at: path, pathLeadsThere: true, isReachable: true) == nil)
+            #expect(judgement.checked(bridge, pathLeadsThere: true, isReachable: nil) == nil)
+            #expect(judgement.checked(path, pathLeadsThere: true, isReachable: true) == .available)
+            #expect(judgement.checked(path, pathLeadsThere: true, isReachable: true) == nil)
         }
     }
 
@@ -134,7 +134,7 @@ import Testing
             hasDefaultRoute: false,
             isHostOnly: true
         )
-        let look = await network.look(at: NetworkPath(interfaces: [bridge]))
-        #expect(look.pathLeadsThere && look.isReachable == isReachable)
+        let found = await network.check(NetworkPath(interfaces: [bridge]))
+        #expect(found.pathLeadsThere && found.isReachable == isReachable)
     }
 }

@@ -104,7 +104,7 @@ import Testing
         limited.logger.warning("A connection ended")
         #expect(log.entries.last?.text.contains(#""left-out": 900"#) == true, "\(log.entries.last?.text ?? "")")
         for _ in 0..<100 { limited.logger.warning("A connection ended") }
-        limited.tellLeftOut()
+        limited.logLeftOutCounts()
         #expect(log.entries.last?.text.contains("1 of \"A connection ended\"") == true)
     }
 }

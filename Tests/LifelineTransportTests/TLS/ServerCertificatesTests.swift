@@ -47,11 +47,11 @@ import Testing
         try await withFiles(of: first) { identity, replace in
             let certificates = try ServerCertificates(TLSServerConfiguration(identity: identity), logger: log.logger)
             #expect(try current(certificates) == first.der)
-            certificates.look()
+            certificates.reloadIfChanged()
             #expect(log.entries.isEmpty, "nothing has changed")
             try replace(second, second)
             #expect(try current(certificates) == first.der, "nobody has looked")
-            certificates.look()
+            certificates.reloadIfChanged()
             #expect(try current(certificates) == second.der)
             #expect(log.entries.count == 1)
             #expect(log.entries.first?.level == .notice)
@@ -66,8 +66,8 @@ import Testing
             let certificates = try ServerCertificates(TLSServerConfiguration(identity: identity), logger: log.logger)
             // The key is still the other one's.
             try replace(second, nil)
-            certificates.look()
-            certificates.look()
+            certificates.reloadIfChanged()
+            certificates.reloadIfChanged()
             #expect(try current(certificates) == first.der)
             #expect(log.entries.count == 1, "once, not at every look")
             #expect(log.entries.first?.level == .warning)
@@ -77,11 +77,11 @@ import Testing
             #expect(try current(certificates) == first.der)
             // Now it fits.
             try replace(nil, second)
-            certificates.look()
+            certificates.reloadIfChanged()
             #expect(try current(certificates) == second.der)
 
             try FileManager.default.removeItem(atPath: try #require(identity.privateKey.path))
-            certificates.look()
+            certificates.reloadIfChanged()
             #expect(try current(certificates) == second.der)
             #expect(log.entries.last?.text.contains("cannot be read: No such file") == true)
         }
@@ -96,7 +96,7 @@ import Testing
             try replace(second, second)
             try await certificates.reload()
             #expect(try current(certificates) == second.der)
-            certificates.look()
+            certificates.reloadIfChanged()
             #expect(log.entries.isEmpty, "there is nothing new")
         }
     }
@@ -128,7 +128,7 @@ import Testing
                     logger: log.logger
                 )
                 try lead(to: new)
-                certificates.look()
+                certificates.reloadIfChanged()
                 #expect(try current(certificates) == second.der, "\(log.entries.map(\.text))")
             }
         }
@@ -147,13 +147,13 @@ import Testing
             try replace(second, second)
             time.withLockedValue { $0 = MonotonicTime(nanoseconds: 999_999_999) }
             _ = certificates.forNextConnection()
-            #expect(!certificates.isLooking, "it is too early")
+            #expect(!certificates.isChecking, "it is too early")
             time.withLockedValue { $0 = MonotonicTime(nanoseconds: 1_000_000_000) }
             _ = certificates.forNextConnection()
             while try current(certificates) != second.der { await Task.yield() }
-            while certificates.isLooking { await Task.yield() }
+            while certificates.isChecking { await Task.yield() }
             _ = certificates.forNextConnection()
-            #expect(!certificates.isLooking, "a second later at the earliest")
+            #expect(!certificates.isChecking, "a second later at the earliest")
         }
     }
 
@@ -187,7 +187,7 @@ import Testing
             try await slow
             try await fast
             #expect(try current(certificates) == new.der)
-            certificates.look()
+            certificates.reloadIfChanged()
             #expect(try current(certificates) == new.der)
         }
     }

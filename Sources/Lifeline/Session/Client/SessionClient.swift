@@ -90,7 +90,7 @@ public final class SessionClient: Sendable {
             configuration: configuration.client,
             carrying: .delimited,
             maximumFrameLength: configuration.client.connection.maximumFrameLength,
-            asksForLife: true,
+            sendsPings: true,
             maximumPause: configuration.maximumPause,
             environment: environment,
             logger: logger

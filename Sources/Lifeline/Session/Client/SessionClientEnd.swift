@@ -148,7 +148,7 @@ extension SessionClientEnd: SessionOwner {
         for inbox in state.withLockedValue({ Array($0.inboxes.values) }) {
             inbox.finish(SessionClientEnd.result(end))
         }
-        log.tellLeftOut()
+        log.logLeftOutCounts()
         // The goodbye is on the way.
         keeper.beginClose()
     }
@@ -194,7 +194,7 @@ extension SessionClientEnd: MessageIntake {
     /// Frames of heartbeats carry acknowledgements.
     var seesHeartbeats: Bool { true }
 
-    func takes(_ frame: Frame, byteCount: Int) -> Bool {
+    func consume(_ frame: Frame, byteCount: Int) -> Bool {
         // Before its connection was reported, nothing that comes has a meaning.
         let goesOn =
             state.withLockedValue { $0.connection }.map { engine.received(frame, byteCount: byteCount, on: $0) } ?? true

@@ -75,7 +75,7 @@ extension OutboundSequence {
         // Taken out while the rest of this is asked.
         var deadlines = DeadlineHeap()
         swap(&deadlines, &self.deadlines)
-        deadlines.tidy(liveCount: waitingDeadlineCount) { isWaiting($0) }
+        deadlines.compact(liveCount: waitingDeadlineCount) { isWaiting($0) }
         self.deadlines = deadlines
     }
 }

@@ -58,7 +58,7 @@ struct RunningRequests: Sendable {
     mutating func cancel(serial: UInt32) -> IncomingRequest? {
         guard let count = countBySerial.removeValue(forKey: serial) else { return nil }
         entries.update(count) { $0.isCancelled = true }
-        tidy()
+        compact()
         return IncomingRequest(serial: serial, count: count)
     }
 
@@ -67,7 +67,7 @@ struct RunningRequests: Sendable {
         guard let entry = entries.remove(request.count) else { return nil }
         byteCount -= entry.byteCount
         if !entry.isCancelled { countBySerial[request.serial] = nil }
-        tidy()
+        compact()
         return entry
     }
 
@@ -89,7 +89,7 @@ struct RunningRequests: Sendable {
         return ended
     }
 
-    private mutating func tidy() {
-        deadlines.tidy(liveCount: countBySerial.count) { [entries] in entries[$0]?.isCancelled == false }
+    private mutating func compact() {
+        deadlines.compact(liveCount: countBySerial.count) { [entries] in entries[$0]?.isCancelled == false }
     }
 }

@@ -265,7 +265,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             }
         }
         entries[id]?.deadline = nil
-        deadlines.tidy(liveCount: idsByDeadline.count) { [idsByDeadline] in idsByDeadline[$0] != nil }
+        deadlines.compact(liveCount: idsByDeadline.count) { [idsByDeadline] in idsByDeadline[$0] != nil }
     }
 
     private mutating func rename(_ id: SessionID, to name: String) {

@@ -170,7 +170,7 @@ public final class SessionServer: Sendable {
     /// - Throws: `ConnectionError` when listening fails, `alreadyRun` for a second call. `CancellationError` when the task is
     ///   cancelled.
     public func run() async throws {
-        defer { log.tellLeftOut() }
+        defer { log.logLeftOutCounts() }
         try await lifecycle.run {
             try await listen()
         } serve: { listeners in

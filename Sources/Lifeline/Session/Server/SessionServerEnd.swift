@@ -170,7 +170,7 @@ extension SessionServerEnd {
             return state.taskCount == 0
         }
         guard isOver else { return }
-        log.tellLeftOut()
+        log.logLeftOutCounts()
         allReturned.open(with: ())
     }
 }

@@ -90,7 +90,7 @@ extension SessionServerIntake: MessageIntake {
     /// Frames of heartbeats carry acknowledgements.
     var seesHeartbeats: Bool { true }
 
-    func takes(_ frame: Frame, byteCount: Int) -> Bool {
+    func consume(_ frame: Frame, byteCount: Int) -> Bool {
         switch state.withLockedValue({ $0 }) {
         case .waiting:
             if frame.isHeartbeat { return false }

@@ -48,7 +48,7 @@ package struct WebSocketLayer: ChannelLayer {
 
     package var handshakeName: String { "the WebSocket handshake" }
 
-    package var asksForLife: Bool { true }
+    package var sendsPings: Bool { true }
 
     package func add(to channel: any Channel) -> EventLoopFuture<Void> {
         let opened = channel.eventLoop.makePromise(of: Void.self)
