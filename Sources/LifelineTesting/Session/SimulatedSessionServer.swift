@@ -36,8 +36,6 @@ package final class SimulatedSessionServer {
     private var registry: SessionRegistry<SimulatedSessionBox>
     private var connections: [Connection] = []
     private var sessionCount: UInt64 = 0
-    /// Until when clients are told at the latest that the server goes away; nil while it does not.
-    private var drainDeadline: MonotonicTime?
     /// How long it takes to decide whether to let a client in.
     package var decisionTime: () -> Duration = { .zero }
     /// A session has begun; nothing was done with it yet.
@@ -118,8 +116,7 @@ package final class SimulatedSessionServer {
 
     /// Goes away: every client is to come back later, and is told by the deadline.
     package func drain(spread: Duration, by deadline: MonotonicTime, now: MonotonicTime) {
-        drainDeadline = deadline
-        for (_, box, _, pause) in registry.drain(spread: spread) {
+        for (_, box, pause) in registry.drain(spread: spread) {
             box.end.drain(pause: pause, by: deadline, now: now)
         }
     }
@@ -128,7 +125,6 @@ package final class SimulatedSessionServer {
     package func restart(now: MonotonicTime) {
         for connection in connections { disconnected(connection.link, now: now) }
         registry = SessionRegistry(configuration.registry, seed: 1)
-        drainDeadline = nil
         for (_, end) in sessions { end.end(.shutDown, now: now) }
     }
 
@@ -164,10 +160,9 @@ package final class SimulatedSessionServer {
                 for case .ended in actions { self?.sessionEnded(id) }
             }
             open(end, credentials, hello, isResumed: false, connection, now: now)
-        case .resume(let credentials, let box, let drainPause):
+        case .resume(let credentials, let box):
             onResume()
             open(box.end, credentials, hello, isResumed: true, connection, now: now)
-            if let drainPause, let drainDeadline { box.end.drain(pause: drainPause, by: drainDeadline, now: now) }
         }
     }
 

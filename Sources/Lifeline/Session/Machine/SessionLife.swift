@@ -50,8 +50,9 @@ package struct SessionLife: Sendable {
         case none
         /// The peer is told when nothing waits to be sent, or at the deadline. Can go to: said; none, with the session.
         case waiting(pause: Duration, deadline: MonotonicTime)
-        /// Can go to: none, with the connection on which it was said.
-        case said
+        /// Can go to: waiting, with the connection on which it was said, so that the next one hears of it, too; none, with the
+        /// session.
+        case said(pause: Duration, deadline: MonotonicTime)
     }
 
     /// A connection that carries no session any more: its peer was told so, and has until then to end its side.
@@ -136,22 +137,23 @@ package struct SessionLife: Sendable {
         drain = .none
     }
 
-    /// Tells the peer that this side goes away. One that was told on this connection is not told again.
+    /// Tells the peer that this side goes away, on every connection that the session has from now on, once on each. Of two
+    /// deadlines the earlier one counts.
     mutating func drain(pause: Duration, by deadline: MonotonicTime) {
         if isOver { return }
         switch drain {
         case .none: drain = .waiting(pause: pause, deadline: deadline)
         case .waiting(_, let earlier): drain = .waiting(pause: pause, deadline: min(earlier, deadline))
-        case .said: break
+        case .said(_, let earlier): drain = .said(pause: pause, deadline: min(earlier, deadline))
         }
     }
 
-    /// The goodbye of a server that goes away, once.
+    /// The goodbye of a server that goes away, once on each connection.
     ///
     /// - Parameter isIdle: whether nothing waits to be sent.
     mutating func takeDrain(isIdle: Bool, now: MonotonicTime) -> SessionGoodbye? {
         guard case .waiting(let pause, let deadline) = drain, canSend, isIdle || deadline <= now else { return nil }
-        drain = .said
+        drain = .said(pause: pause, deadline: deadline)
         return SessionGoodbye(.draining, pause: pause)
     }
 
@@ -167,7 +169,7 @@ package struct SessionLife: Sendable {
     /// The present connection is gone, or another one takes its place.
     mutating func lost() {
         connection = .none
-        if case .said = drain { drain = .none }
+        if case .said(let pause, let deadline) = drain { drain = .waiting(pause: pause, deadline: deadline) }
     }
 
     /// A connection is gone. Returns whether it was the present one.

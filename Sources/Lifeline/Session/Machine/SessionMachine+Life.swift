@@ -29,7 +29,7 @@ extension SessionMachine {
 
     /// Tells the peer that this side goes away, and that it is to come back after a pause: once nothing waits to be sent, and
     /// at the deadline at the latest. The peer leaves when it has nothing more to do here, so that what is sent later would not
-    /// reach it.
+    /// reach it. One that comes back to this side nevertheless is told again.
     package mutating func drain(pause: Duration, by deadline: MonotonicTime) {
         life.drain(pause: pause, by: deadline)
     }

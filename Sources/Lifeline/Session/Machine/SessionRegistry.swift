@@ -32,6 +32,9 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         var attempt: UInt64
         /// When it expires; nil while it has a connection.
         var deadline: (time: MonotonicTime, id: UInt64)?
+
+        /// Those that have connections are first.
+        var order: (UInt64, UInt64) { (connection ?? .max, deadline?.id ?? 0) }
     }
 
     private let configuration: SessionRegistryConfiguration
@@ -74,6 +77,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     package subscript(name name: String) -> (id: SessionID, session: Session)? {
         idsByName[name].flatMap { id in entries[id].map { (id, $0.session) } }
     }
+    /// Whether the server goes away.
+    package var isDraining: Bool { drainSpread != nil }
     /// Which sessions there are, in no order.
     package var ids: some Collection<SessionID> { entries.keys }
 
@@ -81,9 +86,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     package enum HelloAction {
         /// It begins this session.
         case create(SessionCredentials, Session)
-        /// It goes on with this session, which takes it from an older connection. Where the server goes away, tell the client
-        /// so: it gets what was begun, and is to come back after the pause.
-        case resume(SessionCredentials, Session, drainPause: Duration?)
+        /// It goes on with this session, which takes it from an older connection.
+        case resume(SessionCredentials, Session)
         /// Say this, and close it.
         case refuse(SessionGoodbye)
     }
@@ -117,8 +121,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             entries[known.id]?.attempt = hello.attempt
             attached(known.id)
             rename(known.id, to: name)
-            let drainPause = drainSpread.map { pause(upTo: $0) }
-            return .resume(known, entry.session, drainPause: drainPause)
+            return .resume(known, entry.session)
         }
         if let drainSpread {
             return .refuse(SessionGoodbye(.draining, "The server goes away.", pause: pause(upTo: drainSpread)))
@@ -202,21 +205,17 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         return expired
     }
 
-    /// The server goes away: from now on it begins no sessions. Returns the sessions that have connections, and after which
-    /// pause each is to come back; sessions without one stay until they expire.
+    /// The server goes away: from now on it begins no sessions, and none expires. Returns all sessions, and after which pause
+    /// the client of each is to come back: drain them. One that has no connection tells its client when that comes for what
+    /// was begun.
     ///
     /// - Parameter spread: over how long clients come back, so that they do not all come at once.
-    package mutating func drain(
-        spread: Duration
-    ) -> [(id: SessionID, session: Session, connection: ConnectionID, pause: Duration)] {
+    package mutating func drain(spread: Duration) -> [(id: SessionID, session: Session, pause: Duration)] {
         let spread = spread.clamped(atLeast: .zero)
         drainSpread = spread
-        return entries.compactMap { id, entry in
-            entry.connection.map { (id: id, session: entry.session, connection: $0) }
-        }
-        // In one order, so that the pauses follow from the seed.
-        .sorted { $0.connection < $1.connection }
-        .map { ($0.id, $0.session, $0.connection, pause(upTo: spread)) }
+        // In one order, so that the pauses follow from the seed: those that have connections, then those that were cut.
+        return entries.sorted { $0.value.order < $1.value.order }
+            .map { ($0.key, $0.value.session, pause(upTo: spread)) }
     }
 
     /// Makes way for a session. Returns why it cannot begin; nil when it can.

@@ -118,7 +118,7 @@ extension SessionServer {
         _ id: UInt64
     ) -> (SessionServerEnd, claim: UInt64)? {
         var hello = hello
-        let (action, claim, forgotten, drainDeadline) = state.withLockedValue { state in
+        let (action, claim, forgotten) = state.withLockedValue { state in
             state.lastClaim += 1
             if let known = hello.hello.session, let session = state.registry[known.id],
                 session.identity?.subject != description.identity?.subject
@@ -142,10 +142,10 @@ extension SessionServer {
             }
             switch action {
             case .create(_, let session): state.sessions[session.sessionID] = session
-            case .resume(_, let session, _): session.renew(description)
+            case .resume(_, let session): session.renew(description)
             case .refuse: break
             }
-            return (action, state.lastClaim, state.registry.takeForgotten(), state.drainDeadline)
+            return (action, state.lastClaim, state.registry.takeForgotten())
         }
         for (_, session) in forgotten { session.engine.end(.madeWay) }
         switch action {
@@ -154,10 +154,8 @@ extension SessionServer {
             return nil
         case .create(let credentials, let session):
             return open(session, credentials, hello, isResumed: false, intake, connection, claim)
-        case .resume(let credentials, let session, let drainPause):
-            let opened = open(session, credentials, hello, isResumed: true, intake, connection, claim)
-            if let drainPause, let drainDeadline { session.engine.drain(pause: drainPause, by: drainDeadline) }
-            return opened
+        case .resume(let credentials, let session):
+            return open(session, credentials, hello, isResumed: true, intake, connection, claim)
         }
     }
 

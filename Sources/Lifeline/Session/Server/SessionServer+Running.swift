@@ -84,7 +84,6 @@ extension SessionServer {
         let deadline = now + rest * 3 / 4
         let idle = Latch<Void>()
         let (drained, isIdle) = state.withLockedValue { state in
-            state.drainDeadline = deadline
             state.idle = idle
             let drained = state.registry.drain(spread: configuration.drainSpread).map { ($0.session, $0.pause) }
             return (drained, state.connections.isEmpty)

@@ -26,8 +26,6 @@ public final class SessionServer: Sendable {
         var lastConnection: UInt64 = 0
         /// Of two connections that claim a session the later claim counts.
         var lastClaim: UInt64 = 0
-        /// Until when clients are told at the latest that the server goes away; nil while it does not.
-        var drainDeadline: MonotonicTime?
         /// Whether nothing may be left: connections that were accepted a moment before are cut, too.
         var hasEnded = false
         /// Of each endpoint that has TLS, once it listens.

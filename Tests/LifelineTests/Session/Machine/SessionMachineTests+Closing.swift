@@ -34,7 +34,24 @@ extension SessionMachineTests {
         #expect(line(told.client) == "complete 1 3" && line(told.server) == "", "nothing is begun")
         pair.cut(now: .ms(3))
         pair.connect(isResumed: true, now: .ms(4))
-        #expect(line(pair.take().server) == "opened 1 again, push 2")
+        let again = pair.take()
+        #expect(line(again.server) == "opened 1 again, push 2")
+        #expect(line(again.client).hasSuffix("leaving for 3.0 seconds"), "it is told on each connection")
+    }
+
+    @Test func aDrainIsSaidOnTheNextConnectionWhereItWasSaidToNobody() {
+        // It has none when the server goes away.
+        var server = TestMachine.openServer()
+        _ = server.disconnected(now: .ms(0))
+        server.drain(pause: .seconds(3), by: .ms(1_000))
+        #expect(server.nextDeadline == nil, "it does not wait for nobody")
+        let hello = SessionHello.test(.test(1), attempt: 2)
+        _ = server.opened(by: hello, .test(1), isResumed: true, now: .ms(2_000))
+        #expect(server.frames(now: .ms(2_000)) == "welcome again, goodbye draining for 3.0 seconds")
+        #expect(server.frames(now: .ms(2_000)) == "", "once on each")
+        // Another connection takes the session while it is said on the older one.
+        _ = server.opened(by: hello, .test(1), isResumed: true, now: .ms(2_001))
+        #expect(server.frames(now: .ms(2_001)) == "welcome again, goodbye draining for 3.0 seconds")
     }
 
     @Test func closingFinishesWhatIsAcceptedAndTellsThePeerWhatWasProcessed() throws {

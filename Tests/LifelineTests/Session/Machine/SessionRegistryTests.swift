@@ -41,9 +41,9 @@ import Testing
         case .create(let credentials, let session):
             #expect(credentials == .test(UInt64(session)) && registry[credentials.id] == session)
             return "create \(session)"
-        case .resume(let credentials, let session, let drainPause):
+        case .resume(let credentials, let session):
             #expect(credentials == .test(UInt64(session)))
-            return "resume \(session)\(drainPause == nil ? "" : ", draining")"
+            return "resume \(session)"
         case .refuse(let goodbye):
             #expect(!goodbye.message.isEmpty)
             return "refuse \(goodbye.code.map { "\($0)" } ?? "?")"
@@ -314,18 +314,16 @@ import Testing
         for connection in UInt64(1)...100 { hello(&registry, over: connection) }
         registry.disconnected(7, of: id(7), now: .ms(0))
         let drained = registry.drain(spread: .seconds(10))
+        // One that has no connection tells its client when that comes back.
+        #expect(drained.map(\.session) == (1...100).filter { $0 != 7 } + [7] && registry.isDraining)
         #expect(
-            drained.map(\.connection) == (1...100).filter { $0 != 7 }
-                && drained.allSatisfy { $0.id == id($0.connection) }
-        )
-        #expect(
-            drained.allSatisfy { $0.session == Int($0.connection) && $0.pause >= .zero && $0.pause <= .seconds(10) }
+            drained.allSatisfy { $0.id == id(UInt64($0.session)) && $0.pause >= .zero && $0.pause <= .seconds(10) }
         )
         #expect(
             drained.filter { $0.pause < .seconds(5) }.count > 30 && drained.filter { $0.pause > .seconds(5) }.count > 30
         )
         #expect(hello(&registry, over: 101) == "refuse draining")
-        #expect(hello(&registry, .test(7), over: 102) == "resume 7, draining", "for what was begun")
+        #expect(hello(&registry, .test(7), over: 102) == "resume 7", "for what was begun")
         // Who stays away does not expire any more: all sessions end with the server.
         registry.disconnected(8, of: id(8), now: .ms(0))
         #expect(registry.nextDeadline == nil)

@@ -163,5 +163,5 @@ import Testing
 }
 
 extension SessionServer {
-    fileprivate var isDraining: Bool { state.withLockedValue { $0.drainDeadline != nil } }
+    fileprivate var isDraining: Bool { state.withLockedValue { $0.registry.isDraining } }
 }

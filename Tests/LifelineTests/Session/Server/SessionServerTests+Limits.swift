@@ -183,6 +183,28 @@ extension SessionServerTests {
             await serving.value
         }
     }
+
+    @Test func aClientThatComesBackToAServerThatGoesAwayIsTold() async throws {
+        try await withServer(echo) { server, _ in
+            let (opened, client) = try await connect()
+            let serving = Task { await server.serve(opened) }
+            try client.send(hello())
+            let welcome = try await client.next().welcome
+            client.peer.close(nil)
+            await serving.value
+            let (other, second) = try await connect()
+            let servingAgain = Task { await server.serve(other) }
+            try await until { server.state.withLockedValue { $0.connections.count == 1 } }
+            let down = Task { await server.shutdown(gracePeriod: .seconds(100)) }
+            try await until { server.state.withLockedValue { $0.registry.isDraining } }
+            try second.send(hello { ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, 2) })
+            #expect(try await second.next().welcome.resumed)
+            #expect(try await second.next().goodbye.code == .draining)
+            second.peer.close(nil)
+            await servingAgain.value
+            await down.value
+        }
+    }
 }
 
 // What all sessions of a server share, and what no message may have.
