@@ -125,7 +125,8 @@ package protocol TransportConnection: AnyObject, Sendable {
     /// Ends the receiver's input now; what comes later is read and dropped, but for pings, which are still answered.
     func stopReceiving()
 
-    /// Writes all frames accepted, ends this side, waits for the peer to end its side, and closes.
+    /// Writes all frames accepted, and those that waited when this side was told to end; ends this side, waits for the peer to
+    /// end its side, and closes.
     /// Returns at once; `waitUntilClosed()` tells how it went.
     func close()
     /// Closes at once, dropping what is not written. Waiting sends and the receiver's input end with `reason`.

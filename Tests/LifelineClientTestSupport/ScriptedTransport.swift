@@ -338,7 +338,7 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
     func close() {
         afterTelling { [self] in
             finishInput(throwing: nil)
-            _ = outbound.finish(refusingWaiting: .closedLocally)
+            _ = outbound.finish(closing: .closedLocally)
             peer.closeRequested.open(with: ())
             if !peer.holdsClosing.withLockedValue({ $0 }) { end(nil) }
         }

@@ -48,6 +48,18 @@ import Testing
         #expect(queue.acknowledge(byteCount: 8) == 2)
     }
 
+    /// Closing does not take back that this side ends behind what waits.
+    @Test(arguments: [false, true]) func closingWritesWhatWaitedWhenThisSideWasEnded(wasEnded: Bool) throws {
+        let queue = OutboundQueue(marks: WaterMarks(low: 0, high: 5))
+        _ = try offer(queue)
+        _ = try offer(queue)
+        if wasEnded { _ = queue.finish() }
+        _ = queue.finish(closing: .closedLocally)
+        _ = try #require(written(queue))
+        _ = queue.completeWrite()
+        #expect((written(queue)?.bytes == Self.frames) == wasEnded)
+    }
+
     @Test func framesThatWaitTogetherAreRefusedTogether() async throws {
         let queue = OutboundQueue(marks: WaterMarks(low: 0, high: 5))
         _ = try offer(queue)

@@ -403,7 +403,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         perform(action)
         dropRest()
         resumeReading(.all)
-        if outbound.finish(refusingWaiting: .closedLocally) { flush() }
+        if outbound.finish(closing: .closedLocally) { flush() }
         startCloseTimer()
     }
 

@@ -168,6 +168,12 @@ package final class OutboundQueue: Sendable {
         }
     }
 
+    /// Takes no more frames, as this side closes the connection: fails those that wait with `reason`, unless this side was told
+    /// before to end behind them. Tells whether to schedule a flush.
+    package func finish(closing reason: ConnectionError) -> Bool {
+        finish(refusingWaiting: state.withLockedValue { $0.machine.isOpen } ? reason : nil)
+    }
+
     /// Takes no more frames; see `StateMachine.finishRequested`. Tells whether to schedule a flush.
     package func finish(refusingWaiting reason: ConnectionError? = nil) -> Bool {
         let (scheduleFlush, refused) = state.withLockedValue { state in

@@ -76,6 +76,9 @@ extension SessionEngine {
                 state.effects.append(.tell(.peerViolated(violation.message)))
             case .sayGoodbye(let id, let goodbye):
                 if let connection = state.connection(id) { Self.say(goodbye, on: connection) }
+            case .closeConnection(let id, .endSending):
+                // At once, so that it comes before a close by the owner, who may be told next that the session is over.
+                state.connection(id)?.perform(.endSending)
             case .closeConnection(let id, let closing):
                 if let connection = state.connection(id) { state.effects.append(.close(connection, closing)) }
             case .ended(let reason):

@@ -222,12 +222,9 @@ package struct SessionLife: Sendable {
         goodbyeDeadline: MonotonicTime
     ) -> SessionClosing? {
         switch connection {
-        case .closing(.byOwner, _):
-            connection = .closed
-            return .byOwner
         case .closing(let closing, let saysGoodbye):
             connection = .closed
-            return saysGoodbye && (!hasRoom || closing != .inOrder)
+            return saysGoodbye && (!hasRoom || closing.isCut)
                 ? part(connectionID, closing, deadline: goodbyeDeadline) : closing
         case .leaving where role == .client && hasRoom && isIdle:
             connection = .left

@@ -131,4 +131,22 @@ extension SessionClientTests {
             #expect(try await server.next().push.payload.count == 1_403)
         }
     }
+
+    @Test func aGoodbyeIsWrittenWhereThereIsNoRoom() async throws {
+        let harness = SessionClientHarness {
+            $0.client.connection.outboundWaterMarks = WaterMarks(low: 500, high: 1_000)
+        }
+        try await harness.run { client in
+            let server = try await harness.accept()
+            try await server.welcome()
+            server.peer.holdClosing()
+            // The second waits in line, the goodbye behind it.
+            for _ in 1...2 { try await client.push("t.T/P", TestMessage([UInt8](repeating: 1, count: 2_000))) }
+            client.engine.end(.abandoned)
+            try await server.peer.waitForClose()
+            let frames = try (1...3).flatMap { _ in try sessionFrames(in: server.peer.read()) }
+            #expect(frames.map(\.sequence) == [1, 2, 0] && frames.last?.goodbye.code == .closed)
+            server.peer.close(nil)
+        }
+    }
 }
